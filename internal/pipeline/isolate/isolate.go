@@ -1,0 +1,74 @@
+// Package isolate runs untrusted programs where they can do no harm. A Backend
+// makes sandboxes; a Sandbox runs one program and is thrown away; a Host is the
+// only way out of it.
+package isolate
+
+import (
+	"context"
+	"encoding/json"
+
+	"retort/internal/run"
+)
+
+// Backend makes sandboxes of one kind: a process, a container, a virtual machine.
+type Backend interface {
+	// Capabilities says what the backend isolates and which runtimes it has.
+	Capabilities() Capabilities
+	// Prepare returns a whole sandbox, or an error and nothing left behind.
+	// An error is a *run.Error of kind sandbox_unavailable or internal.
+	Prepare(ctx context.Context, s Spec) (Sandbox, error)
+	// Close ends every sandbox and returns when nothing of them is left.
+	Close() error
+}
+
+// Sandbox runs one program, once.
+type Sandbox interface {
+	// Run returns when the program has ended and every call it made has
+	// returned. How a program failed is the Report's Status; the error is
+	// for what is our own fault. Cancelling ctx ends the program with
+	// StatusCancelled.
+	Run(ctx context.Context, p run.Program, h Host) (Report, error)
+	// Close ends the sandbox. It is idempotent and safe during Run.
+	Close() error
+}
+
+// Host is what a program can ask for: the only way out of a sandbox. Call is
+// used by several goroutines at once. Its errors are *run.Error; they reach the
+// program as a ToolError.
+type Host interface {
+	Call(ctx context.Context, c run.Call) (run.Result, error)
+}
+
+// HostFunc is a Host made of a function.
+type HostFunc func(ctx context.Context, c run.Call) (run.Result, error)
+
+// Call calls f.
+func (f HostFunc) Call(ctx context.Context, c run.Call) (run.Result, error) { return f(ctx, c) }
+
+// Spec says what sandbox is wanted.
+type Spec struct {
+	Runtime string     // "quickjs", "python", …
+	Limits  run.Limits // complete
+}
+
+// Report is how a program ended in its sandbox.
+type Report struct {
+	Status      run.Status
+	Value       json.RawMessage // the program's value; nil if it has none (undefined)
+	Error       *run.Error      // positions are those of the code that the runtime evaluated
+	Output      []byte          // console output, cut at Limits.Output
+	MemoryBytes int64           // high-water mark of the sandbox, 0 if unknown
+	Warnings    []string
+	Runtime     string
+	Backend     string
+}
+
+// Capabilities describe a backend. They are data: what chooses a backend reads
+// them and knows no backend by name.
+type Capabilities struct {
+	Name        string     // "process"
+	Runtimes    []string   // what it can run on this machine
+	Strength    int        // 0 none … 100 virtual machine; higher is preferred where more is required
+	Walls       []string   // what stands between program and machine, in words
+	Unavailable *run.Error // why the backend cannot be used here; nil if it can
+}

@@ -1,0 +1,79 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind says what sort of thing went wrong. The set is closed and append-only.
+type Kind string
+
+// The kinds of errors.
+const (
+	KindSyntax             Kind = "syntax"
+	KindType               Kind = "type"
+	KindPolicy             Kind = "policy"
+	KindRuntime            Kind = "runtime"
+	KindToolError          Kind = "tool_error"
+	KindToolNotFound       Kind = "tool_not_found"
+	KindInvalidArguments   Kind = "invalid_arguments"
+	KindUpstreamGone       Kind = "upstream_gone"
+	KindUpstreamTimeout    Kind = "upstream_timeout"
+	KindToolChanged        Kind = "tool_changed"
+	KindLimit              Kind = "limit"
+	KindSandboxUnavailable Kind = "sandbox_unavailable"
+	KindInternal           Kind = "internal"
+)
+
+// Error is the one error type of Retort. Message says what happened in words
+// for the person or model that reads it; Hint says what to do next. Line and
+// Column are 1-based positions in the program as it was written, 0 if unknown.
+type Error struct {
+	Kind    Kind   `json:"kind"`
+	Op      string `json:"-"` // the operation, for logs: "upstream.connect"
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Server  string `json:"server,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	Frame   string `json:"frame,omitempty"` // a few lines of the program with the place marked
+	Stack   string `json:"stack,omitempty"` // the program's own frames, innermost first
+	Err     error  `json:"-"`               // cause
+}
+
+// Errorf makes an Error of a kind.
+func Errorf(kind Kind, op, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: kind, Op: op, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// WithHint returns a copy of e that carries hint.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	c := *e
+	c.Hint = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// At returns a copy of e that names the server and tool it is about.
+func (e *Error) At(server, tool string) *Error {
+	c := *e
+	c.Server, c.Tool = server, tool
+	return &c
+}
+
+func (e *Error) Error() string { return string(e.Kind) + ": " + e.Message }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// AsError returns err as an *Error; anything else becomes KindInternal.
+func AsError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Kind: KindInternal, Message: err.Error(), Err: err}
+}

@@ -1,0 +1,61 @@
+package run
+
+import "encoding/json"
+
+// Status is how an execution ended. The set is closed and append-only.
+type Status string
+
+// The ways an execution ends.
+const (
+	StatusOK              Status = "ok"
+	StatusError           Status = "error"
+	StatusRejected        Status = "rejected" // did not pass the gate; nothing ran
+	StatusDenied          Status = "denied"   // a person or policy said no
+	StatusPendingApproval Status = "pending_approval"
+	StatusTimeout         Status = "timeout"
+	StatusMemoryLimit     Status = "memory_limit"
+	StatusOutputLimit     Status = "output_limit"
+	StatusCallLimit       Status = "call_limit"
+	StatusCancelled       Status = "cancelled"
+	StatusOutcomeUnknown  Status = "outcome_unknown"
+)
+
+// Outcome is what comes back from an execution.
+type Outcome struct {
+	ExecutionID string          `json:"execution_id"`
+	Status      Status          `json:"status"`
+	Result      json.RawMessage `json:"result,omitempty"`
+	Output      string          `json:"output,omitempty"`
+	Error       *Error          `json:"error,omitempty"`
+	Warnings    []string        `json:"warnings,omitempty"`
+	Artifacts   []Artifact      `json:"artifacts,omitempty"`
+	Stats       Stats           `json:"stats"`
+}
+
+// Artifact is a file that an execution left in the workspace.
+type Artifact struct {
+	Path    string `json:"path"` // relative to the workspace
+	Bytes   int64  `json:"bytes"`
+	Preview string `json:"preview,omitempty"`
+}
+
+// Stats account for one execution.
+type Stats struct {
+	DurationMS  float64        `json:"duration_ms"`
+	Sandbox     string         `json:"sandbox,omitempty"`
+	Runtime     string         `json:"runtime,omitempty"`
+	MemoryBytes int64          `json:"memory_bytes,omitempty"`
+	ToolCalls   int            `json:"tool_calls"`
+	Tools       map[string]int `json:"tools,omitempty"` // "github.listIssues" → calls
+	Tokens      *Tokens        `json:"tokens,omitempty"`
+	Risk        *int           `json:"risk,omitempty"`
+}
+
+// Tokens are o200k_base tokens. Avoided is AvoidedDefinitions + AvoidedData:
+// what a client without Retort would have carried.
+type Tokens struct {
+	Returned           int `json:"returned"`
+	Avoided            int `json:"avoided"`
+	AvoidedDefinitions int `json:"avoided_definitions,omitempty"`
+	AvoidedData        int `json:"avoided_data,omitempty"`
+}

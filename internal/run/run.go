@@ -1,0 +1,119 @@
+// Package run holds the nouns that every part of Retort speaks of: programs,
+// tools, calls, limits and outcomes. It imports the standard library only and
+// everything may import it.
+package run
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Language is the language that a program is written in.
+type Language string
+
+// The languages of programs.
+const (
+	TypeScript Language = "typescript"
+	JavaScript Language = "javascript"
+	Python     Language = "python"
+)
+
+// Request asks for one execution.
+type Request struct {
+	ID       string   // unique; made by the pipeline if empty
+	Session  string   // "default" if empty
+	Client   string   // name and version of the MCP client, if there is one
+	Language Language // TypeScript if empty
+	Code     string   // as written, Markdown fences and all
+	Name     string   // shown in error locations: "program.ts" if empty
+	Sandbox  string   // backend asked for; empty = as configured
+	DryRun   bool
+	Limits   Limits // zero fields mean the configured ones
+	// Progress, if set, is told the number of tool calls made so far. It must
+	// not block and may be called from several goroutines.
+	Progress func(calls int)
+}
+
+// Limits bound one execution. A zero field means "not stated here": the
+// defaults of DefaultLimits apply, never "unlimited".
+type Limits struct {
+	Timeout     time.Duration // active time; waiting for a person is not counted
+	Memory      int64         // bytes of the program's heap
+	CPU         float64       // cores
+	Disk        int64         // bytes of workspace and temporary files
+	Processes   int
+	Output      int64 // bytes of console output
+	Result      int64 // bytes of the returned value's JSON
+	ToolCalls   int
+	Concurrency int // tool calls under way at once
+}
+
+// DefaultLimits are used where neither the request nor the settings say more.
+func DefaultLimits() Limits {
+	return Limits{
+		Timeout: 30 * time.Second, Memory: 512 << 20, CPU: 1, Disk: 1 << 30, Processes: 64,
+		Output: 1 << 20, Result: 64 << 20, ToolCalls: 10_000, Concurrency: 64,
+	}
+}
+
+// Or returns l with its zero fields taken from d.
+func (l Limits) Or(d Limits) Limits {
+	l.Timeout = or(l.Timeout, d.Timeout)
+	l.Memory = or(l.Memory, d.Memory)
+	l.CPU = or(l.CPU, d.CPU)
+	l.Disk = or(l.Disk, d.Disk)
+	l.Processes = or(l.Processes, d.Processes)
+	l.Output = or(l.Output, d.Output)
+	l.Result = or(l.Result, d.Result)
+	l.ToolCalls = or(l.ToolCalls, d.ToolCalls)
+	l.Concurrency = or(l.Concurrency, d.Concurrency)
+	return l
+}
+
+func or[T comparable](a, b T) T {
+	var zero T
+	if a != zero {
+		return a
+	}
+	return b
+}
+
+// Program is what a sandbox runs: the gate made it from a Request.
+type Program struct {
+	ID         string      // of the execution
+	Name       string      // file name shown in stack traces
+	Language   Language    // of Code: JavaScript for the JavaScript runtimes
+	Code       string      // what the runtime evaluates, see package guest for its form
+	Namespaces []Namespace // the servers that the program can name
+	Limits     Limits      // complete
+}
+
+// Namespace is one server as a program sees it.
+type Namespace struct {
+	Server    string     `json:"server"`           // as configured
+	Global    string     `json:"global,omitempty"` // name of the global; empty when a built-in has that name
+	Modules   []string   `json:"modules"`          // what follows "servers/" in imports that mean this server
+	Functions []Function `json:"functions"`
+}
+
+// Function is one tool as a member of a Namespace.
+type Function struct {
+	Name   string   `json:"name"`   // identifier, as in listIssues
+	Tool   string   `json:"tool"`   // raw name, as in list_issues
+	Params []string `json:"params"` // the schema's properties in its order, for positional arguments
+}
+
+// Call is one call that leaves a program. Server is the configured name of an
+// upstream; the empty Server means one of the engine's own functions, such as
+// "search_tools" or "read_file".
+type Call struct {
+	Server    string
+	Tool      string          // raw name
+	Arguments json.RawMessage // a JSON object, exactly as the program gave it
+}
+
+// Result is what a call gives back to the program: one JSON value, exactly as
+// the upstream sent it (key order and digits of numbers kept).
+type Result struct {
+	Value json.RawMessage
+}

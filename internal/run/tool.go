@@ -1,0 +1,163 @@
+package run
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Tool is one tool of one upstream server.
+type Tool struct {
+	Server       string // the name in the configuration
+	Name         string // as the upstream calls it
+	Title        string
+	Description  string
+	InputSchema  json.RawMessage // exact bytes as received; may be empty
+	OutputSchema json.RawMessage // exact bytes as received; empty if the tool declares none
+	Annotations  Annotations
+	Category     string
+	Pin          string          // hex SHA-256 of the definition as received
+	Raw          json.RawMessage // the whole definition as received
+	TypeScript   string          // identifier in TypeScript, unique on its server: listIssues
+	Python       string          // identifier in Python, unique on its server: list_issues
+}
+
+// Annotations are MCP's hints about a tool; nil means that the server said nothing.
+type Annotations struct {
+	ReadOnly    *bool `json:"readOnlyHint,omitempty"`
+	Destructive *bool `json:"destructiveHint,omitempty"`
+	Idempotent  *bool `json:"idempotentHint,omitempty"`
+	OpenWorld   *bool `json:"openWorldHint,omitempty"`
+}
+
+// Server is one upstream with its tools, in the order the upstream lists them.
+type Server struct {
+	Name         string // the name in the configuration
+	TypeScript   string // identifier in TypeScript, unique: googleDrive
+	Python       string // identifier in Python, unique: google_drive
+	Instructions string
+	Category     string
+	Cached       bool // true if the tools come from an earlier run and the server has not answered yet
+	Static       bool // true for definitions from a folder, without a live server
+	Tools        []*Tool
+}
+
+// Toolset is the set of servers and tools that somebody may see. It is
+// immutable: what changes is which Toolset is current. Listing, searching,
+// checking and calling all decide by the same Toolset.
+type Toolset struct {
+	Servers []*Server // sorted by name
+
+	servers map[string]*Server
+	tools   map[string]*Tool
+}
+
+// NewToolset indexes servers, which must be sorted by name and not change
+// any more. Where two spellings collide, the raw name wins, then the first.
+func NewToolset(servers []*Server) *Toolset {
+	ts := &Toolset{Servers: servers, servers: map[string]*Server{}, tools: map[string]*Tool{}}
+	for _, spell := range []func(*Server) string{rawServer, tsServer, pyServer} {
+		for _, s := range servers {
+			addNew(ts.servers, spell(s), s)
+		}
+	}
+	for _, join := range toolSpellings {
+		for _, s := range servers {
+			for _, t := range s.Tools {
+				addNew(ts.tools, join(s, t), t)
+			}
+		}
+	}
+	return ts
+}
+
+func addNew[T any](m map[string]*T, key string, v *T) {
+	if _, taken := m[key]; !taken && key != "" {
+		m[key] = v
+	}
+}
+
+func rawServer(s *Server) string { return s.Name }
+func tsServer(s *Server) string  { return s.TypeScript }
+func pyServer(s *Server) string  { return s.Python }
+
+var toolSpellings = []func(*Server, *Tool) string{
+	func(s *Server, t *Tool) string { return s.Name + "__" + t.Name },
+	func(s *Server, t *Tool) string { return s.Name + "." + t.Name },
+	func(s *Server, t *Tool) string { return s.TypeScript + "." + t.TypeScript },
+	func(s *Server, t *Tool) string { return s.Python + "." + t.Python },
+	func(s *Server, t *Tool) string { return s.Name + "." + t.TypeScript },
+	func(s *Server, t *Tool) string { return s.Name + "." + t.Python },
+	func(s *Server, t *Tool) string { return s.TypeScript + "." + t.Name },
+	func(s *Server, t *Tool) string { return s.Python + "__" + t.Python },
+	func(s *Server, t *Tool) string { return s.TypeScript + "__" + t.TypeScript },
+}
+
+// Server finds a server by any spelling of its name: google-drive, googleDrive, google_drive.
+func (ts *Toolset) Server(name string) (*Server, bool) {
+	s, ok := ts.servers[name]
+	return s, ok
+}
+
+// Tool finds a tool by any spelling of its full name: github.listIssues,
+// github.list_issues, github__list_issues.
+func (ts *Toolset) Tool(name string) (*Tool, bool) {
+	t, ok := ts.tools[strings.TrimPrefix(name, "servers.")]
+	return t, ok
+}
+
+// On finds a tool by any spelling of its own name on this server.
+func (s *Server) On(name string) (*Tool, bool) {
+	for _, spell := range []func(*Tool) string{
+		func(t *Tool) string { return t.Name },
+		func(t *Tool) string { return t.TypeScript },
+		func(t *Tool) string { return t.Python },
+	} {
+		for _, t := range s.Tools {
+			if spell(t) == name {
+				return t, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Count is the number of tools.
+func (ts *Toolset) Count() int {
+	n := 0
+	for _, s := range ts.Servers {
+		n += len(s.Tools)
+	}
+	return n
+}
+
+// Qualified is the name that programs write: github.listIssues.
+func (ts *Toolset) Qualified(t *Tool) string {
+	if s, ok := ts.servers[t.Server]; ok {
+		return s.TypeScript + "." + t.TypeScript
+	}
+	return t.Server + "." + t.Name
+}
+
+// NotFound is the error for a tool name that nothing answers to; it names the
+// nearest tools.
+func (ts *Toolset) NotFound(name string) *Error {
+	e := Errorf(KindToolNotFound, "toolset", "there is no tool %q", name)
+	if near := ts.Near(name, 3); len(near) > 0 {
+		return e.WithHint("did you mean %s?", strings.Join(near, ", "))
+	}
+	if len(ts.Servers) == 0 {
+		return e.WithHint("no server is configured")
+	}
+	return e.WithHint("search_tools finds tools by what they do")
+}
+
+// Near lists at most n qualified names that resemble name, best first.
+func (ts *Toolset) Near(name string, n int) []string {
+	var names []string
+	for _, s := range ts.Servers {
+		for _, t := range s.Tools {
+			names = append(names, s.TypeScript+"."+t.TypeScript)
+		}
+	}
+	return Nearest(name, names, n)
+}
