@@ -22,6 +22,7 @@ const (
 	KindToolChanged        Kind = "tool_changed"
 	KindLimit              Kind = "limit"
 	KindSandboxUnavailable Kind = "sandbox_unavailable"
+	KindCancelled          Kind = "cancelled"
 	KindInternal           Kind = "internal"
 )
 

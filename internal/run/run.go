@@ -70,6 +70,21 @@ func (l Limits) Or(d Limits) Limits {
 	return l
 }
 
+// Within returns l with its zero fields taken from most and no field above it.
+func (l Limits) Within(most Limits) Limits {
+	l = l.Or(most)
+	l.Timeout = min(l.Timeout, most.Timeout)
+	l.Memory = min(l.Memory, most.Memory)
+	l.CPU = min(l.CPU, most.CPU)
+	l.Disk = min(l.Disk, most.Disk)
+	l.Processes = min(l.Processes, most.Processes)
+	l.Output = min(l.Output, most.Output)
+	l.Result = min(l.Result, most.Result)
+	l.ToolCalls = min(l.ToolCalls, most.ToolCalls)
+	l.Concurrency = min(l.Concurrency, most.Concurrency)
+	return l
+}
+
 func or[T comparable](a, b T) T {
 	var zero T
 	if a != zero {

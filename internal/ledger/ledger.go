@@ -1,0 +1,172 @@
+// Package ledger accounts for tokens and executions: what went to the model,
+// and what a client that calls tools directly would have carried instead.
+package ledger
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"retort/internal/run"
+)
+
+// sampled is how many bytes of one execution's traffic are tokenised; what is
+// beyond is extrapolated, so that accounting costs a few milliseconds at most.
+const sampled = 16 << 10
+
+// Ledger accounts per session. It is safe for concurrent use.
+type Ledger struct {
+	mu       sync.Mutex
+	sessions map[string]*totals
+	all      totals
+}
+
+type totals struct {
+	active      int
+	executions  int
+	byStatus    map[run.Status]int
+	durations   []float64 // milliseconds of the last maxDurations executions
+	tokens      run.Tokens
+	definitions bool // the definitions were counted for this session
+	toolCalls   int
+}
+
+// maxDurations bounds what percentiles are computed from.
+const maxDurations = 1000
+
+// New returns an empty ledger.
+func New() *Ledger { return &Ledger{sessions: map[string]*totals{}} }
+
+// Entry accounts for one execution.
+type Entry struct {
+	ledger  *Ledger
+	session string
+	start   time.Time
+
+	mu    sync.Mutex
+	bytes int
+	data  sample
+	once  sync.Once
+}
+
+// Open begins the account of one execution in a session.
+func (l *Ledger) Open(session string) *Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.session(session).active++
+	l.all.active++
+	return &Entry{ledger: l, session: session, start: time.Now()}
+}
+
+func (l *Ledger) session(name string) *totals {
+	t, ok := l.sessions[name]
+	if !ok {
+		t = &totals{}
+		l.sessions[name] = t
+	}
+	return t
+}
+
+// Carried notes arguments or a result that stayed out of the model's context.
+func (e *Entry) Carried(data []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.bytes += len(data)
+	e.data.add(data)
+}
+
+// Since is the time since the entry was opened.
+func (e *Entry) Since() time.Duration { return time.Since(e.start) }
+
+// Settle closes the account: returned is what goes to the model, definitions
+// the tokens of all connected tools' definitions, counted once per session.
+// It fills o.Stats.Tokens and o.Stats.DurationMS. Only the first call counts.
+func (e *Entry) Settle(o *run.Outcome, returned, definitions int) {
+	e.once.Do(func() { e.settle(o, returned, definitions) })
+}
+
+func (e *Entry) settle(o *run.Outcome, returned, definitions int) {
+	e.mu.Lock()
+	data := e.data.tokens(e.bytes)
+	e.mu.Unlock()
+
+	l := e.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	session := l.session(e.session)
+	tokens := run.Tokens{Returned: returned, AvoidedData: max(0, data-returned)}
+	if !session.definitions {
+		session.definitions = true
+		tokens.AvoidedDefinitions = definitions
+	}
+	tokens.Avoided = tokens.AvoidedData + tokens.AvoidedDefinitions
+	o.Stats.Tokens = &tokens
+	o.Stats.DurationMS = float64(e.Since().Microseconds()) / 1000
+	session.close(o)
+	l.all.close(o)
+}
+
+func (t *totals) close(o *run.Outcome) {
+	t.active--
+	t.executions++
+	if t.byStatus == nil {
+		t.byStatus = map[run.Status]int{}
+	}
+	t.byStatus[o.Status]++
+	if len(t.durations) == maxDurations {
+		t.durations = t.durations[1:]
+	}
+	t.durations = append(t.durations, o.Stats.DurationMS)
+	t.toolCalls += o.Stats.ToolCalls
+	t.tokens.Returned += o.Stats.Tokens.Returned
+	t.tokens.Avoided += o.Stats.Tokens.Avoided
+	t.tokens.AvoidedData += o.Stats.Tokens.AvoidedData
+	t.tokens.AvoidedDefinitions += o.Stats.Tokens.AvoidedDefinitions
+}
+
+// Summary is what get_execution_stats shows of executions.
+type Summary struct {
+	Session    string             `json:"session,omitempty"`
+	Active     int                `json:"active"`
+	Total      int                `json:"total"`
+	ByStatus   map[run.Status]int `json:"by_status,omitempty"`
+	ToolCalls  int                `json:"tool_calls"`
+	DurationMS *Percentiles       `json:"duration_ms,omitempty"`
+	Tokens     run.Tokens         `json:"tokens"`
+}
+
+// Percentiles are milliseconds over the last executions.
+type Percentiles struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	Max float64 `json:"max"`
+}
+
+// Summary tells of one session, or of all for the empty name.
+func (l *Ledger) Summary(session string) Summary {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := &l.all
+	if session != "" {
+		if t = l.sessions[session]; t == nil {
+			t = &totals{}
+		}
+	}
+	s := Summary{
+		Session: session, Active: t.active, Total: t.executions, ToolCalls: t.toolCalls, Tokens: t.tokens,
+		ByStatus: map[run.Status]int{}, DurationMS: percentiles(t.durations),
+	}
+	for status, n := range t.byStatus {
+		s.ByStatus[status] = n
+	}
+	return s
+}
+
+func percentiles(durations []float64) *Percentiles {
+	if len(durations) == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(durations))
+	rank := func(p float64) float64 { return sorted[int(p*float64(len(sorted)-1)+0.5)] }
+	return &Percentiles{P50: rank(0.5), P95: rank(0.95), Max: sorted[len(sorted)-1]}
+}

@@ -1,0 +1,239 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/run"
+)
+
+func (s *Server) handlers() map[string]handler {
+	return map[string]handler{
+		"search_tools":        s.search,
+		"get_tool_definition": s.describe,
+		"execute_code":        s.execute,
+		"call_tool":           s.call,
+		"get_execution_stats": s.stats,
+	}
+}
+
+// arguments decodes a call's arguments strictly: a name that the schema does
+// not have is an error that says which name was meant.
+func arguments(req *mcp.CallToolRequest, into any, known ...string) error {
+	raw := req.Params.Arguments
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return run.Errorf(run.KindInvalidArguments, "mcpserver", "the arguments must be one JSON object")
+	}
+	for name := range given {
+		if err := checkName(name, known); err != nil {
+			return err
+		}
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return run.Errorf(run.KindInvalidArguments, "mcpserver", "%s", typeMessage(err))
+	}
+	return nil
+}
+
+func checkName(name string, known []string) error {
+	for _, k := range known {
+		if k == name {
+			return nil
+		}
+	}
+	e := run.Errorf(run.KindInvalidArguments, "mcpserver", "there is no argument %q", name)
+	if near := run.Nearest(name, known, 1); len(near) > 0 {
+		return e.WithHint("did you mean %q?", near[0])
+	}
+	return e.WithHint("arguments: %v", known)
+}
+
+func typeMessage(err error) string {
+	if t, ok := err.(*json.UnmarshalTypeError); ok {
+		return fmt.Sprintf("argument %q: expected %s, got %s", t.Field, jsonName(t.Type.Kind().String()), t.Value)
+	}
+	return err.Error()
+}
+
+func jsonName(kind string) string {
+	switch kind {
+	case "int", "int64", "float64":
+		return "number"
+	case "bool":
+		return "boolean"
+	case "slice":
+		return "array"
+	case "map", "struct":
+		return "object"
+	}
+	return kind
+}
+
+func required(name, value string) error {
+	if value == "" {
+		return run.Errorf(run.KindInvalidArguments, "mcpserver", "missing %q", name)
+	}
+	return nil
+}
+
+func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Query    string     `json:"query"`
+		Detail   run.Detail `json:"detail_level"`
+		Server   string     `json:"server"`
+		Category string     `json:"category"`
+		Limit    int        `json:"limit"`
+	}
+	if err := arguments(req, &a, "query", "detail_level", "server", "category", "limit"); err != nil {
+		return nil, err
+	}
+	return s.engine.Search(ctx, run.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit})
+}
+
+func (s *Server) describe(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Name     string       `json:"name"`
+		Names    []string     `json:"names"`
+		Language run.Language `json:"language"`
+	}
+	if err := arguments(req, &a, "name", "names", "language"); err != nil {
+		return nil, err
+	}
+	names := a.Names
+	if a.Name != "" {
+		names = append([]string{a.Name}, names...)
+	}
+	definitions, err := s.engine.Describe(ctx, names, a.Language)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"definitions": definitions}, nil
+}
+
+func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Code      string       `json:"code"`
+		Language  run.Language `json:"language"`
+		TimeoutMS int64        `json:"timeout_ms"`
+		Sandbox   string       `json:"sandbox"`
+		Session   string       `json:"session"`
+		DryRun    bool         `json:"dry_run"`
+	}
+	if err := arguments(req, &a, "code", "language", "timeout_ms", "sandbox", "session", "dry_run"); err != nil {
+		return nil, err
+	}
+	if err := required("code", a.Code); err != nil {
+		return nil, err
+	}
+	if a.TimeoutMS < 0 || a.TimeoutMS > int64(24*time.Hour/time.Millisecond) {
+		return nil, run.Errorf(run.KindInvalidArguments, "mcpserver", "argument \"timeout_ms\": %d is not between 0 and a day", a.TimeoutMS)
+	}
+	request := run.Request{
+		Session: a.Session, Client: client(req), Language: a.Language, Code: a.Code, Sandbox: a.Sandbox, DryRun: a.DryRun,
+		Limits: run.Limits{Timeout: time.Duration(a.TimeoutMS) * time.Millisecond},
+	}
+	progress, stop := reportProgress(ctx, req)
+	defer stop()
+	request.Progress = progress
+	return s.engine.Execute(ctx, request), nil
+}
+
+func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := arguments(req, &a, "name", "arguments"); err != nil {
+		return nil, err
+	}
+	if err := required("name", a.Name); err != nil {
+		return nil, err
+	}
+	return s.engine.Call(ctx, run.Request{Client: client(req)}, a.Name, a.Arguments), nil
+}
+
+func (s *Server) stats(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Session string `json:"session"`
+	}
+	if err := arguments(req, &a, "session"); err != nil {
+		return nil, err
+	}
+	return s.engine.Stats(ctx, a.Session), nil
+}
+
+func client(req *mcp.CallToolRequest) string {
+	if p := req.Session.InitializeParams(); p != nil && p.ClientInfo != nil {
+		return p.ClientInfo.Name + " " + p.ClientInfo.Version
+	}
+	return ""
+}
+
+// every is how often progress is told at the most.
+const every = 200 * time.Millisecond
+
+// reportProgress tells a client that asked for it the number of calls made so
+// far. The function it returns never blocks; stop waits for the last notice.
+func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress func(int), stop func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil, func() {}
+	}
+	latest, done := make(chan int, 1), make(chan struct{})
+	var tell sync.WaitGroup
+	tell.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case n := <-latest:
+				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+					ProgressToken: token, Progress: float64(n), Message: fmt.Sprintf("%d tool calls", n),
+				})
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(every):
+			}
+		}
+	})
+	return newest(latest), func() { close(done); tell.Wait() }
+}
+
+// newest keeps only the largest number that nobody has taken yet.
+func newest(latest chan int) func(int) {
+	var mu sync.Mutex
+	return func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		select {
+		case waiting := <-latest:
+			n = max(n, waiting)
+		default:
+		}
+		latest <- n
+	}
+}
+
+// marshal is json.Marshal without the escaping meant for web pages, which
+// costs tokens and readability.
+func marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}

@@ -1,0 +1,120 @@
+// Package mcpserver is the MCP server towards clients, in both eras of the
+// protocol: a handful of small tools in front of all the user's servers.
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/run"
+)
+
+// Engine does what the tools offer.
+type Engine interface {
+	Search(ctx context.Context, q run.Query) (run.Found, error)
+	Describe(ctx context.Context, names []string, lang run.Language) ([]run.Definition, error)
+	Execute(ctx context.Context, req run.Request) run.Outcome
+	Call(ctx context.Context, req run.Request, name string, arguments json.RawMessage) run.Outcome
+	Stats(ctx context.Context, session string) any
+}
+
+// Options for a Server. The zero value offers the full surface.
+type Options struct {
+	Version string
+	Lean    bool // only the four tools that everything else can be reached with
+}
+
+// Server answers MCP clients.
+type Server struct {
+	mcp    *mcp.Server
+	engine Engine
+}
+
+// New makes a server in front of an engine.
+func New(e Engine, o Options) (*Server, error) {
+	s := &Server{engine: e}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "retort", Title: "Retort", Version: o.Version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	handlers := s.handlers()
+	for i, name := range names {
+		handle, built := handlers[name]
+		if o.Lean && i >= lean || !built {
+			continue
+		}
+		d, err := define(name)
+		if err != nil {
+			return nil, fmt.Errorf("mcpserver: %w", err)
+		}
+		s.mcp.AddTool(d.tool(), s.serve(handle))
+	}
+	s.mcp.AddReceivingMiddleware(explainMissing)
+	return s, nil
+}
+
+func (d definition) tool() *mcp.Tool {
+	t := &mcp.Tool{Name: d.Name, Description: d.Description, InputSchema: d.InputSchema}
+	if d.ReadOnly {
+		t.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+	}
+	return t
+}
+
+// maxLine bounds one message from the client.
+const maxLine = 16 << 20
+
+// Serve answers one client over a stream of newline-delimited JSON until the
+// stream ends or ctx is done. The end of the stream is no error.
+func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	err := s.mcp.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxLine})
+	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, mcp.ErrConnectionClosed) {
+		return nil
+	}
+	return err
+}
+
+// handler answers one tool. What it returns becomes the structured content and
+// the same JSON as text. A *run.Error becomes an answer marked as an error.
+type handler func(ctx context.Context, req *mcp.CallToolRequest) (any, error)
+
+func (s *Server) serve(h handler) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		answer, err := h(ctx, req)
+		failed := err != nil
+		if failed {
+			answer = map[string]any{"error": run.AsError(err)}
+		}
+		if o, ok := answer.(run.Outcome); ok {
+			failed = o.Status != run.StatusOK
+		}
+		text, err := marshal(answer)
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.CallToolResult{
+			Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: text, IsError: failed,
+		}, nil
+	}
+}
+
+// explainMissing tells a client that calls a tool of a later version that it
+// is not built, instead of that it never existed.
+func explainMissing(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		call, ok := req.(*mcp.CallToolRequest)
+		if err == nil || !ok {
+			return result, err
+		}
+		if d, known := define(call.Params.Name); known == nil {
+			return nil, fmt.Errorf("%w (%s is not offered by this version or surface of Retort)", err, d.Name)
+		}
+		return result, err
+	}
+}

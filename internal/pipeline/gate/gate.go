@@ -1,0 +1,103 @@
+// Package gate decides whether a program may run. Nothing runs before it has
+// passed: it parses, type-checks against the tools that the program can reach,
+// and makes what the runtime evaluates.
+package gate
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"retort/internal/pipeline/gate/typescript"
+	"retort/internal/run"
+)
+
+// Verdict is a program that may run. A program that may not is a *run.Error.
+type Verdict struct {
+	Program  run.Program // complete but for ID and Limits
+	Runtime  string      // that the program needs: "quickjs"
+	Tools    []*run.Tool // that the program can reach; all of them if that can't be told
+	Warnings []string
+
+	locate func(line, column int) (int, int)
+}
+
+// Gate checks programs. It is safe for concurrent use.
+type Gate struct {
+	typescript *typescript.Checker
+}
+
+// New returns a gate. The first check is slow, unless Warm was called before.
+func New() *Gate { return &Gate{typescript: typescript.New()} }
+
+// Warm loads what every check needs. It takes some 20 ms.
+func (g *Gate) Warm() { g.typescript.Warm() }
+
+// Check decides on the program of req against the tools it may see.
+func (g *Gate) Check(ctx context.Context, req run.Request, tools *run.Toolset) (Verdict, *run.Error) {
+	if req.DryRun {
+		return Verdict{}, notBuilt("dry_run")
+	}
+	switch req.Language {
+	case run.TypeScript, run.JavaScript:
+		return g.script(ctx, req, tools)
+	case run.Python:
+		return Verdict{}, notBuilt("running Python programs").WithHint("write the program in TypeScript")
+	}
+	return Verdict{}, run.Errorf(run.KindInvalidArguments, "gate", "there is no language %q", req.Language).
+		WithHint("language is typescript, javascript or python")
+}
+
+func notBuilt(what string) *run.Error {
+	return run.Errorf(run.KindPolicy, "gate", "%s is not built in this version of Retort", what)
+}
+
+func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset) (Verdict, *run.Error) {
+	name := req.Name
+	if name == "" {
+		name = "program.ts"
+	}
+	checked, refusal := g.typescript.Check(ctx, typescript.Source{Code: req.Code, Name: name, Language: req.Language}, tools)
+	if refusal != nil {
+		return Verdict{}, refusal
+	}
+	return Verdict{
+		Program:  run.Program{Name: name, Language: run.JavaScript, Code: checked.Code, Namespaces: checked.Namespaces},
+		Runtime:  "quickjs",
+		Tools:    checked.Tools,
+		Warnings: checked.Warnings,
+		locate:   checked.Locate,
+	}, nil
+}
+
+// Locate turns the positions of an error, which are those of the code that
+// the runtime evaluated, into positions in the program as it was written.
+func (v Verdict) Locate(e *run.Error) *run.Error {
+	if e == nil || v.locate == nil {
+		return e
+	}
+	c := *e
+	if c.Line > 0 {
+		c.Line, c.Column = v.locate(e.Line, e.Column)
+	}
+	c.Stack = v.frames(e.Stack)
+	return &c
+}
+
+var position = regexp.MustCompile(`:(\d+):(\d+)`)
+
+func (v Verdict) frames(stack string) string {
+	lines := strings.Split(stack, "\n")
+	for i, line := range lines {
+		lines[i] = position.ReplaceAllStringFunc(line, func(found string) string {
+			m := position.FindStringSubmatch(found)
+			l, _ := strconv.Atoi(m[1])
+			c, _ := strconv.Atoi(m[2])
+			l, c = v.locate(l, c)
+			return fmt.Sprintf(":%d:%d", l, c)
+		})
+	}
+	return strings.Join(lines, "\n")
+}

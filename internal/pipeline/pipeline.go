@@ -1,0 +1,179 @@
+// Package pipeline is the way of a program, and the only place that knows its
+// order: discover, emit, gate, isolate, relay, report.
+package pipeline
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"strings"
+
+	"retort/internal/ledger"
+	"retort/internal/pipeline/discover"
+	"retort/internal/pipeline/gate"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/relay"
+	"retort/internal/pipeline/report"
+	"retort/internal/run"
+	"retort/internal/workspace"
+)
+
+// Tools is where the current set of tools comes from.
+type Tools interface {
+	// Current is the toolset as it is known now. It waits, within bounds, for
+	// servers of which nothing is known yet.
+	Current(ctx context.Context) *run.Toolset
+	// Tokens is what the definitions of all tools cost in a model's context.
+	Tokens(tools *run.Toolset) int
+}
+
+// Searcher finds tools by what they do.
+type Searcher interface {
+	Search(ctx context.Context, q discover.Query) (discover.Answer, error)
+}
+
+// Gate decides whether a program may run and makes it runnable.
+type Gate interface {
+	Check(ctx context.Context, req run.Request, tools *run.Toolset) (gate.Verdict, *run.Error)
+}
+
+// Sandboxes makes a sandbox of the backend named, or of the configured one.
+type Sandboxes interface {
+	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
+}
+
+// Pipeline executes programs. All fields are needed.
+type Pipeline struct {
+	Tools      Tools
+	Searcher   Searcher
+	Gate       Gate
+	Sandboxes  Sandboxes
+	Relay      *relay.Relay
+	Ledger     *ledger.Ledger
+	Workspaces *workspace.Store
+	Limits     run.Limits // the most that a request can have
+	MaxTokens  int        // of an Outcome's result and output
+}
+
+// Execute runs one program, whatever becomes of it.
+func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
+	x, err := p.open(ctx, req)
+	if err != nil {
+		return x.fail(err)
+	}
+	verdict, refusal := p.Gate.Check(ctx, x.req, x.tools)
+	if refusal != nil {
+		return x.refuse(refusal)
+	}
+	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits})
+	if err != nil {
+		return x.fail(err)
+	}
+	defer sandbox.Close()
+	verdict.Program.ID, verdict.Program.Limits = x.req.ID, x.req.Limits
+	result, err := sandbox.Run(ctx, verdict.Program, x.host)
+	if err != nil {
+		return x.fail(err)
+	}
+	result.Error = verdict.Locate(result.Error)
+	result.Warnings = append(verdict.Warnings, result.Warnings...)
+	return x.close(report.Make(x.req.ID, result, p.MaxTokens, x.files))
+}
+
+// Call makes one call without a program, through the same relay.
+func (p *Pipeline) Call(ctx context.Context, req run.Request, name string, arguments json.RawMessage) run.Outcome {
+	x, err := p.open(ctx, req)
+	if err != nil {
+		return x.fail(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.req.Limits.Timeout)
+	defer cancel()
+	byName, err := json.Marshal(map[string]any{"name": name, "arguments": arguments})
+	if err != nil {
+		return x.fail(run.Errorf(run.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
+	}
+	result, err := x.host.Call(ctx, run.Call{Tool: "call", Arguments: byName})
+	if err != nil {
+		return x.fail(err)
+	}
+	return x.close(report.Make(x.req.ID, isolate.Report{Status: run.StatusOK, Value: result.Value}, p.MaxTokens, x.files))
+}
+
+// execution is one request on its way.
+type execution struct {
+	pipeline *Pipeline
+	req      run.Request // complete
+	tools    *run.Toolset
+	files    *workspace.Workspace
+	host     isolate.Host
+	tally    *relay.Tally
+	entry    *ledger.Entry
+}
+
+func (p *Pipeline) open(ctx context.Context, req run.Request) (*execution, error) {
+	req = p.complete(req)
+	x := &execution{pipeline: p, req: req, entry: p.Ledger.Open(req.Session), tools: p.Tools.Current(ctx)}
+	files, err := p.Workspaces.Open(req.Session)
+	if err != nil {
+		return x, err
+	}
+	x.files = files
+	x.host, x.tally = p.Relay.Open(relay.Execution{
+		ID: req.ID, Tools: x.tools, Limits: req.Limits, Functions: p.functions(x),
+		Files: files, Carried: x.entry.Carried, Progress: req.Progress,
+	})
+	return x, nil
+}
+
+// complete fills in what a request leaves open. A request can only ask for
+// less than the configured limits.
+func (p *Pipeline) complete(req run.Request) run.Request {
+	if req.ID == "" {
+		req.ID = strings.ToLower(rand.Text()[:13])
+	}
+	if req.Session == "" {
+		req.Session = "default"
+	}
+	if req.Language == "" {
+		req.Language = run.TypeScript
+	}
+	req.Limits = req.Limits.Within(p.Limits)
+	return req
+}
+
+func (x *execution) refuse(e *run.Error) run.Outcome {
+	return x.end(isolate.Report{Status: run.StatusRejected, Error: e})
+}
+
+func (x *execution) fail(err error) run.Outcome {
+	e := run.AsError(err)
+	return x.end(isolate.Report{Status: statusOf(e), Error: e})
+}
+
+func (x *execution) end(r isolate.Report) run.Outcome {
+	return x.close(report.Make(x.req.ID, r, x.pipeline.MaxTokens, nil))
+}
+
+// statusOf is how an execution ends that fails outside of its sandbox.
+func statusOf(e *run.Error) run.Status {
+	switch e.Kind {
+	case run.KindInvalidArguments, run.KindToolNotFound, run.KindSandboxUnavailable:
+		return run.StatusRejected
+	case run.KindPolicy:
+		return run.StatusDenied
+	case run.KindUpstreamTimeout:
+		return run.StatusTimeout
+	case run.KindCancelled:
+		return run.StatusCancelled
+	}
+	return run.StatusError
+}
+
+// close settles the account. Everything that ends an execution comes here.
+func (x *execution) close(o run.Outcome) run.Outcome {
+	if x.tally != nil {
+		o.Stats.ToolCalls, o.Stats.Tools = x.tally.Counts()
+	}
+	x.entry.Settle(&o, report.Returned(o), x.pipeline.Tools.Tokens(x.tools))
+	return o
+}

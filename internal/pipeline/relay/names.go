@@ -1,0 +1,84 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+)
+
+// names answers the engine's own functions and makes sure that every other
+// call is for a tool that this execution may see.
+func names(x Execution) Guard {
+	return func(next isolate.Host) isolate.Host {
+		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+			if c.Server == "" && c.Tool != "call" {
+				return own(ctx, x, c)
+			}
+			c, err := resolve(x.Tools, c)
+			if err != nil {
+				return run.Result{}, err
+			}
+			return next.Call(ctx, c)
+		})
+	}
+}
+
+// resolve finds the tool that c means. A program may also name it in one
+// string, through the function "call".
+func resolve(tools *run.Toolset, c run.Call) (run.Call, error) {
+	if c.Server == "" {
+		var byName struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		}
+		if err := json.Unmarshal(c.Arguments, &byName); err != nil {
+			return c, run.Errorf(run.KindInvalidArguments, "relay.resolve", "callMCPTool: %v", err)
+		}
+		tool, ok := tools.Tool(byName.Name)
+		if !ok {
+			return c, tools.NotFound(byName.Name)
+		}
+		return run.Call{Server: tool.Server, Tool: tool.Name, Arguments: object(byName.Arguments)}, nil
+	}
+	server, ok := tools.Server(c.Server)
+	if !ok {
+		return c, tools.NotFound(c.Server + "." + c.Tool)
+	}
+	tool, ok := server.On(c.Tool)
+	if !ok {
+		return c, tools.NotFound(c.Server+"."+c.Tool).At(c.Server, c.Tool)
+	}
+	return run.Call{Server: tool.Server, Tool: tool.Name, Arguments: object(c.Arguments)}, nil
+}
+
+// object turns absent arguments into the empty object that tools expect.
+func object(arguments json.RawMessage) json.RawMessage {
+	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
+		return json.RawMessage("{}")
+	}
+	return arguments
+}
+
+func own(ctx context.Context, x Execution, c run.Call) (run.Result, error) {
+	f, ok := x.Functions[c.Tool]
+	if !ok {
+		have := slices.Sorted(maps.Keys(x.Functions))
+		return run.Result{}, run.Errorf(run.KindInternal, "relay.own", "%s is not built in this version of Retort", c.Tool).
+			WithHint("programs can use: %s", strings.Join(have, ", "))
+	}
+	answer, err := f(ctx, c.Arguments)
+	if err != nil {
+		return run.Result{}, run.AsError(err)
+	}
+	value, err := json.Marshal(answer)
+	if err != nil {
+		return run.Result{}, run.Errorf(run.KindInternal, "relay.own", "%s: %w", c.Tool, err)
+	}
+	return run.Result{Value: value}, nil
+}

@@ -1,0 +1,99 @@
+// Package relay carries the calls of programs out to the upstreams. It is a
+// chain of guards, each of which can only subtract: refuse, delay, rewrite.
+//
+//	names → budget → arguments → journal → upstream
+package relay
+
+import (
+	"context"
+	"encoding/json"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+)
+
+// Guard wraps a Host. It may refuse, delay or rewrite calls, never widen what
+// the Host behind it allows.
+type Guard func(isolate.Host) isolate.Host
+
+// Chain puts guards around h; the first guard sees a call first.
+func Chain(h isolate.Host, guards ...Guard) isolate.Host {
+	for i := len(guards) - 1; i >= 0; i-- {
+		h = guards[i](h)
+	}
+	return h
+}
+
+// Upstream makes calls to the servers of the user. It answers with the bytes
+// of MCP's CallToolResult exactly as received; errors are *run.Error.
+type Upstream interface {
+	Call(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error)
+}
+
+// Function is one of the engine's own functions, called by programs with an
+// empty server name.
+type Function func(ctx context.Context, arguments json.RawMessage) (any, error)
+
+// Execution is what the relay needs to know of the execution it serves.
+type Execution struct {
+	ID        string
+	Tools     *run.Toolset // what this execution may see and call
+	Limits    run.Limits   // complete
+	Functions map[string]Function
+	Files     Files           // where images and blobs from tools go
+	Carried   func([]byte)    // is told of data that stays out of the model's context
+	Progress  func(calls int) // may be nil
+}
+
+// Relay makes the Hosts of executions. The zero value is not usable.
+type Relay struct {
+	upstream Upstream
+	schemas  *schemas
+}
+
+// New returns a relay towards an upstream.
+func New(u Upstream) *Relay { return &Relay{upstream: u, schemas: newSchemas()} }
+
+// Open returns the Host of one execution and the tally of its calls.
+func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
+	tally := &Tally{limit: x.Limits.ToolCalls, tools: x.Tools, progress: x.Progress, calls: map[string]int{}}
+	host := Chain(r.out(x),
+		names(x),
+		tally.guard,
+		r.schemas.guard(x.Tools),
+		journal(x.Carried),
+	)
+	return host, tally
+}
+
+// out is the innermost Host: the call leaves for the upstream, and what comes
+// back becomes the value that programs see.
+func (r *Relay) out(x Execution) isolate.Host {
+	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		answer, err := r.upstream.Call(ctx, c.Server, c.Tool, c.Arguments)
+		if err != nil {
+			return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+		}
+		value, err := toValue(ctx, answer, x)
+		if err != nil {
+			return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+		}
+		return run.Result{Value: value}, nil
+	})
+}
+
+// journal tells of the data that a direct client would have carried.
+func journal(carried func([]byte)) Guard {
+	return func(next isolate.Host) isolate.Host {
+		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+			carried(c.Arguments)
+			result, err := next.Call(ctx, c)
+			if err != nil {
+				carried([]byte(run.AsError(err).Message))
+			} else {
+				carried(result.Value)
+			}
+			return result, err
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package relay
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+)
+
+// Tally counts the calls of one execution and ends them at the budget.
+type Tally struct {
+	limit    int
+	tools    *run.Toolset
+	progress func(int)
+
+	mu    sync.Mutex
+	total int
+	calls map[string]int
+}
+
+func (t *Tally) guard(next isolate.Host) isolate.Host {
+	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		n, ok := t.count(c)
+		if !ok {
+			return run.Result{}, run.Errorf(run.KindLimit, "relay.budget", "the budget of %d tool calls is spent", t.limit).
+				WithHint("ask for more at once (page size, bulk tools) or raise resourceLimits.toolCalls").At(c.Server, c.Tool)
+		}
+		if t.progress != nil {
+			t.progress(n)
+		}
+		return next.Call(ctx, c)
+	})
+}
+
+func (t *Tally) count(c run.Call) (n int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.total >= t.limit {
+		return t.total, false
+	}
+	t.total++
+	if tool, known := t.tools.Tool(c.Server + "__" + c.Tool); known {
+		t.calls[t.tools.Qualified(tool)]++
+	}
+	return t.total, true
+}
+
+// Counts are the calls made so far, in all and by qualified name.
+func (t *Tally) Counts() (total int, byTool map[string]int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.total, maps.Clone(t.calls)
+}

@@ -1,0 +1,175 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"retort/internal/run"
+)
+
+// Files keeps what tools send as bytes. Save stores data under a name of its
+// choice that ends in suffix and returns the path within the workspace.
+type Files interface {
+	Save(ctx context.Context, suffix string, data []byte) (path string, err error)
+}
+
+// answer is MCP's CallToolResult as far as programs see it.
+type answer struct {
+	Content           []part          `json:"content"`
+	StructuredContent json.RawMessage `json:"structuredContent"`
+	IsError           bool            `json:"isError"`
+}
+
+type part struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Data     string `json:"data"`
+	MIMEType string `json:"mimeType"`
+	Resource struct {
+		URI      string  `json:"uri"`
+		MIMEType string  `json:"mimeType"`
+		Text     *string `json:"text"`
+		Blob     *string `json:"blob"`
+	} `json:"resource"`
+	raw json.RawMessage
+}
+
+func (p *part) UnmarshalJSON(data []byte) error {
+	type plain part
+	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
+		return err
+	}
+	if p.Type != "text" { // text can be large and is never needed twice
+		p.raw = bytes.Clone(data)
+	}
+	return nil
+}
+
+// blob is what a program sees of bytes: where they are.
+type blob struct {
+	Path     string `json:"path"`
+	MIMEType string `json:"mimeType"`
+	Bytes    int    `json:"bytes"`
+}
+
+// toValue makes the value that a program sees: structuredContent if there is
+// any; else text that is JSON, parsed; else the text; several parts as a list;
+// images and blobs as files. A result marked as an error becomes a *run.Error.
+func toValue(ctx context.Context, result json.RawMessage, x Execution) (json.RawMessage, error) {
+	var a answer
+	if err := json.Unmarshal(result, &a); err != nil {
+		return nil, run.Errorf(run.KindToolError, "relay.value", "the server's answer is not a tool result: %v", err)
+	}
+	if a.IsError {
+		return nil, toolError(a)
+	}
+	if s := bytes.TrimSpace(a.StructuredContent); len(s) > 0 && string(s) != "null" {
+		return a.StructuredContent, nil
+	}
+	values := make([]json.RawMessage, 0, len(a.Content))
+	for i := range a.Content {
+		v, err := a.Content[i].value(ctx, x.Files)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	switch len(values) {
+	case 0:
+		return json.RawMessage("null"), nil
+	case 1:
+		return values[0], nil
+	}
+	return json.Marshal(values)
+}
+
+func (p *part) value(ctx context.Context, files Files) (json.RawMessage, error) {
+	switch {
+	case p.Type == "text":
+		return textValue(p.Text)
+	case p.Type == "image" || p.Type == "audio":
+		return save(ctx, files, p.Data, p.MIMEType)
+	case p.Type == "resource" && p.Resource.Blob != nil:
+		return save(ctx, files, *p.Resource.Blob, p.Resource.MIMEType)
+	case p.Type == "resource" && p.Resource.Text != nil:
+		return json.Marshal(map[string]string{"uri": p.Resource.URI, "mimeType": p.Resource.MIMEType, "text": *p.Resource.Text})
+	}
+	return p.raw, nil
+}
+
+func textValue(text string) (json.RawMessage, error) {
+	if trimmed := strings.TrimSpace(text); json.Valid([]byte(trimmed)) {
+		return json.RawMessage(trimmed), nil
+	}
+	return quote(text)
+}
+
+func quote(text string) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(text); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func save(ctx context.Context, files Files, encoded, mime string) (json.RawMessage, error) {
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, run.Errorf(run.KindToolError, "relay.blob", "the server sent bytes that are not base64: %v", err)
+	}
+	path, err := files.Save(ctx, extension(mime), data)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(blob{Path: path, MIMEType: mime, Bytes: len(data)})
+}
+
+// extension is the file name extension of the types that tools send most.
+func extension(mime string) string {
+	kind, _, _ := strings.Cut(mime, ";")
+	switch kind = strings.TrimSpace(strings.ToLower(kind)); kind {
+	case "image/png", "image/gif", "image/webp", "application/pdf", "application/zip", "application/json", "text/csv", "text/html":
+		_, ext, _ := strings.Cut(kind, "/")
+		return "." + ext
+	case "image/jpeg":
+		return ".jpg"
+	case "image/svg+xml":
+		return ".svg"
+	case "audio/wav", "audio/x-wav":
+		return ".wav"
+	case "audio/mpeg":
+		return ".mp3"
+	case "text/plain":
+		return ".txt"
+	}
+	return ".bin"
+}
+
+// maxErrorText bounds what of a tool's error text is kept.
+const maxErrorText = 4 << 10
+
+func toolError(a answer) error {
+	var texts []string
+	for _, p := range a.Content {
+		if p.Type == "text" && p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	text := strings.Join(texts, "\n")
+	if text == "" && len(a.StructuredContent) > 0 {
+		text = string(a.StructuredContent)
+	}
+	if text == "" {
+		text = "the tool reported an error without a message"
+	}
+	if len(text) > maxErrorText {
+		text = strings.ToValidUTF8(text[:maxErrorText], "") + fmt.Sprintf("… (%d bytes in all)", len(text))
+	}
+	return &run.Error{Kind: run.KindToolError, Op: "relay.value", Message: text}
+}

@@ -1,0 +1,119 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"retort/internal/pipeline/discover"
+	"retort/internal/pipeline/emit"
+	"retort/internal/pipeline/relay"
+	"retort/internal/run"
+	"retort/internal/workspace"
+)
+
+const (
+	defaultHits = 10
+	maxHits     = 100
+)
+
+// Search finds tools and says as much of each as the query asks for.
+func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
+	q.Limit = min(max(q.Limit, 0), maxHits)
+	if q.Limit == 0 {
+		q.Limit = defaultHits
+	}
+	if q.Detail == "" {
+		q.Detail = run.DetailDescription
+	}
+	if !slices.Contains([]run.Detail{run.DetailName, run.DetailDescription, run.DetailFull}, q.Detail) {
+		return run.Found{}, run.Errorf(run.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description or full", q.Detail)
+	}
+	tools := p.Tools.Current(ctx)
+	answer, err := p.Searcher.Search(ctx, discover.Query{Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit})
+	if err != nil {
+		return run.Found{}, err
+	}
+	found := run.Found{Tools: []run.FoundTool{}, Total: answer.Total, Warnings: answer.Warnings}
+	for _, hit := range answer.Hits {
+		found.Tools = append(found.Tools, describe(tools, hit.Tool, q))
+	}
+	return found, nil
+}
+
+func describe(tools *run.Toolset, t *run.Tool, q run.Query) run.FoundTool {
+	f := run.FoundTool{Name: tools.Qualified(t), Server: t.Server, Tool: t.Name, Category: t.Category}
+	if s, ok := tools.Server(t.Server); ok {
+		f.Cached = s.Cached
+	}
+	switch q.Detail {
+	case run.DetailDescription:
+		f.Description = emit.Summary(t)
+	case run.DetailFull:
+		f.Definition = emit.Stub(tools, t, q.Language, emit.Signature)
+	}
+	return f
+}
+
+// Describe gives the typed definitions of tools, by any spelling of their
+// names. Names that nothing answers to are an error that names near matches,
+// unless others were found: then they are definitions that say so.
+func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Language) ([]run.Definition, error) {
+	if len(names) == 0 {
+		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.describe", "no tool is named").WithHint("give name or names, as found by search_tools")
+	}
+	tools := p.Tools.Current(ctx)
+	var definitions []run.Definition
+	var missing *run.Error
+	for _, name := range names[:min(len(names), maxHits)] {
+		t, ok := tools.Tool(name)
+		if !ok {
+			missing = tools.NotFound(name)
+			definitions = append(definitions, run.Definition{Name: name, Definition: fmt.Sprintf("// %s; %s", missing.Message, missing.Hint)})
+			continue
+		}
+		definitions = append(definitions, run.Definition{Name: tools.Qualified(t), Definition: emit.Stub(tools, t, lang, emit.Full)})
+	}
+	if missing != nil && len(definitions) == 1 {
+		return nil, missing
+	}
+	return definitions, nil
+}
+
+// functions are the engine's own functions that programs can call.
+func (p *Pipeline) functions(x *execution) map[string]relay.Function {
+	tree := workspace.Tree{Workspace: x.files, Folders: map[string]workspace.Folder{"servers": wrappers(x)}}
+	own := map[string]relay.Function{"search_tools": p.searchTools}
+	for name, f := range tree.Functions() {
+		own[name] = f
+	}
+	return own
+}
+
+// wrappers is the read-only folder servers/ as this execution's language sees it.
+func wrappers(x *execution) workspace.Folder {
+	const root = "servers/"
+	return workspace.Folder{
+		File: func(name string) (string, bool) { return emit.File(x.tools, x.req.Language, root+name) },
+		List: func(name string) ([]string, bool) { return emit.List(x.tools, x.req.Language, root+name) },
+	}
+}
+
+func (p *Pipeline) searchTools(ctx context.Context, raw json.RawMessage) (any, error) {
+	var a struct {
+		Query    string     `json:"query"`
+		Detail   run.Detail `json:"detail_level"`
+		Server   string     `json:"server"`
+		Category string     `json:"category"`
+		Limit    int        `json:"limit"`
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.search", "searchTools: %v", err)
+	}
+	found, err := p.Search(ctx, run.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit})
+	if err != nil {
+		return nil, err
+	}
+	return found.Tools, nil
+}

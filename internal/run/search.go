@@ -1,0 +1,45 @@
+package run
+
+// Detail is how much a search says of each tool.
+type Detail string
+
+// The levels of detail of a search.
+const (
+	DetailName        Detail = "name"
+	DetailDescription Detail = "description" // and the first sentence
+	DetailFull        Detail = "full"        // and a one-line typed signature
+)
+
+// Query asks for tools.
+type Query struct {
+	Text     string // empty lists tools
+	Server   string // any spelling; empty = all
+	Category string // empty = all
+	Detail   Detail // DetailDescription if empty
+	Language Language
+	Limit    int // 10 if zero
+}
+
+// Found is what a search answers.
+type Found struct {
+	Tools    []FoundTool `json:"tools"`
+	Total    int         `json:"total"`
+	Warnings []string    `json:"warnings,omitempty"`
+}
+
+// FoundTool is one tool of a search's answer. Name is what a program writes.
+type FoundTool struct {
+	Name        string `json:"name"`
+	Server      string `json:"server"`
+	Tool        string `json:"tool"`
+	Category    string `json:"category"`
+	Description string `json:"description,omitempty"`
+	Definition  string `json:"definition,omitempty"`
+	Cached      bool   `json:"cached,omitempty"` // known from an earlier run; the server has not answered yet
+}
+
+// Definition is the typed definition of one tool.
+type Definition struct {
+	Name       string `json:"name"`
+	Definition string `json:"definition"`
+}

@@ -1,0 +1,224 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+
+	"retort/internal/run"
+)
+
+// Folder is a read-only part of the visible tree whose files are made when
+// they are read.
+type Folder struct {
+	// File returns a file's text by its path within the folder.
+	File func(name string) (string, bool)
+	// List returns the names in a folder; those of folders end in a slash.
+	List func(name string) ([]string, bool)
+}
+
+// Tree is what a program sees of files: workspace/ to read and write, and
+// read-only folders beside it. Nothing else exists.
+type Tree struct {
+	Workspace *Workspace
+	Folders   map[string]Folder // by name: "servers"
+}
+
+// maxRead bounds one read; the guest asks again for more.
+const maxRead = 4 << 20
+
+type pathArgument struct {
+	Path      string `json:"path"`
+	Offset    int64  `json:"offset"`
+	Length    int64  `json:"length"`
+	Data      []byte `json:"data"`
+	Append    bool   `json:"append"`
+	Recursive bool   `json:"recursive"`
+	From      string `json:"from"`
+	To        string `json:"to"`
+}
+
+// Read is the answer of read_file.
+type Read struct {
+	Data  []byte `json:"data"`
+	Bytes int64  `json:"bytes"` // of the whole file
+	EOF   bool   `json:"eof"`
+}
+
+// Functions are the file functions that programs call, by name.
+func (t *Tree) Functions() map[string]func(context.Context, json.RawMessage) (any, error) {
+	return map[string]func(context.Context, json.RawMessage) (any, error){
+		"read_file":   with(t.read),
+		"write_file":  with(t.write),
+		"list_files":  with(t.list),
+		"stat_file":   with(t.stat),
+		"make_dir":    with(t.mkdir),
+		"remove_file": with(t.remove),
+		"rename_file": with(t.rename),
+	}
+}
+
+func with(f func(pathArgument) (any, error)) func(context.Context, json.RawMessage) (any, error) {
+	return func(_ context.Context, raw json.RawMessage) (any, error) {
+		var a pathArgument
+		if err := json.Unmarshal(raw, &a); err != nil {
+			return nil, run.Errorf(run.KindInvalidArguments, "workspace", "%v", err)
+		}
+		return f(a)
+	}
+}
+
+// place finds the part of the visible tree that a path leads to: the name of
+// its folder ("workspace", "servers", "" for the root) and the path within.
+func (t *Tree) place(name string) (folder, rest string) {
+	clean := strings.TrimPrefix(path.Clean("/"+name), "/")
+	folder, rest, _ = strings.Cut(clean, "/")
+	return folder, rest
+}
+
+func (t *Tree) read(a pathArgument) (any, error) {
+	if a.Offset < 0 || a.Length < 0 {
+		return nil, failed(a.Path, "EINVAL", "offset and length must not be negative")
+	}
+	if a.Length == 0 || a.Length > maxRead {
+		a.Length = maxRead
+	}
+	folder, rest := t.place(a.Path)
+	if folder == "workspace" {
+		data, size, err := t.Workspace.ReadAt(rest, a.Offset, a.Length)
+		if err != nil {
+			return nil, renamed(err, rest, a.Path)
+		}
+		return Read{Data: data, Bytes: size, EOF: a.Offset+int64(len(data)) >= size}, nil
+	}
+	if f, ok := t.Folders[folder]; ok {
+		if text, ok := f.File(rest); ok {
+			size := int64(len(text))
+			start := min(a.Offset, size)
+			end := min(start+a.Length, size)
+			return Read{Data: []byte(text[start:end]), Bytes: size, EOF: end == size}, nil
+		}
+	}
+	return nil, t.missing(a.Path)
+}
+
+func (t *Tree) list(a pathArgument) (any, error) {
+	type answer struct {
+		Entries []File `json:"entries"`
+	}
+	folder, rest := t.place(a.Path)
+	switch f, readOnly := t.Folders[folder]; {
+	case folder == "":
+		entries := []File{{Name: "workspace", Dir: true}}
+		for name := range t.Folders {
+			entries = append(entries, File{Name: name, Dir: true})
+		}
+		slices.SortFunc(entries, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+		return answer{entries}, nil
+	case folder == "workspace":
+		entries, err := t.Workspace.List(rest)
+		return answer{entries}, renamed(err, rest, a.Path)
+	case readOnly:
+		if names, ok := f.List(rest); ok {
+			return answer{virtual(names)}, nil
+		}
+	}
+	return nil, t.missing(a.Path)
+}
+
+func virtual(names []string) []File {
+	entries := make([]File, len(names))
+	for i, name := range names {
+		plain, dir := strings.CutSuffix(name, "/")
+		entries[i] = File{Name: plain, Dir: dir}
+	}
+	return entries
+}
+
+func (t *Tree) stat(a pathArgument) (any, error) {
+	folder, rest := t.place(a.Path)
+	f, readOnly := t.Folders[folder]
+	switch {
+	case folder == "" || readOnly && rest == "":
+		return File{Name: folder, Dir: true}, nil
+	case folder == "workspace":
+		info, err := t.Workspace.Stat(rest)
+		return info, renamed(err, rest, a.Path)
+	case readOnly:
+		if text, ok := f.File(rest); ok {
+			return File{Name: path.Base(rest), Bytes: int64(len(text))}, nil
+		}
+		if _, ok := f.List(rest); ok {
+			return File{Name: path.Base(rest), Dir: true}, nil
+		}
+	}
+	return nil, t.missing(a.Path)
+}
+
+// writable returns the path within the workspace, or why it can't be written.
+func (t *Tree) writable(name string) (string, error) {
+	folder, rest := t.place(name)
+	if folder == "workspace" {
+		return rest, nil
+	}
+	return "", failed(name, "EROFS", "only ./workspace/ can be written").
+		WithHint("write to ./workspace/%s", path.Base(name))
+}
+
+func (t *Tree) write(a pathArgument) (any, error) {
+	rest, err := t.writable(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	if a.Append {
+		err = t.Workspace.Append(rest, a.Data)
+	} else {
+		err = t.Workspace.Write(rest, a.Data)
+	}
+	return map[string]int{"bytes": len(a.Data)}, renamed(err, rest, a.Path)
+}
+
+func (t *Tree) mkdir(a pathArgument) (any, error) {
+	rest, err := t.writable(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, renamed(t.Workspace.MkdirAll(rest), rest, a.Path)
+}
+
+func (t *Tree) remove(a pathArgument) (any, error) {
+	rest, err := t.writable(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, renamed(t.Workspace.Remove(rest, a.Recursive), rest, a.Path)
+}
+
+func (t *Tree) rename(a pathArgument) (any, error) {
+	from, err := t.writable(a.From)
+	if err != nil {
+		return nil, err
+	}
+	to, err := t.writable(a.To)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, renamed(t.Workspace.Rename(from, to), from, a.From)
+}
+
+func (t *Tree) missing(name string) error {
+	return failed(name, "ENOENT", "no such file or folder").
+		WithHint("a program sees ./servers/ (read-only) and ./workspace/")
+}
+
+// renamed puts the path as the program wrote it into an error.
+func renamed(err error, inner, written string) error {
+	if err == nil {
+		return nil
+	}
+	e := *run.AsError(err)
+	e.Message = strings.Replace(e.Message, ": "+inner+": ", ": "+written+": ", 1)
+	return &e
+}

@@ -1,0 +1,339 @@
+// Package workspace keeps the files of sessions: one folder each, reached
+// only through os.Root, bounded by a quota, written atomically.
+package workspace
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Store holds the workspaces of all sessions under one folder.
+type Store struct {
+	dir   string
+	quota int64
+
+	mu   sync.Mutex
+	open map[string]*Workspace
+}
+
+// NewStore keeps workspaces under dir, which is made when the first one is
+// opened. Quota is in bytes, for each workspace.
+func NewStore(dir string, quota int64) *Store {
+	return &Store{dir: dir, quota: quota, open: map[string]*Workspace{}}
+}
+
+// Open returns the workspace of a session. It stays open until Close.
+func (s *Store) Open(session string) (*Workspace, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w, ok := s.open[session]; ok {
+		return w, nil
+	}
+	dir := filepath.Join(s.dir, folder(session))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, run.Errorf(run.KindInternal, "workspace.open", "workspace: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, run.Errorf(run.KindInternal, "workspace.open", "workspace: %w", err)
+	}
+	w := &Workspace{root: root, dir: dir, quota: s.quota}
+	w.used = w.measure()
+	s.open[session] = w
+	return w, nil
+}
+
+// Close closes every open workspace; the files stay.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	for name, w := range s.open {
+		err = errors.Join(err, w.root.Close())
+		delete(s.open, name)
+	}
+	return err
+}
+
+var plainName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+// folder is the folder name of a session: the name itself where that is plain,
+// else a part of it with a hash, so that no two sessions share a folder.
+func folder(session string) string {
+	if plainName.MatchString(session) {
+		return session
+	}
+	sum := sha256.Sum256([]byte(session))
+	safe := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(session))
+	return "_" + safe[:min(len(safe), 32)] + "." + hex.EncodeToString(sum[:8])
+}
+
+// Workspace is the files of one session. Paths are slash-separated and
+// relative; nothing outside the folder can be named.
+type Workspace struct {
+	root  *os.Root
+	dir   string
+	quota int64
+
+	mu   sync.Mutex // guards writes and used
+	used int64
+}
+
+// Dir is the folder on disk.
+func (w *Workspace) Dir() string { return w.dir }
+
+func (w *Workspace) measure() int64 {
+	var total int64
+	_ = fs.WalkDir(w.root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				total += info.Size()
+			}
+		}
+		return nil
+	})
+	return total
+}
+
+// File is one entry of a listing.
+type File struct {
+	Name     string `json:"name"`
+	Dir      bool   `json:"dir"`
+	Bytes    int64  `json:"bytes"`
+	Modified string `json:"modified,omitempty"` // RFC 3339
+}
+
+func file(info fs.FileInfo) File {
+	f := File{Name: info.Name(), Dir: info.IsDir(), Modified: info.ModTime().UTC().Format(time.RFC3339Nano)}
+	if info.Mode().IsRegular() {
+		f.Bytes = info.Size()
+	}
+	return f
+}
+
+// Stat describes one file or folder.
+func (w *Workspace) Stat(name string) (File, error) {
+	info, err := w.root.Stat(local(name))
+	if err != nil {
+		return File{}, explain(name, err)
+	}
+	return file(info), nil
+}
+
+// List describes what is in a folder, sorted by name.
+func (w *Workspace) List(name string) ([]File, error) {
+	entries, err := fs.ReadDir(w.root.FS(), local(name))
+	if err != nil {
+		return nil, explain(name, err)
+	}
+	files := make([]File, 0, len(entries))
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			files = append(files, file(info))
+		}
+	}
+	return files, nil
+}
+
+// ReadAt reads at most length bytes from offset; size is that of the whole file.
+func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size int64, err error) {
+	f, err := w.root.Open(local(name))
+	if err != nil {
+		return nil, 0, explain(name, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, explain(name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, failed(name, "EISDIR", "is a folder, not a file")
+	}
+	size = info.Size()
+	data = make([]byte, max(0, min(length, size-offset)))
+	n, err := f.ReadAt(data, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, explain(name, err)
+	}
+	return data[:n], size, nil
+}
+
+// Write replaces a file; whoever reads it sees the old content or the new,
+// never half. Missing folders are made.
+func (w *Workspace) Write(name string, data []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	target := local(name)
+	old := w.sizeOf(target)
+	if err := w.room(name, int64(len(data))-old); err != nil {
+		return err
+	}
+	if err := w.replace(target, data); err != nil {
+		return explain(name, err)
+	}
+	w.used += int64(len(data)) - old
+	return nil
+}
+
+func (w *Workspace) replace(target string, data []byte) (err error) {
+	if err := w.root.MkdirAll(path.Dir(target), 0o700); err != nil {
+		return err
+	}
+	temp := target + "." + rand.Text()[:8] + ".tmp"
+	f, err := w.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = w.root.Remove(temp)
+		}
+	}()
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return w.root.Rename(temp, target)
+}
+
+// Append adds to the end of a file, which is made if it is missing.
+func (w *Workspace) Append(name string, data []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.room(name, int64(len(data))); err != nil {
+		return err
+	}
+	target := local(name)
+	if err := w.root.MkdirAll(path.Dir(target), 0o700); err != nil {
+		return explain(name, err)
+	}
+	f, err := w.root.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return explain(name, err)
+	}
+	n, err := f.Write(data)
+	w.used += int64(n)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return explain(name, err)
+	}
+	return nil
+}
+
+func (w *Workspace) sizeOf(target string) int64 {
+	info, err := w.root.Stat(target)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
+}
+
+func (w *Workspace) room(name string, more int64) error {
+	if more > 0 && w.used+more > w.quota {
+		return failed(name, "EDQUOT", "the workspace is full (%d of %d bytes used)", w.used, w.quota).
+			WithHint("remove files or raise resourceLimits.disk")
+	}
+	return nil
+}
+
+// MkdirAll makes a folder and those above it.
+func (w *Workspace) MkdirAll(name string) error {
+	return explain(name, w.root.MkdirAll(local(name), 0o700))
+}
+
+// Remove removes a file or an empty folder, or with all a whole tree.
+func (w *Workspace) Remove(name string, all bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	target := local(name)
+	if target == "." {
+		return failed(name, "EPERM", "the workspace itself can't be removed")
+	}
+	err := error(nil)
+	if all {
+		err = w.root.RemoveAll(target)
+	} else {
+		err = w.root.Remove(target)
+	}
+	w.used = w.measure()
+	return explain(name, err)
+}
+
+// Rename moves a file or folder; a file that is there already is replaced.
+func (w *Workspace) Rename(from, to string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	target := local(to)
+	if err := w.root.MkdirAll(path.Dir(target), 0o700); err != nil {
+		return explain(to, err)
+	}
+	err := w.root.Rename(local(from), target)
+	w.used = w.measure()
+	return explain(from, err)
+}
+
+// Save stores data under files/ with a name of its own and returns its path.
+func (w *Workspace) Save(_ context.Context, suffix string, data []byte) (string, error) {
+	name := "files/" + strings.ToLower(rand.Text()[:12]) + suffix
+	return name, w.Write(name, data)
+}
+
+// local turns what a program wrote into a path within the root; os.Root
+// refuses what still leads out of it.
+func local(name string) string {
+	clean := path.Clean(strings.TrimPrefix(name, "/"))
+	if clean == "" || clean == "/" {
+		return "."
+	}
+	return clean
+}
+
+// explain words an error of the file system without telling where on the
+// machine the workspace is.
+func explain(name string, err error) error {
+	var code, what string
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		code, what = "ENOENT", "no such file or folder"
+	case errors.Is(err, fs.ErrExist):
+		code, what = "EEXIST", "is there already"
+	case errors.Is(err, fs.ErrPermission):
+		code, what = "EACCES", "permission denied"
+	default:
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		code, what = "EIO", err.Error()
+	}
+	return failed(name, code, "%s", what)
+}
+
+func failed(name, code, format string, args ...any) *run.Error {
+	e := run.Errorf(run.KindRuntime, "workspace", format, args...)
+	e.Message = code + ": " + name + ": " + e.Message
+	return e
+}
