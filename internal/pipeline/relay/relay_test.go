@@ -1,0 +1,222 @@
+package relay
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"retort/internal/run"
+)
+
+// recorder is an upstream that answers with fixed bytes and keeps the calls.
+type recorder struct {
+	mu     sync.Mutex
+	answer string
+	err    error
+	calls  []string
+}
+
+func (r *recorder) Call(_ context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, fmt.Sprintf("%s %s %s", server, tool, arguments))
+	return json.RawMessage(r.answer), r.err
+}
+
+// drawer keeps saved files in memory.
+type drawer map[string][]byte
+
+func (d drawer) Save(_ context.Context, suffix string, data []byte) (string, error) {
+	name := fmt.Sprintf("files/%d%s", len(d), suffix)
+	d[name] = data
+	return name, nil
+}
+
+const issueSchema = `{"type":"object","properties":{
+	"owner":{"type":"string"},"repo":{"type":"string"},
+	"state":{"enum":["open","closed","all"]},
+	"labels":{"type":"array","items":{"type":"string"}},
+	"page":{"type":"integer","minimum":1},
+	"odd":{"type":"string","pattern":"^(?!x)y"}},
+	"required":["owner","repo"],"additionalProperties":false}`
+
+func toolset() *run.Toolset {
+	tool := func(name, ts, schema string) *run.Tool {
+		return &run.Tool{Server: "git-hub", Name: name, TypeScript: ts, Python: name, InputSchema: json.RawMessage(schema), Pin: name}
+	}
+	return run.NewToolset([]*run.Server{{Name: "git-hub", TypeScript: "gitHub", Python: "git_hub", Tools: []*run.Tool{
+		tool("list_issues", "listIssues", issueSchema),
+		tool("anything", "anything", `{"type":`),
+		tool("remote", "remote", `{"$ref":"http://192.0.2.1/schema.json"}`),
+	}}})
+}
+
+func execution(progress func(int)) (Execution, drawer) {
+	files := drawer{}
+	return Execution{
+		ID: "x", Tools: toolset(), Limits: run.DefaultLimits(), Files: files, Carried: func([]byte) {}, Progress: progress,
+		Functions: map[string]Function{"double": func(_ context.Context, a json.RawMessage) (any, error) { return []json.RawMessage{a, a}, nil }},
+	}, files
+}
+
+func TestValues(t *testing.T) {
+	png := base64.StdEncoding.EncodeToString([]byte("PNG"))
+	for _, c := range []struct{ name, answer, want string }{
+		{"structured content as sent", `{"content":[{"type":"text","text":"x"}],"structuredContent":{"z":9007199254740993,"a":1.0}}`, `{"z":9007199254740993,"a":1.0}`},
+		{"text", `{"content":[{"type":"text","text":"plain <b>"}]}`, `"plain <b>"`},
+		{"text that is JSON", `{"content":[{"type":"text","text":" {\"b\":12345678901234567890,\"a\":[]} "}]}`, `{"b":12345678901234567890,"a":[]}`},
+		{"text that only begins like JSON", `{"content":[{"type":"text","text":"{not json"}]}`, `"{not json"`},
+		{"empty text", `{"content":[{"type":"text","text":""}]}`, `""`},
+		{"no content", `{"content":[]}`, `null`},
+		{"null structured content", `{"content":[{"type":"text","text":"x"}],"structuredContent":null}`, `"x"`},
+		{"several parts", `{"content":[{"type":"text","text":"a"},{"type":"text","text":"1"}]}`, `["a",1]`},
+		{"image", `{"content":[{"type":"image","data":"` + png + `","mimeType":"image/png"}]}`, `{"path":"files/0.png","mimeType":"image/png","bytes":3}`},
+		{"embedded text", `{"content":[{"type":"resource","resource":{"uri":"u:1","mimeType":"text/plain","text":"t"}}]}`, `{"mimeType":"text/plain","text":"t","uri":"u:1"}`},
+		{"embedded blob", `{"content":[{"type":"resource","resource":{"uri":"u:1","mimeType":"application/pdf; x=y","blob":"` + png + `"}}]}`, `{"path":"files/0.pdf","mimeType":"application/pdf; x=y","bytes":3}`},
+		{"link", `{"content":[{"type":"resource_link","uri":"u:2","name":"n"}]}`, `{"type":"resource_link","uri":"u:2","name":"n"}`},
+		{"bad base64", `{"content":[{"type":"image","data":"%%%","mimeType":"image/png"}]}`, `error tool_error: the server sent bytes that are not base64: illegal base64 data at input byte 0`},
+		{"error", `{"content":[{"type":"text","text":"not found"},{"type":"text","text":"really"}],"isError":true}`, "error tool_error: not found\nreally"},
+		{"error without text", `{"content":[],"isError":true}`, `error tool_error: the tool reported an error without a message`},
+		{"not a result", `[1]`, `error tool_error: the server's answer is not a tool result: json: cannot unmarshal array into Go value of type relay.answer`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x, _ := execution(nil)
+			host, _ := New(&recorder{answer: c.answer}).Open(x)
+			if got := outcome(host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything"})); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func outcome(r run.Result, err error) string {
+	if err != nil {
+		e := run.AsError(err)
+		text := fmt.Sprintf("error %s: %s", e.Kind, e.Message)
+		if e.Hint != "" {
+			text += " | " + e.Hint
+		}
+		return text
+	}
+	return string(r.Value)
+}
+
+func TestArguments(t *testing.T) {
+	for _, c := range []struct{ arguments, want string }{
+		{`{"owner":"o","repo":"r","state":"open"}`, `"ok"`},
+		{`{"owner":"o"}`, `error invalid_arguments: missing "repo"`},
+		{`{"owner":"o","rep":"r"}`, `error invalid_arguments: missing "repo" | "rep" was given: it is called "repo"`},
+		{`{"owner":"o","repo":"r","stat":"open"}`, `error invalid_arguments: there is no argument "stat" | did you mean "state"?`},
+		{`{"owner":"o","repo":"r","state":"opne"}`, `error invalid_arguments: argument "state": expected one of "open", "closed", "all", got "opne" | did you mean "open"?`},
+		{`{"owner":7,"repo":"r"}`, `error invalid_arguments: argument "owner": expected string, got number`},
+		{`{"owner":"o","repo":"r","labels":["a",{"b":1}]}`, `error invalid_arguments: argument "labels[1]": expected string, got object`},
+		{`{"owner":"o","repo":"r","page":0}`, `error invalid_arguments: argument "page": minimum: got 0, want 1`},
+		{`{"owner":"o","repo":"r","odd":"whatever Go cannot match"}`, `"ok"`},
+		{`["o","r"]`, `error invalid_arguments: the arguments must be one object, not array`},
+		{`{"owner":`, `error invalid_arguments: the arguments are not JSON: unexpected EOF`},
+		{``, `error invalid_arguments: missing "owner", "repo"`},
+	} {
+		t.Run(c.arguments, func(t *testing.T) {
+			x, _ := execution(nil)
+			up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
+			host, _ := New(up).Open(x)
+			if got := outcome(host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(c.arguments)})); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if refused := strings.HasPrefix(c.want, "error"); refused != (len(up.calls) == 0) {
+				t.Errorf("calls that left: %v", up.calls)
+			}
+		})
+	}
+}
+
+// A schema that leads to another host must neither be loaded nor block calls.
+func TestSchemasLoadNothing(t *testing.T) {
+	x, _ := execution(nil)
+	host, _ := New(&recorder{answer: `{"content":[]}`}).Open(x)
+	if got := outcome(host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "remote", Arguments: json.RawMessage(`{"a":1}`)})); got != "null" {
+		t.Error(got)
+	}
+}
+
+func TestNames(t *testing.T) {
+	const args = `{"owner":"o","repo":"r"}`
+	for _, c := range []struct {
+		call run.Call
+		want string
+		left string // what left for the upstream
+	}{
+		{run.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(args)}, `"ok"`, "git-hub list_issues " + args},
+		{run.Call{Server: "gitHub", Tool: "listIssues", Arguments: json.RawMessage(args)}, `"ok"`, "git-hub list_issues " + args},
+		{run.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"git-hub__list_issues","arguments":` + args + `}`)}, `"ok"`, "git-hub list_issues " + args},
+		{run.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.anything"}`)}, `"ok"`, "git-hub anything {}"},
+		{run.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.listIssue"}`)}, `error tool_not_found: there is no tool "gitHub.listIssue" | did you mean gitHub.listIssues?`, ""},
+		{run.Call{Server: "nowhere", Tool: "x"}, `error tool_not_found: there is no tool "nowhere.x" | search_tools finds tools by what they do`, ""},
+		{run.Call{Tool: "double", Arguments: json.RawMessage(`1`)}, `[1,1]`, ""},
+		{run.Call{Tool: "state_get"}, `error internal: state_get is not built in this version of Retort | programs can use: double`, ""},
+	} {
+		x, _ := execution(nil)
+		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
+		host, _ := New(up).Open(x)
+		if got := outcome(host.Call(t.Context(), c.call)); got != c.want {
+			t.Errorf("%+v:\n got %s\nwant %s", c.call, got, c.want)
+		}
+		if got := strings.Join(up.calls, "; "); got != c.left {
+			t.Errorf("%+v: left for the upstream: %q, want %q", c.call, got, c.left)
+		}
+	}
+}
+
+func TestBudgetAndTally(t *testing.T) {
+	var told []int
+	x, _ := execution(func(n int) { told = append(told, n) })
+	x.Limits.ToolCalls = 2
+	up := &recorder{answer: `{"content":[]}`}
+	host, tally := New(up).Open(x)
+	for range 3 {
+		_, err := host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything"})
+		if e := run.AsError(err); e != nil && e.Kind != run.KindLimit {
+			t.Fatal(err)
+		}
+	}
+	if total, by := tally.Counts(); total != 2 || by["gitHub.anything"] != 2 || len(up.calls) != 2 {
+		t.Errorf("total %d, by tool %v, left %v", total, by, up.calls)
+	}
+	if fmt.Sprint(told) != "[1 2]" {
+		t.Errorf("progress: %v", told)
+	}
+}
+
+func TestErrorsNameTheTool(t *testing.T) {
+	x, _ := execution(nil)
+	host, _ := New(&recorder{err: run.Errorf(run.KindUpstreamGone, "test", "it died")}).Open(x)
+	_, err := host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything"})
+	if e := run.AsError(err); e.Server != "git-hub" || e.Tool != "anything" || e.Kind != run.KindUpstreamGone {
+		t.Errorf("%+v", e)
+	}
+}
+
+func FuzzValue(f *testing.F) {
+	f.Add(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1}}`)
+	f.Add(`{"content":[{"type":"resource","resource":{"blob":"AA=="}}],"isError":true}`)
+	f.Fuzz(func(t *testing.T, answer string) {
+		x, _ := execution(nil)
+		v, err := toValue(t.Context(), json.RawMessage(answer), x)
+		if err == nil && !json.Valid(v) {
+			t.Errorf("%q became %q, which is not JSON", answer, v)
+		}
+	})
+}
+
+func BenchmarkCall(b *testing.B) {
+	x, _ := execution(nil)
+	x.Limits.ToolCalls = 1 << 60
+	host, _ := New(&recorder{answer: `{"content":[{"type":"text","text":"{\"a\":1}"}]}`}).Open(x)
+	for b.Loop() {
+		_, _ = host.Call(b.Context(), run.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"o","repo":"r","state":"open"}`)})
+	}
+}

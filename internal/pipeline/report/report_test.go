@@ -1,0 +1,137 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"retort/internal/ledger"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+)
+
+type shelf map[string]string
+
+func (s shelf) Write(name string, data []byte) error {
+	if s == nil {
+		return errors.New("the disk is full")
+	}
+	s[name] = string(data)
+	return nil
+}
+
+func rows(n int) string {
+	items := make([]string, n)
+	for i := range items {
+		items[i] = fmt.Sprintf(`{"id":%d,"name":"Müller %d","note":null}`, i, i)
+	}
+	return "[" + strings.Join(items, ",") + "]"
+}
+
+func TestSmallResultsComeBackAsTheyAre(t *testing.T) {
+	files := shelf{}
+	value := `{"z":12345678901234567890,"a":[1.0,"é"]}`
+	o := Make("x1", isolate.Report{Status: run.StatusOK, Value: json.RawMessage(value), Output: []byte("hello\n")}, 2000, files)
+	if string(o.Result) != value || o.Output != "hello\n" || len(o.Artifacts)+len(o.Warnings)+len(files) != 0 {
+		t.Errorf("%+v %v", o, files)
+	}
+}
+
+func TestLargeResultsGoToFilesWhole(t *testing.T) {
+	text, _ := json.Marshal(strings.Repeat("größer 東京\n", 5000))
+	for _, c := range []struct {
+		name, value, path string
+		preview           []string
+	}{
+		{"array of objects", rows(5000), "results/x1.json", []string{"array of 5000 items", "{id: number, name: string, note: null}", `first: {"id":0`, `last: {"id":4999`}},
+		{"object", `{"total":3,"rows":` + rows(3000) + `,"text":` + string(text) + `}`, "results/x1.json", []string{"object with 3 keys", "total: 3", "rows: array of 3000: {id: number", "text: string of"}},
+		{"text", string(text), "results/x1.txt", []string{"text of 50000 characters, 5001 lines", "größer 東京", "bytes left out"}},
+		{"numbers", "[" + strings.Repeat("12345,", 5000) + "1]", "results/x1.json", []string{"array of 5001 items: number", "first: 12345", "last: 1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files := shelf{}
+			o := Make("x1", isolate.Report{Status: run.StatusOK, Value: json.RawMessage(c.value)}, 2000, files)
+			if o.Result != nil || len(o.Artifacts) != 1 || o.Artifacts[0].Path != c.path {
+				t.Fatalf("%+v", o)
+			}
+			if want := whole(c.value); files[c.path] != want || o.Artifacts[0].Bytes != int64(len(want)) {
+				t.Error("the file does not hold the whole value")
+			}
+			for _, want := range c.preview {
+				if !strings.Contains(o.Artifacts[0].Preview, want) {
+					t.Errorf("the preview lacks %q:\n%s", want, o.Artifacts[0].Preview)
+				}
+			}
+			within(t, o, 2000)
+		})
+	}
+}
+
+func whole(value string) string {
+	var text string
+	if json.Unmarshal([]byte(value), &text) == nil {
+		return text
+	}
+	return value
+}
+
+// within checks the promise that results and output stay under the limit; the
+// rest of an Outcome (ids, warnings, stats) gets a fixed allowance.
+func within(t *testing.T, o run.Outcome, limit int) {
+	t.Helper()
+	if n := Returned(o); n > limit+400 {
+		t.Errorf("the outcome has %d tokens, the limit is %d", n, limit)
+	}
+	if text, err := json.Marshal(o); err != nil || !utf8.Valid(text) {
+		t.Errorf("the outcome is not clean JSON: %v", err)
+	}
+}
+
+func TestResultAndOutputShareTheLimit(t *testing.T) {
+	files := shelf{}
+	output := strings.Repeat("line of output\n", 20000)
+	o := Make("x1", isolate.Report{Status: run.StatusOK, Value: json.RawMessage(rows(60)), Output: []byte(output)}, 2000, files)
+	if o.Result == nil || files["results/x1.output.txt"] != output {
+		t.Errorf("the result must stay, the output must be kept whole: %.200s", o.Result)
+	}
+	within(t, o, 2000)
+
+	o = Make("x2", isolate.Report{Status: run.StatusTimeout, Value: json.RawMessage(rows(9000)), Output: []byte(output)}, 2000, files)
+	if len(o.Artifacts) != 2 || !strings.Contains(o.Output, "bytes left out") {
+		t.Errorf("%+v", o)
+	}
+	within(t, o, 2000)
+}
+
+func TestAFullDiskLosesNoPreview(t *testing.T) {
+	o := Make("x1", isolate.Report{Status: run.StatusOK, Value: json.RawMessage(rows(5000))}, 2000, shelf(nil))
+	if len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "the disk is full") || !strings.Contains(o.Artifacts[0].Preview, "5000 items") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestHostileReports(t *testing.T) {
+	o := Make("x1", isolate.Report{Status: run.StatusOK, Value: json.RawMessage(`{"a":`), Output: []byte("a\xff\xfeb")}, 2000, shelf{})
+	if o.Status != run.StatusError || o.Error.Kind != run.KindInternal || o.Result != nil || o.Output != "a\uFFFDb" {
+		t.Errorf("%+v", o)
+	}
+	o = Make("x1", isolate.Report{Status: run.StatusError, Error: &run.Error{Kind: run.KindRuntime, Message: strings.Repeat("é", 1<<20)}}, 2000, shelf{})
+	within(t, o, 4000)
+}
+
+func FuzzPreview(f *testing.F) {
+	f.Add(`[{"a":1},{"b":null}]`, 100)
+	f.Add(`{"a":[],"b":"x"}`, 3)
+	f.Add(`"text"`, 0)
+	f.Fuzz(func(t *testing.T, value string, limit int) {
+		if !json.Valid([]byte(value)) || limit < 0 || limit > 10000 {
+			t.Skip()
+		}
+		if p := preview(json.RawMessage(value), limit); ledger.Count(p) > limit+1 {
+			t.Errorf("preview of %q has %d tokens, limit %d", value, ledger.Count(p), limit)
+		}
+	})
+}

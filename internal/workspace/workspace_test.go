@@ -1,0 +1,167 @@
+package workspace
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"retort/internal/run"
+)
+
+func open(t *testing.T, quota int64) *Workspace {
+	t.Helper()
+	s := NewStore(t.TempDir(), quota)
+	t.Cleanup(func() { s.Close() })
+	w, err := s.Open("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestSessionsHaveFoldersOfTheirOwn(t *testing.T) {
+	seen := map[string]string{}
+	for _, session := range []string{"default", "Default", "a/b", "a_b", "..", "", "CON", "a.b", "é", "x y", strings.Repeat("long", 100)} {
+		f := folder(session)
+		if other, taken := seen[strings.ToLower(f)]; taken {
+			t.Errorf("sessions %q and %q share the folder %q", session, other, f)
+		}
+		seen[strings.ToLower(f)] = session
+		if f != filepath.Base(f) || f == "." || f == ".." || len(f) > 100 {
+			t.Errorf("session %q has the folder %q", session, f)
+		}
+	}
+}
+
+func TestNothingOutsideCanBeNamed(t *testing.T) {
+	w := open(t, 1<<20)
+	secret := filepath.Join(filepath.Dir(w.Dir()), "secret.txt")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(w.Dir(), "link")); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{"../secret.txt", "a/../../secret.txt", secret, "link", "./../secret.txt"} {
+		if data, _, err := w.ReadAt(name, 0, 100); err == nil {
+			t.Errorf("read %q through %q", data, name)
+		} else if strings.Contains(err.Error(), filepath.Dir(w.Dir())) && name != secret {
+			t.Errorf("the error tells where the workspace is: %v", err)
+		}
+		_ = w.Write(name, []byte("changed"))
+		_ = w.Remove(name, true)
+		if data, err := os.ReadFile(secret); string(data) != "secret" {
+			t.Fatalf("%q reached the file outside: %q, %v", name, data, err)
+		}
+	}
+}
+
+func TestQuota(t *testing.T) {
+	w := open(t, 100)
+	steps := []struct {
+		do   func() error
+		want bool // fits
+	}{
+		{func() error { return w.Write("a", make([]byte, 60)) }, true},
+		{func() error { return w.Write("b", make([]byte, 60)) }, false},
+		{func() error { return w.Write("a", make([]byte, 100)) }, true},
+		{func() error { return w.Append("a", make([]byte, 1)) }, false},
+		{func() error { return w.Write("a", make([]byte, 10)) }, true},
+		{func() error { return w.Append("c/d", make([]byte, 90)) }, true},
+		{func() error { return w.Remove("c", true) }, true},
+		{func() error { return w.Rename("a", "e") }, true},
+		{func() error { return w.Write("f", make([]byte, 90)) }, true},
+	}
+	for i, s := range steps {
+		if err := s.do(); (err == nil) != s.want {
+			t.Fatalf("step %d: %v", i, err)
+		} else if err != nil && (!strings.Contains(err.Error(), "EDQUOT") || run.AsError(err).Hint == "") {
+			t.Errorf("step %d: the error must be EDQUOT with a hint: %v", i, err)
+		}
+	}
+	if w.used != 100 || w.measure() != 100 {
+		t.Errorf("used %d, measured %d, want 100", w.used, w.measure())
+	}
+}
+
+func TestWriteReplacesWhole(t *testing.T) {
+	w := open(t, 1<<20)
+	if err := w.Write("a.txt", []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.Open(filepath.Join(w.Dir(), "a.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	if err := w.Write("a.txt", []byte("new content")); err != nil {
+		t.Fatal(err)
+	}
+	kept := make([]byte, 10)
+	if n, _ := old.Read(kept); string(kept[:n]) != "old" {
+		t.Errorf("a reader of the old file sees %q: it was written in place", kept[:n])
+	}
+	files, err := w.List("")
+	if err != nil || len(files) != 1 {
+		t.Errorf("temporary files are left: %v, %v", files, err)
+	}
+}
+
+// call runs one function of a tree and returns its answer or error as text.
+func call(tree *Tree, function string, arguments string) string {
+	answer, err := tree.Functions()[function](context.Background(), json.RawMessage(arguments))
+	if err != nil {
+		return "error: " + run.AsError(err).Message
+	}
+	text, _ := json.Marshal(answer)
+	return string(text)
+}
+
+func TestTree(t *testing.T) {
+	servers := Folder{
+		File: func(name string) (string, bool) { return "text of " + name, name == "github/index.ts" },
+		List: func(name string) ([]string, bool) {
+			switch name {
+			case "":
+				return []string{"github/"}, true
+			case "github":
+				return []string{"index.ts"}, true
+			}
+			return nil, false
+		},
+	}
+	tree := &Tree{Workspace: open(t, 1<<20), Folders: map[string]Folder{"servers": servers}}
+	b64 := base64.StdEncoding.EncodeToString
+	for _, c := range []struct{ function, arguments, want string }{
+		{"list_files", `{"path":"."}`, `{"entries":[{"name":"servers","dir":true,"bytes":0},{"name":"workspace","dir":true,"bytes":0}]}`},
+		{"list_files", `{"path":"./servers"}`, `{"entries":[{"name":"github","dir":true,"bytes":0}]}`},
+		{"list_files", `{"path":"/servers/github/"}`, `{"entries":[{"name":"index.ts","dir":false,"bytes":0}]}`},
+		{"read_file", `{"path":"servers/github/index.ts"}`, fmt.Sprintf(`{"data":%q,"bytes":23,"eof":true}`, b64([]byte("text of github/index.ts")))},
+		{"read_file", `{"path":"servers/github/index.ts","offset":8,"length":6}`, fmt.Sprintf(`{"data":%q,"bytes":23,"eof":false}`, b64([]byte("github")))},
+		{"read_file", `{"path":"servers/github/index.ts","offset":99}`, `{"data":"","bytes":23,"eof":true}`},
+		{"read_file", `{"path":"servers/github/index.ts","offset":-1}`, `error: EINVAL: servers/github/index.ts: offset and length must not be negative`},
+		{"write_file", `{"path":"servers/x.ts","data":""}`, `error: EROFS: servers/x.ts: only ./workspace/ can be written`},
+		{"write_file", `{"path":"./workspace/d/a.txt","data":"aGVsbG8="}`, `{"bytes":5}`},
+		{"write_file", `{"path":"./workspace/d/a.txt","data":"IQ==","append":true}`, `{"bytes":1}`},
+		{"read_file", `{"path":"workspace/d/a.txt"}`, fmt.Sprintf(`{"data":%q,"bytes":6,"eof":true}`, b64([]byte("hello!")))},
+		{"read_file", `{"path":"./workspace/none.txt"}`, `error: ENOENT: ./workspace/none.txt: no such file or folder`},
+		{"read_file", `{"path":"./workspace/d"}`, `error: EISDIR: ./workspace/d: is a folder, not a file`},
+		{"read_file", `{"path":"/etc/passwd"}`, `error: ENOENT: /etc/passwd: no such file or folder`},
+		{"read_file", `{"path":"./workspace/../../../etc/passwd"}`, `error: ENOENT: ./workspace/../../../etc/passwd: no such file or folder`},
+		{"rename_file", `{"from":"workspace/d/a.txt","to":"workspace/b.txt"}`, `{}`},
+		{"make_dir", `{"path":"workspace/x/y"}`, `{}`},
+		{"remove_file", `{"path":"workspace/x","recursive":true}`, `{}`},
+		{"remove_file", `{"path":"workspace"}`, `error: EPERM: workspace: the workspace itself can't be removed`},
+		{"stat_file", `{"path":"servers/github"}`, `{"name":"github","dir":true,"bytes":0}`},
+		{"stat_file", `{"path":"nowhere"}`, `error: ENOENT: nowhere: no such file or folder`},
+	} {
+		if got := call(tree, c.function, c.arguments); got != c.want {
+			t.Errorf("%s %s:\n got %s\nwant %s", c.function, c.arguments, got, c.want)
+		}
+	}
+}
