@@ -1,0 +1,234 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxFile bounds a configuration file. Some clients keep history beside their
+// servers, so their files grow to megabytes.
+const maxFile = 64 << 20
+
+func newLoader(o Options) *loader {
+	l := &loader{options: o, config: &Config{}, defined: map[string]Place{}}
+	if o.UserConfigDir == "" {
+		l.options.UserConfigDir = l.userDir("XDG_CONFIG_HOME", ".config")
+	}
+	return l
+}
+
+// userDir is one of the person's directories by the XDG convention, or "".
+func (l *loader) userDir(variable string, fallback ...string) string {
+	if l.options.Getenv != nil {
+		if dir, _ := l.options.Getenv(variable); filepath.IsAbs(dir) {
+			return dir
+		}
+	}
+	if l.options.UserHome == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{l.options.UserHome}, fallback...)...)
+}
+
+// ours is Retort's directory among the person's configuration.
+func (l *loader) ours() string {
+	if l.options.UserConfigDir == "" {
+		return ""
+	}
+	return filepath.Join(l.options.UserConfigDir, "retort")
+}
+
+// settingsFile is a YAML file to read.
+type settingsFile struct {
+	path string
+	user bool
+}
+
+// isYAML says whether a file given with --config holds settings, not servers.
+func isYAML(file string) bool {
+	ext := strings.ToLower(filepath.Ext(file))
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// clients are the files with servers to read.
+func (l *loader) clients() []string {
+	if len(l.options.Files) == 0 {
+		return firstFile(filepath.Join(l.options.Dir, ".mcp.json"), inside(l.ours(), "mcp.json"))
+	}
+	var files []string
+	for _, f := range l.options.Files {
+		if f = l.absolute(f); !isYAML(f) && !slices.Contains(files, f) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// settings are the files with settings to read, after the clients' files: those
+// given with --config, else every retort.yaml beside a client's file and, if no
+// file was given, in the working directory. The person's own file stands in
+// where there is nothing so far.
+func (l *loader) settings(clients []string) []settingsFile {
+	var found []settingsFile
+	for _, f := range l.options.Files {
+		if isYAML(f) {
+			found = append(found, settingsFile{l.absolute(f), false})
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	var near []string
+	if len(l.options.Files) == 0 {
+		near = append(near, filepath.Join(l.options.Dir, "retort.yaml"))
+	}
+	for _, f := range clients {
+		near = append(near, filepath.Join(filepath.Dir(f), "retort.yaml"))
+	}
+	user := inside(l.ours(), "retort.yaml")
+	for i, f := range near {
+		if !slices.Contains(near[:i], f) && exists(f) {
+			found = append(found, settingsFile{f, f == user})
+		}
+	}
+	if len(found)+len(l.found) == 0 && user != "" && exists(user) {
+		found = append(found, settingsFile{user, true})
+	}
+	return found
+}
+
+func inside(dir, name string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, name)
+}
+
+func firstFile(files ...string) []string {
+	for _, f := range files {
+		if f != "" && exists(f) {
+			return []string{f}
+		}
+	}
+	return nil
+}
+
+// exists is true for what is there, readable or not: a file that cannot be read
+// must not be passed over in silence.
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil || !errors.Is(err, fs.ErrNotExist)
+}
+
+func (l *loader) absolute(file string) string {
+	if filepath.IsAbs(file) {
+		return filepath.Clean(file)
+	}
+	return filepath.Join(l.options.Dir, file)
+}
+
+// show is how a file is named to people.
+func (l *loader) show(file string) string {
+	if rel, err := filepath.Rel(l.options.Dir, file); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return file
+}
+
+// reader makes a reader for the values of a file.
+func (l *loader) reader(file string) *reader {
+	dir := l.project(file)
+	if dir == "" {
+		dir = l.options.Dir
+	}
+	return &reader{
+		file: l.show(file), dir: dir, home: l.options.UserHome,
+		vars: variables{getenv: l.options.Getenv, builtin: map[string]string{
+			"workspaceFolder": dir, "userHome": l.options.UserHome,
+		}},
+	}
+}
+
+// project is the directory of the project that a file configures, or "" if it
+// is one of the person's own files.
+func (l *loader) project(file string) string {
+	dir := filepath.Dir(file)
+	if base := filepath.Base(dir); base == ".vscode" || base == ".cursor" {
+		dir = filepath.Dir(dir)
+	}
+	if dir == l.ours() || dir == l.options.UserHome {
+		return ""
+	}
+	return dir
+}
+
+// chooseHome is where Retort keeps its things: in the project of the first
+// file that has one, else in the person's directory.
+func (l *loader) chooseHome() string {
+	if l.options.Home != "" {
+		return l.absolute(l.options.Home)
+	}
+	for _, f := range l.config.Files {
+		if dir := l.project(f); dir != "" {
+			return filepath.Join(dir, ".retort")
+		}
+	}
+	if dir := l.userDir("XDG_DATA_HOME", ".local", "share"); dir != "" {
+		return filepath.Join(dir, "retort")
+	}
+	return filepath.Join(l.options.Dir, ".retort")
+}
+
+// parse reads a file with one of the parsers.
+func (l *loader) parse(file string, parser func([]byte) (*node, error)) (*node, bool) {
+	src, err := readFile(file)
+	if err != nil {
+		l.problems.add(Place{File: l.show(file)}, "", "%s", err)
+		return nil, false
+	}
+	l.config.Files = append(l.config.Files, file)
+	n, err := parser(src)
+	if err != nil {
+		l.problems.syntax(l.show(file), err)
+		return nil, false
+	}
+	return n, true
+}
+
+// readFile reads a configuration file. Its error does not repeat the name.
+func readFile(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("there is no such file")
+	}
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.New("it is a directory")
+	}
+	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, reason(err)
+	case len(src) > maxFile:
+		return nil, fmt.Errorf("it is larger than %s", showSize(maxFile))
+	}
+	return src, nil
+}
+
+// reason is what is left of an error of package os without operation and path.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("it cannot be read: %w", p.Err)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"retort/internal/run"
+)
+
+// Problem is one thing that is wrong in a configuration file.
+type Problem struct {
+	Place
+	Message string
+	Hint    string // what to write instead; may be empty
+}
+
+func (p Problem) String() string {
+	s := p.Place.String() + ": " + p.Message
+	if p.Hint != "" {
+		s += "; " + p.Hint
+	}
+	return s
+}
+
+// Problems are all that Load found wrong, by file and position. Load returns
+// them wrapped in a *run.Error; errors.As finds them there.
+type Problems []Problem
+
+// Error has one line for each problem.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// err is nil if there are no problems.
+func (ps Problems) err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	sorted := slices.Clone(ps)
+	var files []string
+	for _, p := range ps {
+		if !slices.Contains(files, p.File) {
+			files = append(files, p.File)
+		}
+	}
+	slices.SortStableFunc(sorted, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(slices.Index(files, a.File), slices.Index(files, b.File)),
+			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return &run.Error{Kind: run.KindInvalidArguments, Op: "config.load", Message: sorted.Error(), Err: sorted}
+}
+
+func (ps *Problems) add(at Place, hint, format string, args ...any) {
+	*ps = append(*ps, Problem{Place: at, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// syntax adds what a parser found.
+func (ps *Problems) syntax(file string, err error) {
+	var e *syntaxError
+	if errors.As(err, &e) {
+		ps.add(Place{file, e.line, e.column}, "", "%s", e.message)
+	}
+}

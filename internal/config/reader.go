@@ -1,0 +1,347 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+// reader turns nodes into values and gathers what is wrong with them.
+type reader struct {
+	file     string // for people
+	dir      string // relative paths start here
+	home     string // ~ means this
+	vars     variables
+	path     []string // keys down to the value being read
+	problems Problems
+}
+
+// into reads one value into the place it was made for. A bad value leaves that
+// place alone and adds a problem.
+type into func(r *reader, n *node)
+
+type field struct {
+	key  string
+	into into
+}
+
+func (r *reader) at(n *node) Place { return Place{r.file, n.line, n.column} }
+
+// fail adds a problem with the value n, which is named by its path.
+func (r *reader) fail(n *node, hint, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if len(r.path) > 0 {
+		message = strings.Join(r.path, ".") + ": " + message
+	}
+	r.problems.add(r.at(n), hint, "%s", message)
+}
+
+func (r *reader) want(n *node, what string) {
+	r.fail(n, "", "expected %s, found %s", what, n.describe())
+}
+
+// below reads n under one more key.
+func (r *reader) below(key string, n *node, read into) {
+	r.path = append(r.path, key)
+	read(r, n)
+	r.path = r.path[:len(r.path)-1]
+}
+
+// object reads an object with these keys and no others.
+func object(fields ...field) into { return fieldsOf(fields, true) }
+
+// openObject ignores keys that it does not know.
+func openObject(fields ...field) into { return fieldsOf(fields, false) }
+
+func fieldsOf(fields []field, closed bool) into {
+	return func(r *reader, n *node) {
+		r.each(n, func(key, value *node) {
+			for _, f := range fields {
+				if f.key == key.text {
+					r.below(f.key, value, f.into)
+					return
+				}
+			}
+			if closed {
+				r.unknown(key, fields)
+			}
+		})
+	}
+}
+
+func (r *reader) unknown(key *node, fields []field) {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.key
+	}
+	r.fail(key, suggest(key.text, names), "unknown key %q", shorten(key.text))
+}
+
+// suggest names the nearest of names, or all of them if none is near.
+func suggest(name string, names []string) string {
+	if near := run.Nearest(name, names, 1); len(near) > 0 {
+		return "did you mean " + near[0] + "?"
+	}
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n > 20:
+		return fmt.Sprintf("known are %s and %d more", strings.Join(names[:20], ", "), n-20)
+	}
+	return "known are " + strings.Join(names, ", ")
+}
+
+// each visits the entries of an object, every key once. A key whose value is
+// left empty counts as not written.
+func (r *reader) each(n *node, visit func(key, value *node)) {
+	switch n.kind {
+	case nullKind:
+		return
+	case objectKind:
+	default:
+		r.want(n, "an object")
+		return
+	}
+	first := map[string]*node{}
+	for _, e := range n.entries {
+		if earlier, twice := first[e.key.text]; twice {
+			r.fail(e.key, "", "the key %q is written twice, first in line %d", shorten(e.key.text), earlier.line)
+			continue
+		}
+		first[e.key.text] = e.key
+		if e.value.kind != nullKind {
+			visit(e.key, e.value)
+		}
+	}
+}
+
+// dict reads an object whose keys people choose; check judges a key.
+func dict[V any](m *map[string]V, check into, read func(*V) into) into {
+	return func(r *reader, n *node) {
+		found := map[string]V{}
+		r.each(n, func(key, value *node) {
+			check(r, key)
+			var v V
+			r.below(key.text, value, read(&v))
+			found[key.text] = v
+		})
+		*m = found
+	}
+}
+
+// list reads a list.
+func list[V any](values *[]V, read func(*V) into) into {
+	return func(r *reader, n *node) {
+		if n.kind != listKind {
+			r.want(n, "a list")
+			return
+		}
+		found := make([]V, len(n.items))
+		for i, item := range n.items {
+			r.below(strconv.Itoa(i+1), item, read(&found[i]))
+		}
+		*values = found
+	}
+}
+
+// text reads a string; numbers and booleans count as their own text, since
+// people write PORT: 8080 without quotes.
+func text(s *string) into {
+	return func(r *reader, n *node) {
+		if value, ok := r.scalar(n); ok {
+			*s = value
+		}
+	}
+}
+
+// scalar is a string with its variables expanded, or a number or boolean as
+// written. Messages never show expanded text: it may be a secret.
+func (r *reader) scalar(n *node) (string, bool) {
+	switch n.kind {
+	case textKind:
+		s, err := r.vars.expand(n.text)
+		if err != nil {
+			var u *unset
+			hint := ""
+			if errors.As(err, &u) {
+				hint = fmt.Sprintf("set it, or write a default as in ${%s:-value}", u.name)
+			}
+			r.fail(n, hint, "%s", err)
+			return "", false
+		}
+		return s, true
+	case numberKind, boolKind:
+		return n.text, true
+	}
+	r.want(n, "a text")
+	return "", false
+}
+
+// written is a scalar with the exponent of a number written out.
+func (r *reader) written(n *node) (string, bool) {
+	s, ok := r.scalar(n)
+	if f, err := strconv.ParseFloat(s, 64); ok && n.kind == numberKind && err == nil {
+		s = strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return s, ok
+}
+
+func boolean(b *bool) into {
+	return func(r *reader, n *node) {
+		s, ok := r.scalar(n)
+		if !ok {
+			return
+		}
+		if s != "true" && s != "false" {
+			r.want(n, "true or false")
+			return
+		}
+		*b = s == "true"
+	}
+}
+
+func toggle(s *Switch) into {
+	return func(r *reader, n *node) {
+		var on bool
+		before := len(r.problems)
+		boolean(&on)(r, n)
+		if len(r.problems) > before {
+			return
+		}
+		*s = Off
+		if on {
+			*s = On
+		}
+	}
+}
+
+// oneOf reads one of a few words.
+func oneOf[T ~string](v *T, values ...T) into {
+	return func(r *reader, n *node) {
+		s, ok := r.scalar(n)
+		if !ok {
+			return
+		}
+		names := make([]string, len(values))
+		for i, value := range values {
+			if T(s) == value {
+				*v = value
+				return
+			}
+			names[i] = string(value)
+		}
+		hint := ""
+		if near := run.Nearest(s, names, 1); len(near) > 0 {
+			hint = "did you mean " + near[0] + "?"
+		}
+		r.fail(n, hint, "expected %s, found %s", strings.Join(names, ", "), n.describe())
+	}
+}
+
+// measure reads a value with a unit and holds it to a range.
+func measure[T cmp.Ordered](v *T, lo, hi T, what string, parse func(string) (T, bool), show func(T) string) into {
+	return func(r *reader, n *node) {
+		s, ok := r.written(n)
+		if !ok {
+			return
+		}
+		value, ok := parse(s)
+		switch {
+		case n.kind == boolKind || !ok:
+			r.want(n, what)
+		case value < lo:
+			r.fail(n, "the least is "+show(lo), "%s is too small", n.describe())
+		case value > hi:
+			r.fail(n, "the most is "+show(hi), "%s is too large", n.describe())
+		default:
+			*v = value
+		}
+	}
+}
+
+func size(v *int64, lo, hi int64) into {
+	return measure(v, lo, hi, "a size such as 512MB", parseSize, showSize)
+}
+
+func duration(v *time.Duration, lo, hi time.Duration) into {
+	return measure(v, lo, hi, "a time such as 30s or 10m, or milliseconds", parseDuration, showDuration)
+}
+
+func cores(v *float64, lo, hi float64) into {
+	return measure(v, lo, hi, `processors such as "1 core" or 0.5`, parseCores, func(f float64) string { return fmt.Sprint(f) })
+}
+
+func integer(v *int, lo, hi int) into {
+	return measure(v, lo, hi, "a whole number", func(s string) (int, bool) {
+		i, err := strconv.Atoi(s)
+		return i, err == nil
+	}, strconv.Itoa)
+}
+
+func rate(v *Rate, most int) into {
+	return func(r *reader, n *node) {
+		s, ok := r.scalar(n)
+		if !ok {
+			return
+		}
+		value, ok := parseRate(s)
+		switch {
+		case !ok:
+			r.want(n, "a rate such as 100/minute")
+		case value.Count < 1 || value.Count > most:
+			r.fail(n, fmt.Sprintf("between 1 and %d", most), "%s is out of range", n.describe())
+		default:
+			*v = value
+		}
+	}
+}
+
+// checked reads a text that must satisfy valid.
+func checked(v *string, what string, valid func(string) bool) into {
+	return func(r *reader, n *node) {
+		s, ok := r.scalar(n)
+		switch {
+		case !ok:
+		case !valid(s):
+			r.want(n, what)
+		default:
+			*v = s
+		}
+	}
+}
+
+// folder reads the path of a folder, absolute or from the file's own folder.
+func folder(v *string) into {
+	return func(r *reader, n *node) {
+		var s string
+		if checked(&s, "a path", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })(r, n); s != "" {
+			*v = r.resolve(s)
+		}
+	}
+}
+
+// resolve makes a path absolute.
+func (r *reader) resolve(p string) string {
+	if rest, ok := strings.CutPrefix(filepath.ToSlash(p), "~/"); ok && r.home != "" {
+		return filepath.Join(r.home, rest)
+	}
+	if filepath.IsAbs(p) {
+		return filepath.Clean(p)
+	}
+	return filepath.Join(r.dir, p)
+}
+
+// pattern reads a name in which * stands for any characters and ? for one.
+func pattern(v *string) into {
+	return checked(v, "a tool's name, perhaps with * and ?", func(s string) bool {
+		_, err := path.Match(s, "")
+		return s != "" && err == nil && !strings.ContainsAny(s, "[]\\ \t\n")
+	})
+}

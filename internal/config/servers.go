@@ -1,0 +1,214 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"retort/internal/run"
+)
+
+// Transport is how a server is reached.
+type Transport string
+
+// The transports. Auto is a URL without a type: Streamable HTTP, and SSE if the
+// server speaks only that.
+const (
+	TransportAuto  Transport = "auto"
+	TransportStdio Transport = "stdio"
+	TransportHTTP  Transport = "http" // Streamable HTTP
+	TransportSSE   Transport = "sse"
+)
+
+// Server is one upstream: an entry of a client's file with its variables
+// expanded, joined with what the settings say about it.
+type Server struct {
+	Name      string
+	Transport Transport
+	Command   string            // stdio: the program
+	Args      []string          // stdio
+	Env       map[string]string // stdio: added to the environment
+	Cwd       string            // stdio: absolute
+	URL       string            // http, sse, auto
+	Headers   map[string]string // http, sse, auto
+	Timeout   time.Duration     // of one call; 0 is not stated
+	Disabled  bool
+	Err       *run.Error // why this server cannot be started; nil if it can
+	Allow     []string   // patterns of tools; none means all
+	Deny      []string
+	Category  string
+	Reveal    []string // types of personal data that are not hidden
+	// Extra are the fields that only the client knows, as strict JSON.
+	Extra  map[string]json.RawMessage
+	Source Place
+}
+
+// Allows says whether the settings let anybody see or call a tool, given by its
+// raw name.
+func (s *Server) Allows(tool string) bool {
+	if matches(s.Deny, tool) {
+		return false
+	}
+	return len(s.Allow) == 0 || matches(s.Allow, tool)
+}
+
+func matches(patterns []string, tool string) bool {
+	tool = strings.ReplaceAll(tool, "/", "\x00") // * stands for slashes too
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(strings.ReplaceAll(p, "/", "\x00"), tool)
+		return ok && err == nil
+	})
+}
+
+// serverName refuses names that could not be written in a program or a log.
+func serverName(r *reader, key *node) {
+	switch s := key.text; {
+	case strings.TrimSpace(s) == "":
+		r.fail(key, "", "a server's name is empty")
+	case len(s) > 128:
+		r.fail(key, "", "the server's name %q is longer than 128 bytes", shorten(s))
+	case strings.ContainsFunc(s, unicode.IsControl):
+		r.fail(key, "", "the server's name %q holds control characters", shorten(s))
+	}
+}
+
+// entryFields are the fields of a client's entry that mean something here.
+// Type and both spellings of transport are the same field, as are the URLs.
+type serverEntry struct {
+	Server
+	kind string
+}
+
+func (s *serverEntry) fields() []field {
+	return []field{
+		{"type", text(&s.kind)},
+		{"transport", text(&s.kind)},
+		{"command", text(&s.Command)},
+		{"args", list(&s.Args, text)},
+		{"env", dict(&s.Env, envName, text)},
+		{"cwd", folder(&s.Cwd)},
+		{"url", text(&s.URL)},
+		{"serverUrl", text(&s.URL)},
+		{"httpUrl", text(&s.URL)},
+		{"headers", dict(&s.Headers, headerName, headerValue)},
+		{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
+		{"disabled", boolean(&s.Disabled)},
+	}
+}
+
+func envName(r *reader, key *node) {
+	if key.text == "" || strings.ContainsAny(key.text, "=\x00") {
+		r.fail(key, "", "%q is not a name for an environment variable", shorten(key.text))
+	}
+}
+
+func headerName(r *reader, key *node) {
+	odd := func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
+	}
+	if key.text == "" || strings.ContainsFunc(key.text, odd) {
+		r.fail(key, "", "%q is not a name for a header", shorten(key.text))
+	}
+}
+
+func headerValue(v *string) into {
+	return func(r *reader, n *node) {
+		s, ok := r.scalar(n)
+		switch {
+		case !ok:
+		case strings.ContainsFunc(s, func(c rune) bool { return unicode.IsControl(c) && c != '\t' }):
+			r.fail(n, "", "a header cannot hold control characters")
+		default:
+			*v = s
+		}
+	}
+}
+
+// readServer reads one entry. What is wrong with it is the Server's Err: it
+// hurts no other server. r is used up.
+func readServer(r *reader, key, value *node) Server {
+	var s serverEntry
+	s.Name, s.Source = key.text, r.at(key)
+	fields := s.fields()
+	openObject(fields...)(r, value)
+	if len(r.problems) == 0 {
+		s.settle(r, key)
+	}
+	for _, e := range value.entries {
+		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == e.key.text }) {
+			if s.Extra == nil {
+				s.Extra = map[string]json.RawMessage{}
+			}
+			s.Extra[e.key.text] = e.value.appendJSON(nil)
+		}
+	}
+	if err := r.problems.err(); err != nil {
+		s.Err = &run.Error{
+			Kind: run.KindUpstreamGone, Op: "config.server", Server: s.Name, Err: err,
+			Message: fmt.Sprintf("the server %q cannot be started: %s", s.Name, run.AsError(err).Message),
+			Hint:    "mend its entry in " + s.Source.File,
+		}
+	}
+	return s.Server
+}
+
+// settle decides how the server is reached and checks that the fields fit together.
+func (s *serverEntry) settle(r *reader, key *node) {
+	switch strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s.kind)) {
+	case "":
+		s.Transport = TransportStdio
+		if s.Command == "" && s.URL != "" {
+			s.Transport = TransportAuto
+		}
+	case "stdio", "local":
+		s.Transport = TransportStdio
+	case "http", "streamablehttp", "remote":
+		s.Transport = TransportHTTP
+	case "sse":
+		s.Transport = TransportSSE
+	default:
+		r.fail(key, "known are stdio, http and sse", "unknown transport %q", shorten(s.kind))
+		return
+	}
+	remote := s.Transport != TransportStdio
+	switch {
+	case s.Command != "" && s.URL != "":
+		r.fail(key, "", "the entry has both a command and a url")
+	case !remote && s.Command == "" && s.kind == "":
+		r.fail(key, "", "the entry has neither a command nor a url")
+	case !remote && s.Command == "":
+		r.fail(key, "", "the command is missing")
+	case remote && s.URL == "":
+		r.fail(key, "", "the url is missing")
+	case remote && !isHTTP(s.URL):
+		r.fail(key, "", "the url is not an http or https address")
+	}
+	if !remote && s.Cwd == "" {
+		s.Cwd = r.dir
+	}
+}
+
+// isOurselves recognises retort serve behind any launcher: npx retort serve,
+// go run ./cmd/retort serve.
+func isOurselves(s Server) bool {
+	words := append([]string{s.Command}, s.Args...)
+	for i, word := range words {
+		base := strings.ToLower(path.Base(filepath.ToSlash(strings.ReplaceAll(word, `\`, "/"))))
+		if strings.TrimSuffix(base, ".exe") != "retort" {
+			continue
+		}
+		rest := words[i+1:]
+		for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {
+			rest = rest[1:]
+		}
+		if slices.Contains(rest, "serve") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,369 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Switch is a yes or no that knows whether anybody said it.
+type Switch uint8
+
+// The positions of a Switch. Settings from Load or Defaults have no Unset one.
+const (
+	Unset Switch = iota
+	Off
+	On
+)
+
+// Bool is true for On.
+func (s Switch) Bool() bool { return s == On }
+
+// Settings are retort.yaml. The zero Settings are valid; Defaults completes
+// them. What a setting is for is said where it is used.
+type Settings struct {
+	Enabled          Switch
+	SandboxMode      SandboxMode
+	SecurityLevel    SecurityLevel
+	PermissionLevel  PermissionLevel
+	MaxExecutionTime time.Duration // active time; waiting for a person is not counted
+	PIITokenization  Switch
+	PII              PII
+	AuditLogging     Switch
+	ResourceLimits   ResourceLimits
+	Results          Results
+	Approval         Approval
+	Network          Network
+	Servers          map[string]ServerSettings // by the server's name in the client's file
+	ToolDefinitions  []string                  // absolute paths of folders
+	Search           Search
+}
+
+// SandboxMode is the backend that programs run in.
+type SandboxMode string
+
+// The sandbox modes. Auto chooses by the program's risk.
+const (
+	SandboxProcess SandboxMode = "process"
+	SandboxDocker  SandboxMode = "docker"
+	SandboxVM      SandboxMode = "vm"
+	SandboxAuto    SandboxMode = "auto"
+)
+
+// SecurityLevel says how strictly the gate judges a program.
+type SecurityLevel string
+
+// The security levels, weakest first.
+const (
+	SecurityPermissive SecurityLevel = "permissive"
+	SecurityStandard   SecurityLevel = "standard"
+	SecurityHigh       SecurityLevel = "high"
+	SecurityMaximum    SecurityLevel = "maximum"
+)
+
+// PermissionLevel says what a program may do to the world.
+type PermissionLevel string
+
+// The permission levels, strictest first.
+const (
+	PermissionReadOnly        PermissionLevel = "read_only"
+	PermissionWriteRestricted PermissionLevel = "write_restricted"
+	PermissionExecuteFull     PermissionLevel = "execute_full"
+)
+
+// PII says how personal data is hidden.
+type PII struct {
+	Modes          map[string]PIIMode // by type, such as "email"
+	Regions        []string           // ISO 3166 codes of countries whose numbers are recognised
+	RestoreToModel Switch
+}
+
+// PIIMode says from whom one type of personal data is hidden.
+type PIIMode string
+
+// The modes: hidden from programs and the model, from the model only, from nobody.
+const (
+	PIISealed PIIMode = "sealed"
+	PIIBorder PIIMode = "border"
+	PIIOff    PIIMode = "off"
+)
+
+// piiTypes are the types of personal data that settings can name.
+func piiTypes() []string {
+	return []string{"email", "phone", "credit_card", "ssn", "name", "company", "iban", "ip", "address", "secret"}
+}
+
+// ResourceLimits bound one execution; zero fields are not stated.
+type ResourceLimits struct {
+	Memory      int64 // bytes
+	CPU         float64
+	Disk        int64 // bytes
+	Processes   int
+	Output      int64 // bytes
+	Result      int64 // bytes
+	ToolCalls   int
+	Concurrency int
+}
+
+// Results bound what one answer brings to the model.
+type Results struct {
+	MaxTokens int // o200k_base
+}
+
+// Approval says which risks run without asking a person, and how long one is waited for.
+type Approval struct {
+	AutoApproveLow    Switch
+	AutoApproveMedium Switch
+	AutoApproveHigh   Switch
+	Timeout           time.Duration
+}
+
+// Network says which hosts a program may reach itself.
+type Network struct {
+	Default            NetworkDefault
+	Whitelist          []NetworkRule
+	Blacklist          []string // domains, addresses and CIDR ranges
+	RateLimitPerDomain Rate
+}
+
+// NetworkDefault is what holds for hosts on neither list.
+type NetworkDefault string
+
+// The network defaults.
+const (
+	NetworkDeny  NetworkDefault = "deny"
+	NetworkAllow NetworkDefault = "allow"
+)
+
+// NetworkRule names hosts with the ports and protocols that are allowed there;
+// no ports means those of the protocols, no protocols means https.
+type NetworkRule struct {
+	Domain    string // a name, or *.name for everything below it
+	Ports     []int
+	Protocols []string // https, http, wss, ws, tcp
+}
+
+// ServerSettings are what a person adds to one server of a client's file.
+type ServerSettings struct {
+	Allow    []string // patterns of tools; none means all
+	Deny     []string // patterns of tools; stronger than Allow
+	Category string
+	Disabled bool
+	Timeout  time.Duration // of one call; 0 is not stated
+	PII      ServerPII
+}
+
+// ServerPII are exceptions for one server.
+type ServerPII struct {
+	Reveal []string // types of personal data that are not hidden
+}
+
+// Search is how tools are found.
+type Search struct {
+	Embeddings Embeddings
+}
+
+// Embeddings is an OpenAI-compatible endpoint; an empty URL means none.
+type Embeddings struct {
+	URL    string
+	Model  string
+	APIKey string
+}
+
+// Limits are the limits of one execution, complete.
+func (s Settings) Limits() run.Limits {
+	l := s.ResourceLimits
+	return run.Limits{
+		Timeout: s.MaxExecutionTime, Memory: l.Memory, CPU: l.CPU, Disk: l.Disk, Processes: l.Processes,
+		Output: l.Output, Result: l.Result, ToolCalls: l.ToolCalls, Concurrency: l.Concurrency,
+	}.Or(run.DefaultLimits())
+}
+
+// Defaults returns s with everything that is not stated filled in. It can be
+// applied again without effect.
+func (s Settings) Defaults() Settings {
+	state(&s.Enabled, On)
+	state(&s.SandboxMode, SandboxProcess)
+	state(&s.SecurityLevel, SecurityStandard)
+	state(&s.PermissionLevel, PermissionWriteRestricted)
+	state(&s.PIITokenization, On)
+	state(&s.PII.RestoreToModel, Off)
+	state(&s.AuditLogging, On)
+	state(&s.Results.MaxTokens, 2000)
+	state(&s.Approval.AutoApproveLow, On)
+	state(&s.Approval.AutoApproveMedium, On)
+	state(&s.Approval.AutoApproveHigh, Off)
+	state(&s.Approval.Timeout, 10*time.Minute)
+	state(&s.Network.Default, NetworkDeny)
+	state(&s.Network.RateLimitPerDomain, Rate{Count: 100, Per: time.Minute})
+	limits := s.Limits()
+	s.MaxExecutionTime = limits.Timeout
+	s.ResourceLimits = ResourceLimits{
+		Memory: limits.Memory, CPU: limits.CPU, Disk: limits.Disk, Processes: limits.Processes,
+		Output: limits.Output, Result: limits.Result, ToolCalls: limits.ToolCalls, Concurrency: limits.Concurrency,
+	}
+	return s
+}
+
+func state[T comparable](v *T, fallback T) {
+	var zero T
+	if *v == zero {
+		*v = fallback
+	}
+}
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+	gib = 1 << 30
+	tib = 1 << 40
+)
+
+// read is the whole grammar of retort.yaml.
+func (s *Settings) read() into {
+	return object(
+		field{"enabled", toggle(&s.Enabled)},
+		field{"sandboxMode", oneOf(&s.SandboxMode, SandboxProcess, SandboxDocker, SandboxVM, SandboxAuto)},
+		field{"securityLevel", oneOf(&s.SecurityLevel, SecurityPermissive, SecurityStandard, SecurityHigh, SecurityMaximum)},
+		field{"permissionLevel", oneOf(&s.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
+		field{"maxExecutionTime", duration(&s.MaxExecutionTime, time.Millisecond, 24*time.Hour)},
+		field{"piiTokenization", toggle(&s.PIITokenization)},
+		field{"pii", s.PII.read()},
+		field{"auditLogging", toggle(&s.AuditLogging)},
+		field{"resourceLimits", s.ResourceLimits.read()},
+		field{"results", object(field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)})},
+		field{"approval", s.Approval.read()},
+		field{"network", s.Network.read()},
+		field{"servers", dict(&s.Servers, serverName, (*ServerSettings).read)},
+		field{"toolDefinitions", list(&s.ToolDefinitions, folder)},
+		field{"search", object(field{"embeddings", s.Search.Embeddings.read()})},
+	)
+}
+
+func (l *ResourceLimits) read() into {
+	return object(
+		field{"memory", size(&l.Memory, 8*mib, tib)},
+		field{"cpu", cores(&l.CPU, 0.01, 1024)},
+		field{"disk", size(&l.Disk, mib, 64*tib)},
+		field{"processes", integer(&l.Processes, 1, 32_768)},
+		field{"output", size(&l.Output, kib, gib)},
+		field{"result", size(&l.Result, kib, gib)},
+		field{"toolCalls", integer(&l.ToolCalls, 1, 10_000_000)},
+		field{"concurrency", integer(&l.Concurrency, 1, 4096)},
+	)
+}
+
+func (p *PII) read() into {
+	return object(
+		field{"modes", dict(&p.Modes, piiTypeKey, func(m *PIIMode) into { return oneOf(m, PIISealed, PIIBorder, PIIOff) })},
+		field{"regions", list(&p.Regions, func(s *string) into {
+			return checked(s, "a country's two capital letters, such as US", regexp.MustCompile(`^[A-Z]{2}$`).MatchString)
+		})},
+		field{"restoreToModel", toggle(&p.RestoreToModel)},
+	)
+}
+
+func piiType(s *string) into { return oneOf(s, piiTypes()...) }
+
+func piiTypeKey(r *reader, key *node) {
+	if types := piiTypes(); !slices.Contains(types, key.text) {
+		r.fail(key, suggest(key.text, types), "unknown type of personal data %q", shorten(key.text))
+	}
+}
+
+func (a *Approval) read() into {
+	return object(
+		field{"autoApproveLow", toggle(&a.AutoApproveLow)},
+		field{"autoApproveMedium", toggle(&a.AutoApproveMedium)},
+		field{"autoApproveHigh", toggle(&a.AutoApproveHigh)},
+		field{"timeout", duration(&a.Timeout, time.Second, 30*24*time.Hour)},
+	)
+}
+
+func (n *Network) read() into {
+	return object(
+		field{"default", oneOf(&n.Default, NetworkDeny, NetworkAllow)},
+		field{"whitelist", list(&n.Whitelist, (*NetworkRule).read)},
+		field{"blacklist", list(&n.Blacklist, func(s *string) into {
+			return checked(s, "a domain, an address or a range such as 10.0.0.0/8", isTarget)
+		})},
+		field{"rateLimitPerDomain", rate(&n.RateLimitPerDomain, 1_000_000)},
+	)
+}
+
+func (n *NetworkRule) read() into {
+	whole := object(
+		field{"domain", domain(&n.Domain)},
+		field{"ports", list(&n.Ports, func(p *int) into { return integer(p, 1, 65_535) })},
+		field{"protocols", list(&n.Protocols, func(p *string) into { return oneOf(p, "https", "http", "wss", "ws", "tcp") })},
+	)
+	return func(r *reader, v *node) {
+		if v.kind == textKind {
+			domain(&n.Domain)(r, v)
+			return
+		}
+		whole(r, v)
+		if v.kind == objectKind && v.find("domain") == nil {
+			r.fail(v, "", "the rule names no domain")
+		}
+	}
+}
+
+func domain(s *string) into { return checked(s, "a domain such as *.example.com", isDomain) }
+
+func isDomain(s string) bool {
+	label := regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$`)
+	if _, err := netip.ParseAddr(s); err == nil {
+		return true
+	}
+	s = strings.TrimPrefix(s, "*.")
+	for _, part := range strings.Split(s, ".") {
+		if !label.MatchString(part) {
+			return false
+		}
+	}
+	return len(s) <= 253
+}
+
+func isTarget(s string) bool {
+	_, err := netip.ParsePrefix(s)
+	return err == nil || isDomain(s)
+}
+
+func (s *ServerSettings) read() into {
+	return object(
+		field{"allow", list(&s.Allow, pattern)},
+		field{"deny", list(&s.Deny, pattern)},
+		field{"category", checked(&s.Category, "a word", func(c string) bool { return c != "" && len(c) <= 64 })},
+		field{"disabled", boolean(&s.Disabled)},
+		field{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
+		field{"pii", object(field{"reveal", list(&s.PII.Reveal, piiType)})},
+	)
+}
+
+func (e *Embeddings) read() into {
+	whole := object(
+		field{"url", checked(&e.URL, "an address such as http://127.0.0.1:11434/v1", isHTTP)},
+		field{"model", text(&e.Model)},
+		field{"apiKey", text(&e.APIKey)},
+	)
+	return func(r *reader, n *node) {
+		whole(r, n)
+		for _, key := range []string{"url", "model"} {
+			if n.kind == objectKind && n.find(key) == nil {
+				r.fail(n, "", "%s is missing", key)
+			}
+		}
+	}
+}
+
+// isHTTP says whether s is an absolute http or https URL.
+func isHTTP(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}

@@ -1,0 +1,159 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Rate is so many things in a time. The zero Rate is "not stated".
+type Rate struct {
+	Count int
+	Per   time.Duration
+}
+
+func (r Rate) String() string {
+	for _, u := range perUnits {
+		if u.size == float64(r.Per) {
+			return fmt.Sprintf("%d/%s", r.Count, u.names[0])
+		}
+	}
+	return fmt.Sprintf("%d/%s", r.Count, r.Per)
+}
+
+// unit is a unit of measure with all spellings in lower case.
+type unit struct {
+	size  float64
+	names []string
+}
+
+// Sizes are powers of 1024 with and without the i, as containers count memory:
+// the default of 512MB is what a container limit of 512m is.
+var sizeUnits = []unit{
+	{1, []string{"b", "byte", "bytes"}},
+	{1 << 10, []string{"kb", "kib", "k"}},
+	{1 << 20, []string{"mb", "mib", "m"}},
+	{1 << 30, []string{"gb", "gib", "g"}},
+	{1 << 40, []string{"tb", "tib", "t"}},
+}
+
+var timeUnits = []unit{
+	{float64(time.Millisecond), []string{"ms", "millisecond", "milliseconds"}},
+	{float64(time.Second), []string{"s", "sec", "second", "seconds"}},
+	{float64(time.Minute), []string{"m", "min", "minute", "minutes"}},
+	{float64(time.Hour), []string{"h", "hour", "hours"}},
+	{float64(24 * time.Hour), []string{"d", "day", "days"}},
+}
+
+var perUnits = []unit{
+	{float64(time.Second), []string{"second", "s", "sec"}},
+	{float64(time.Minute), []string{"minute", "m", "min"}},
+	{float64(time.Hour), []string{"hour", "h"}},
+	{float64(24 * time.Hour), []string{"day", "d"}},
+}
+
+var coreUnits = []unit{{1, []string{"core", "cores", "cpu", "cpus"}}}
+
+func find(units []unit, name string) (float64, bool) {
+	for _, u := range units {
+		for _, n := range u.names {
+			if strings.EqualFold(n, name) {
+				return u.size, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// quantity reads a number with at most one unit from the beginning of s and
+// returns what follows. A missing unit counts as bare.
+func quantity(s string, units []unit, bare float64) (value float64, rest string, ok bool) {
+	s = strings.TrimSpace(s)
+	digits := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	if digits < 0 {
+		digits = len(s)
+	}
+	number, err := strconv.ParseFloat(s[:digits], 64)
+	if err != nil || digits > 32 {
+		return 0, "", false
+	}
+	s = strings.TrimSpace(s[digits:])
+	letters := strings.IndexFunc(s, func(r rune) bool { return (r|0x20) < 'a' || (r|0x20) > 'z' })
+	if letters < 0 {
+		letters = len(s)
+	}
+	size := bare
+	if letters > 0 {
+		if size, ok = find(units, s[:letters]); !ok {
+			return 0, "", false
+		}
+	}
+	return number * size, s[letters:], size > 0
+}
+
+// whole turns a quantity into an integer, unless it is too large for one.
+func whole(v float64) (int64, bool) {
+	if v < 0 || v >= math.MaxInt64 {
+		return 0, false
+	}
+	return int64(v), true
+}
+
+// parseSize reads bytes: 512MB, 1GiB, 1.5g, 4096.
+func parseSize(s string) (int64, bool) {
+	v, rest, ok := quantity(s, sizeUnits, 1)
+	n, fits := whole(v)
+	return n, ok && fits && rest == ""
+}
+
+// parseDuration reads a time: 10m, 1h30m, 1.5 hours, 2d; a bare number is
+// milliseconds.
+func parseDuration(s string) (time.Duration, bool) {
+	total, rest, ok := quantity(s, timeUnits, float64(time.Millisecond))
+	for ok && strings.TrimSpace(rest) != "" {
+		var v float64
+		v, rest, ok = quantity(rest, timeUnits, 0)
+		total += v
+	}
+	if !ok {
+		return 0, false
+	}
+	n, fits := whole(total)
+	return time.Duration(n), fits
+}
+
+// parseCores reads processors: 0.5, 1 core, 2 cores.
+func parseCores(s string) (float64, bool) {
+	v, rest, ok := quantity(s, coreUnits, 1)
+	return v, ok && rest == ""
+}
+
+// parseRate reads a rate: 100/minute.
+func parseRate(s string) (Rate, bool) {
+	count, per, found := strings.Cut(s, "/")
+	n, err := strconv.Atoi(strings.TrimSpace(count))
+	size, known := find(perUnits, strings.TrimSpace(per))
+	return Rate{Count: n, Per: time.Duration(size)}, found && err == nil && known
+}
+
+// showSize is the shortest exact way to write a size.
+func showSize(n int64) string {
+	for i := len(sizeUnits) - 1; i > 0; i-- {
+		if size := int64(sizeUnits[i].size); n >= size && n%size == 0 {
+			return strconv.FormatInt(n/size, 10) + strings.ToUpper(sizeUnits[i].names[0])
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+// showDuration is a time in its largest whole unit.
+func showDuration(d time.Duration) string {
+	for i := len(timeUnits) - 1; i >= 0; i-- {
+		if size := time.Duration(timeUnits[i].size); d >= size && d%size == 0 {
+			return strconv.FormatInt(int64(d/size), 10) + timeUnits[i].names[0]
+		}
+	}
+	return d.String()
+}

@@ -1,0 +1,180 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// parseYAML reads one YAML document into nodes; an empty one is null. Anchors
+// work; merge keys, tags and further documents are refused, since settings need
+// none of them. Its error is a *syntaxError.
+func parseYAML(src []byte) (n *node, err error) {
+	defer func() {
+		// The parser panics on a few malformed inputs.
+		if r := recover(); r != nil {
+			n, err = nil, &syntaxError{1, 1, "the file is not YAML"}
+		}
+	}()
+	file, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, yamlError(err)
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body == nil || isComment(doc.Body) {
+			continue
+		}
+		if body != nil {
+			line, _ := position(doc.Body.GetToken())
+			return nil, &syntaxError{line, 1, "a second document begins here; settings are one document"}
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		return &node{line: 1, column: 1, text: "null"}, nil
+	}
+	c := &yamlConverter{anchors: map[string]*node{}}
+	root, failed := c.convert(body, 0)
+	if failed != nil {
+		return nil, failed
+	}
+	return root, nil
+}
+
+func isComment(n ast.Node) bool { return n.Type() == ast.CommentType }
+
+func yamlError(err error) *syntaxError {
+	var e yaml.Error
+	if !errors.As(err, &e) {
+		return &syntaxError{1, 1, "the file is not YAML: " + shorten(err.Error())}
+	}
+	line, column := position(e.GetToken())
+	return &syntaxError{line, column, e.GetMessage()}
+}
+
+func position(t *token.Token) (line, column int) {
+	if t == nil || t.Position == nil {
+		return 1, 1
+	}
+	return max(t.Position.Line, 1), max(t.Position.Column, 1)
+}
+
+type yamlConverter struct {
+	anchors map[string]*node
+	nodes   int
+}
+
+func (c *yamlConverter) convert(from ast.Node, depth int) (*node, *syntaxError) {
+	n := &node{}
+	if from == nil {
+		return &node{line: 1, column: 1, text: "null"}, nil
+	}
+	n.line, n.column = position(from.GetToken())
+	if c.nodes++; c.nodes > maxNodes || depth > maxDepth {
+		return nil, n.fail("the file is too large or too deeply nested")
+	}
+	switch from := from.(type) {
+	case *ast.MappingNode:
+		n.kind = objectKind
+		return n, c.entries(n, from.Values, depth)
+	case *ast.MappingValueNode:
+		n.kind = objectKind
+		return n, c.entries(n, []*ast.MappingValueNode{from}, depth)
+	case *ast.SequenceNode:
+		n.kind = listKind
+		for _, value := range from.Values {
+			item, err := c.convert(value, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.items = append(n.items, item)
+		}
+		return n, nil
+	case *ast.AnchorNode:
+		return c.anchor(from, depth)
+	case *ast.AliasNode:
+		target, ok := c.anchors[name(from.Value)]
+		if !ok {
+			return nil, n.fail("there is no anchor &%s above", shorten(name(from.Value)))
+		}
+		return target, nil
+	}
+	return n, n.scalar(from)
+}
+
+func (c *yamlConverter) entries(n *node, values []*ast.MappingValueNode, depth int) *syntaxError {
+	for _, v := range values {
+		key := &node{kind: textKind, text: name(v.Key)}
+		key.line, key.column = position(v.Key.GetToken())
+		if v.Key.IsMergeKey() {
+			return key.fail("merge keys are not supported; write the keys out")
+		}
+		value, err := c.convert(v.Value, depth+1)
+		if err != nil {
+			return err
+		}
+		n.entries = append(n.entries, entry{key, value})
+		if len(n.entries) == 1 { // the mapping's own token is its first colon
+			n.line, n.column = key.line, key.column
+		}
+	}
+	return nil
+}
+
+// anchor is known to aliases only when it is complete: none contains itself.
+func (c *yamlConverter) anchor(from *ast.AnchorNode, depth int) (*node, *syntaxError) {
+	n, err := c.convert(from.Value, depth+1)
+	if err == nil {
+		c.anchors[name(from.Name)] = n
+	}
+	return n, err
+}
+
+// name is the text of a key or of an anchor's name.
+func name(n ast.Node) string {
+	if s, ok := n.(*ast.StringNode); ok {
+		return s.Value
+	}
+	if n == nil || n.GetToken() == nil {
+		return ""
+	}
+	return n.GetToken().Value
+}
+
+func (n *node) fail(format string, args ...any) *syntaxError {
+	return &syntaxError{n.line, n.column, fmt.Sprintf(format, args...)}
+}
+
+func (n *node) scalar(from ast.Node) *syntaxError {
+	switch from := from.(type) {
+	case *ast.NullNode:
+		n.text = "null"
+	case *ast.BoolNode:
+		n.kind, n.text = boolKind, strconv.FormatBool(from.Value)
+	case *ast.IntegerNode:
+		n.kind, n.text = numberKind, fmt.Sprint(from.Value)
+	case *ast.FloatNode:
+		if math.IsInf(from.Value, 0) || math.IsNaN(from.Value) {
+			return n.fail("%s is not a number", shorten(from.Token.Value))
+		}
+		n.kind, n.text = numberKind, strconv.FormatFloat(from.Value, 'f', -1, 64)
+	case *ast.StringNode:
+		n.kind, n.text = textKind, from.Value
+	case *ast.LiteralNode:
+		n.kind, n.text = textKind, from.Value.Value
+	case *ast.InfinityNode, *ast.NanNode:
+		return n.fail("infinity and NaN are not supported")
+	case *ast.TagNode:
+		return n.fail("tags are not supported; write the plain value")
+	default:
+		return n.fail("%s is not supported here", from.Type().YAMLName())
+	}
+	return nil
+}
