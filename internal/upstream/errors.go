@@ -1,0 +1,154 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/run"
+)
+
+var (
+	// errSessionGone: the server does not know the session any more, and so did
+	// not look at the request.
+	errSessionGone = errors.New("session gone")
+	// errUnreachable: no connection to the server could be made.
+	errUnreachable = errors.New("unreachable")
+)
+
+const (
+	codeHeaderMismatch   = -32020
+	codeInputRequiredURL = -32042
+)
+
+func errClosed() *run.Error {
+	return run.Errorf(run.KindUpstreamGone, "upstream", "the connection to the server was closed")
+}
+
+// errCancelled is the error of a use whose ctx ended.
+func errCancelled(ctx context.Context, when string) *run.Error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return run.Errorf(run.KindUpstreamTimeout, "upstream", "the time ran out %s: %w", when, ctx.Err())
+	}
+	return run.Errorf(run.KindInternal, "upstream", "cancelled %s: %w", when, ctx.Err())
+}
+
+// explain turns what the SDK or the wire says of a failed use into the error that
+// people and models see.
+func (s *server) explain(ctx context.Context, op string, limited context.Context, x *exchange, cause error) *run.Error {
+	var e *run.Error
+	var rpc *jsonrpc.Error
+	switch {
+	case ctx.Err() != nil:
+		e = errCancelled(ctx, "while waiting for the server")
+	case limited.Err() != nil:
+		e = run.Errorf(run.KindUpstreamTimeout, op, "the server did not answer within %s", s.spec.CallTimeout).
+			WithHint("it may still be working on it; ask for less, or raise the server's call timeout")
+	case errors.As(cause, &e):
+		e = s.withStderr(e)
+	case errors.As(cause, &rpc):
+		return explainRPC(op, rpc)
+	default:
+		e = run.Errorf(run.KindUpstreamGone, op, "the server can't be used: %w", cause)
+	}
+	if x.sent.Load() && (e.Kind == run.KindUpstreamGone || e.Kind == run.KindUpstreamTimeout || ctx.Err() != nil) {
+		c := *e
+		c.Err = errors.Join(e.Err, ErrOutcomeUnknown)
+		return &c
+	}
+	return e
+}
+
+// explainRPC is the error that a server answered with.
+func explainRPC(op string, rpc *jsonrpc.Error) *run.Error {
+	message := cut(strings.TrimSpace(rpc.Message), 4000)
+	if message == "" {
+		message = fmt.Sprintf("the server answered with error %d", rpc.Code)
+	}
+	e := &run.Error{Kind: run.KindToolError, Op: op, Message: message, Err: rpc}
+	switch rpc.Code {
+	case jsonrpc.CodeInvalidParams:
+		e.Kind = run.KindInvalidArguments
+	case codeInputRequiredURL:
+		return e.WithHint("the server wants a person to open a page first, which is not offered here")
+	}
+	return e
+}
+
+func isHeaderMismatch(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc) && rpc.Code == codeHeaderMismatch
+}
+
+// withStderr adds the last lines that the server wrote to standard error to an
+// error that is about its end.
+func (s *server) withStderr(e *run.Error) *run.Error {
+	if e.Kind != run.KindUpstreamGone && e.Kind != run.KindUpstreamTimeout || e.Hint != "" {
+		return e
+	}
+	lines := s.stderr.last(5)
+	if len(lines) == 0 {
+		return e
+	}
+	return e.WithHint("its last lines on standard error: %s", strings.Join(lines, " | "))
+}
+
+// errOpen is the error of uses while the breaker is open. The caller holds mu.
+func (s *server) errOpen() *run.Error {
+	wait := time.Until(s.breaker.retryAt).Round(time.Second)
+	e := run.Errorf(run.KindUpstreamGone, "upstream.connect", "the server failed %d times in a row and is left alone for %s; the last cause: %w",
+		s.breaker.failures, max(wait, time.Second), s.lastErr)
+	e.Message = strings.Replace(e.Message, s.lastErr.Error(), s.lastErr.Message, 1)
+	e.Hint = s.lastErr.Hint
+	return e
+}
+
+// bytesText is a size in words: 64 MB.
+func bytesText(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%d MB", n>>20)
+	case n >= 1<<10:
+		return fmt.Sprintf("%d KB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+func firstByte(b []byte) byte {
+	for _, c := range b {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c
+		}
+	}
+	return 0
+}
+
+// checkSpec says what is wrong with spec, nil if nothing.
+func checkSpec(spec Server) *run.Error {
+	set := 0
+	for _, is := range []bool{spec.Command != "", spec.URL != "", spec.Dial != nil} {
+		if is {
+			set++
+		}
+	}
+	e := func(format string, args ...any) *run.Error {
+		return run.Errorf(run.KindUpstreamGone, "upstream", format, args...)
+	}
+	switch t := spec.Transport; {
+	case set == 0:
+		return e("the server has neither a command nor a url")
+	case set > 1:
+		return e("the server has both a command and a url")
+	case t != "" && t != transportStdio && t != transportHTTP && t != transportSSE:
+		return e("the server's transport %q is unknown", t).WithHint("it is stdio, http or sse")
+	case t == transportStdio && spec.Command == "", (t == transportHTTP || t == transportSSE) && spec.URL == "":
+		return e("the server's transport %q does not go with what else is set", t)
+	case spec.URL != "":
+		return checkURL(spec.URL)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package upstream
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+)
+
+// event is one server-sent event.
+type event struct {
+	name string // "message" if the server gave none
+	data []byte
+}
+
+// events reads a stream of server-sent events (WHATWG HTML, section 9.2) in
+// bounded memory. Lines end with LF or CR LF; a lone CR, which nobody sends, is
+// not a line end here.
+type events struct {
+	lines *frames
+	limit int64
+
+	id    string        // of the last event that had one
+	retry time.Duration // asked for by the server, 0 if not
+}
+
+const (
+	longestEventID = 1 << 10
+	longestRetry   = 30 * time.Second
+)
+
+func newEvents(r io.Reader, limit int64) *events {
+	e := &events{lines: newFrames(r, limit), limit: limit}
+	if bom, _ := e.lines.in.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
+		_, _ = e.lines.in.Discard(3)
+	}
+	return e
+}
+
+// next returns the next event that has data. An event over the limit is skipped
+// and reported as *tooLong; other errors are final. An event that the end of the
+// stream cuts off does not count.
+func (e *events) next() (event, error) {
+	ev := event{name: "message"}
+	var skipped *tooLong
+	for {
+		line, err := e.lines.line()
+		var long *tooLong
+		switch {
+		case errors.As(err, &long) && !long.endless:
+			skipped = long
+			continue
+		case err != nil:
+			return event{}, err
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		switch {
+		case len(line) > 0 && int64(len(ev.data)+len(line)) > e.limit:
+			skipped = &tooLong{limit: e.limit}
+		case len(line) > 0:
+			e.field(&ev, line)
+		case skipped != nil:
+			return event{}, skipped
+		case len(ev.data) > 0:
+			return ev, nil
+		default:
+			ev = event{name: "message"}
+		}
+	}
+}
+
+// field takes in one line of an event; comments and unknown fields are ignored.
+func (e *events) field(ev *event, line []byte) {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "event":
+		ev.name = string(value)
+	case "data":
+		if len(ev.data) > 0 {
+			ev.data = append(ev.data, '\n')
+		}
+		ev.data = append(ev.data, value...)
+	case "id":
+		if len(value) <= longestEventID && bytes.IndexByte(value, 0) < 0 {
+			e.id = string(value)
+		}
+	case "retry":
+		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+			e.retry = min(time.Duration(ms)*time.Millisecond, longestRetry)
+		}
+	}
+}

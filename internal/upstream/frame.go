@@ -1,0 +1,169 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// skipFactor times the limit of a message is what is read and thrown away of a
+// line before the stream counts as broken.
+const skipFactor = 16
+
+// tooLong is the error of a line over the limit. The line has been skipped and
+// reading can go on, unless endless is set.
+type tooLong struct {
+	limit   int64
+	id      jsonrpc.ID // of the response that the line was, if it could be seen
+	endless bool
+}
+
+func (e *tooLong) Error() string { return fmt.Sprintf("message over %d bytes", e.limit) }
+
+// frames reads the lines of a stream, in bounded memory.
+type frames struct {
+	in    *bufio.Reader
+	limit int64
+}
+
+func newFrames(r io.Reader, limit int64) *frames {
+	return &frames{in: bufio.NewReaderSize(r, 64<<10), limit: limit}
+}
+
+// next returns the next line that is not empty, in memory of its own. A last
+// line without newline counts.
+func (f *frames) next() ([]byte, error) {
+	for {
+		line, err := f.line()
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (f *frames) line() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := f.in.ReadSlice('\n')
+		if int64(len(line)+len(part)) > f.limit {
+			return nil, f.skip(line, part, err)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// skip throws away the rest of a line that began with head and part, looking for
+// the id of the message that it was.
+func (f *frames) skip(head, part []byte, err error) error {
+	var id idFinder
+	id.write(head)
+	id.write(part)
+	for n := f.limit; errors.Is(err, bufio.ErrBufferFull); {
+		part, err = f.in.ReadSlice('\n')
+		id.write(part)
+		if n += int64(len(part)); n > skipFactor*f.limit {
+			return &tooLong{limit: f.limit, id: id.id(), endless: true}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return &tooLong{limit: f.limit, id: id.id()}
+}
+
+// idFinder reads a JSON object piece by piece and remembers the value of its
+// member "id" if that is a number or a short string. It holds on to nothing else
+// and makes no judgement on the rest.
+type idFinder struct {
+	depth   int
+	quoted  bool
+	escaped bool
+	value   bool   // after a colon at depth 1
+	token   []byte // the current string or number at depth 1, cut
+	key     []byte // the last key at depth 1, cut
+	found   []byte
+}
+
+const idWidth = 64
+
+func (f *idFinder) write(p []byte) {
+	for _, c := range p {
+		if f.depth > 1 && !f.quoted && c != '"' && c != '{' && c != '[' && c != '}' && c != ']' {
+			continue // the bulk of it
+		}
+		f.byte(c)
+	}
+}
+
+func (f *idFinder) byte(c byte) {
+	switch {
+	case f.quoted:
+		f.inString(c)
+	case c == '"':
+		f.quoted = true
+		f.keep(c)
+	case c == '{' || c == '[':
+		f.depth++
+		f.token = f.token[:0]
+	case c == '}' || c == ']':
+		f.endValue()
+		f.depth--
+	case c == ',':
+		f.endValue()
+		f.value = false
+	case c == ':' && f.depth == 1:
+		f.key = append(f.key[:0], f.token...)
+		f.token = f.token[:0]
+		f.value = true
+	case c > ' ':
+		f.keep(c)
+	}
+}
+
+func (f *idFinder) inString(c byte) {
+	f.keep(c)
+	switch {
+	case f.escaped:
+		f.escaped = false
+	case c == '\\':
+		f.escaped = true
+	case c == '"':
+		f.quoted = false
+	}
+}
+
+func (f *idFinder) keep(c byte) {
+	if f.depth == 1 && len(f.token) < idWidth {
+		f.token = append(f.token, c)
+	}
+}
+
+func (f *idFinder) endValue() {
+	if f.depth == 1 && f.value && string(f.key) == `"id"` {
+		f.found = append(f.found[:0], f.token...)
+	}
+	if f.depth == 1 {
+		f.token = f.token[:0]
+	}
+}
+
+// id is the id that was found, or an invalid one.
+func (f *idFinder) id() jsonrpc.ID {
+	probe := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, f.found)
+	if msg, err := jsonrpc.DecodeMessage(probe); err == nil && len(f.found) > 0 {
+		if resp, ok := msg.(*jsonrpc.Response); ok {
+			return resp.ID
+		}
+	}
+	return jsonrpc.ID{}
+}

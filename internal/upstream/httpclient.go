@@ -1,0 +1,225 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+const maxRedirects = 5
+
+// endpoint is a server behind HTTP: its address, what is sent along, and a
+// client of its own, so that no server uses up the connections of another.
+type endpoint struct {
+	url     *url.URL
+	headers map[string]string
+	client  *http.Client
+}
+
+func checkURL(raw string) *run.Error {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return run.Errorf(run.KindUpstreamGone, "upstream", "the server's url %q is no http or https address", cut(raw, 200))
+	}
+	return nil
+}
+
+func newEndpoint(spec Server) (*endpoint, *run.Error) {
+	if err := checkURL(spec.URL); err != nil {
+		return nil, err
+	}
+	u, _ := url.Parse(spec.URL)
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          16,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       90 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		// How long a server may take to answer is bounded by the call, not here.
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+	return &endpoint{url: u, headers: spec.Headers, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}, nil
+}
+
+// checkRedirect follows a redirect that keeps method and origin. Any other would
+// lose the message, or carry it and the configured headers to a stranger.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case !sameOrigin(req.URL, first.URL):
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server redirects to another origin, %s://%s, which is not followed", req.URL.Scheme, req.URL.Host).
+			WithHint("if that is right, put the new address into the configuration")
+	case req.Method != first.Method:
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server redirects to %s in a way that drops the message", req.URL.Redacted()).
+			WithHint("put the address that it redirects to into the configuration")
+	case len(via) > maxRedirects:
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server redirects more than %d times", maxRedirects)
+	}
+	return nil
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+// do sends a request with the configured headers. sent, if set, is told that the
+// server may have seen the request.
+func (e *endpoint) do(ctx context.Context, method, target string, body io.Reader, header http.Header, sent func()) (*http.Response, *run.Error) {
+	if sent != nil {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: sent})
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	if err != nil {
+		return nil, run.Errorf(run.KindUpstreamGone, "upstream.http", "the request can't be made: %w", err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	for name, value := range e.headers {
+		if strings.EqualFold(name, "Host") {
+			req.Host = value
+		}
+		req.Header.Set(name, value)
+	}
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return nil, errTransport(err)
+	}
+	return resp, nil
+}
+
+func (e *endpoint) close() { e.client.CloseIdleConnections() }
+
+// errTransport is the error of a request that got no response.
+func errTransport(err error) *run.Error {
+	var known *run.Error
+	if errors.As(err, &known) {
+		return known // of checkRedirect
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // without method and address
+	}
+	var dial *net.OpError
+	var dns *net.DNSError
+	if errors.As(err, &dns) || errors.As(err, &dial) && dial.Op == "dial" {
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server can't be reached: %w", &unreachable{err})
+	}
+	return run.Errorf(run.KindUpstreamGone, "upstream.http", "the connection to the server failed: %w", err)
+}
+
+// errStatus is the error of a response that is not a success. The body is read
+// as far as it helps to say why, and closed.
+func errStatus(resp *http.Response) *run.Error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	_ = resp.Body.Close()
+	e := run.Errorf(run.KindUpstreamGone, "upstream.http", "the server answered HTTP %d (%s)%s",
+		resp.StatusCode, http.StatusText(resp.StatusCode), excerpt(resp, body))
+	e.Err = statusError(resp.StatusCode)
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return errAuthorization(resp, e)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if after := resp.Header.Get("Retry-After"); after != "" {
+			return e.WithHint("it asks to be tried again after %s", cut(after, 40))
+		}
+		return e.WithHint("try again later")
+	}
+	return e
+}
+
+// statusError is the HTTP status of a refused request.
+type statusError int
+
+func (s statusError) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
+
+func errAuthorization(resp *http.Response, e *run.Error) *run.Error {
+	cause := challenge(resp.Header.Get("Www-Authenticate"))
+	if cause != "" {
+		e.Message += ": " + cause
+	}
+	if resp.StatusCode == http.StatusForbidden {
+		return e.WithHint("the credentials that were sent do not allow this")
+	}
+	if resp.Request != nil && resp.Request.Header.Get("Authorization") != "" {
+		return e.WithHint("the Authorization header in this server's headers was not accepted: renew it")
+	}
+	return e.WithHint("the server wants credentials: put them into this server's headers, as in \"Authorization\": \"Bearer …\"")
+}
+
+// challenge says in words what a WWW-Authenticate header says.
+func challenge(header string) string {
+	var parts []string
+	for _, name := range []string{"error", "error_description", "scope"} {
+		if v := parameter(header, name); v != "" {
+			parts = append(parts, strings.ReplaceAll(name, "_", " ")+" "+strconv.Quote(v))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// parameter finds name="value" in a header.
+func parameter(header, name string) string {
+	for rest := header; ; {
+		at := strings.Index(rest, name+"=")
+		if at < 0 {
+			return ""
+		}
+		value := rest[at+len(name)+1:]
+		if at > 0 && !strings.ContainsRune(" ,\t", rune(rest[at-1])) {
+			rest = value
+			continue
+		}
+		if strings.HasPrefix(value, `"`) {
+			value, _, _ = strings.Cut(value[1:], `"`)
+		} else {
+			value, _, _ = strings.Cut(value, ",")
+		}
+		return cut(strings.TrimSpace(value), 300)
+	}
+}
+
+// excerpt is the beginning of a body that is text, in one line.
+func excerpt(resp *http.Response, body []byte) string {
+	kind := mediaType(resp)
+	if len(body) == 0 || kind != "" && kind != "application/json" && !strings.HasPrefix(kind, "text/") || kind == "text/html" {
+		return ""
+	}
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
+	if text == "" {
+		return ""
+	}
+	return ": " + cut(text, 300)
+}
+
+func mediaType(resp *http.Response) string {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
+
+// unreachable marks an error of dialling.
+type unreachable struct{ err error }
+
+func (u *unreachable) Error() string        { return u.err.Error() }
+func (u *unreachable) Unwrap() error        { return u.err }
+func (u *unreachable) Is(target error) bool { return target == errUnreachable }

@@ -1,0 +1,361 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/run"
+)
+
+// Methods that a link treats in a way of their own.
+const (
+	methodDiscover    = "server/discover"
+	methodInitialize  = "initialize"
+	methodCall        = "tools/call"
+	methodList        = "tools/list"
+	methodListen      = "subscriptions/listen"
+	methodPing        = "ping"
+	methodInitialized = "notifications/initialized"
+	methodListChanged = "notifications/tools/list_changed"
+)
+
+// wire moves messages between a link and a server. What arrives it hands to
+// link.deliver; when nothing can arrive any more it calls link.fail.
+type wire interface {
+	// start begins to receive. It is called once, before everything else.
+	start(l *link)
+	// send hands one message over. The failure of a single call is delivered as
+	// its answer; an error means that the wire carries nothing any more, or that
+	// ctx ended before anything of the message was sent.
+	send(ctx context.Context, m outgoing) error
+	// close ends the wire and returns when nothing is left of it.
+	close()
+}
+
+// outgoing is a message on its way to the server.
+type outgoing struct {
+	msg  jsonrpc.Message
+	data []byte    // msg encoded, without a newline
+	call *exchange // nil unless msg is a call
+}
+
+// exchange is one call: what there is to know beyond what the SDK keeps.
+type exchange struct {
+	id     jsonrpc.ID
+	method string
+	sent   atomic.Bool     // the server may have seen the request
+	result json.RawMessage // exactly as received; set before the SDK is told of the answer
+}
+
+type exchangeKey struct{}
+
+// withExchange has the link record the call made with ctx in x.
+func withExchange(ctx context.Context, x *exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+// link is the connection that the SDK's client speaks through. It takes the
+// exact bytes of results out before the SDK decodes them (which would round long
+// integers and lose the order of keys), answers the server's requests, and ends
+// a probe for the newest protocol that nobody answers.
+type link struct {
+	wire    wire
+	rubbish *rubbish
+	changed func() // tools/list_changed
+	probe   time.Duration
+
+	incoming  chan jsonrpc.Message
+	answering chan struct{} // bounds the answers under way to the server's requests
+
+	mu       sync.Mutex
+	pending  map[jsonrpc.ID]*exchange
+	probing  jsonrpc.ID // of server/discover
+	answered bool       // the server has answered something
+	modern   bool       // the probe was answered after all, too late
+	cause    *run.Error
+	done     chan struct{} // closed when the link is down; cause says why
+}
+
+func newLink(w wire, r *rubbish, probe time.Duration, changed func()) *link {
+	return &link{
+		wire: w, rubbish: r, changed: changed, probe: probe,
+		incoming: make(chan jsonrpc.Message), answering: make(chan struct{}, 16),
+		pending: map[jsonrpc.ID]*exchange{}, done: make(chan struct{}),
+	}
+}
+
+// Connect makes a link the Transport that the SDK asks for.
+func (l *link) Connect(context.Context) (mcp.Connection, error) {
+	l.wire.start(l)
+	return l, nil
+}
+
+// SessionID is not known here: sessions are the business of the wire.
+func (l *link) SessionID() string { return "" }
+
+// Write sends a message of the SDK.
+func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	m := outgoing{msg: msg, data: data}
+	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
+		m.call = l.register(ctx, req)
+	}
+	if err := l.wire.send(ctx, m); err != nil {
+		if m.call != nil {
+			l.forget(m.call)
+		}
+		return err
+	}
+	return nil
+}
+
+func (l *link) register(ctx context.Context, req *jsonrpc.Request) *exchange {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		x = &exchange{}
+	}
+	x.id, x.method = req.ID, req.Method
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pending[req.ID] = x
+	if req.Method == methodDiscover {
+		l.probing = req.ID
+		time.AfterFunc(l.probe, func() { l.giveUp(x) })
+	}
+	return x
+}
+
+// forget drops a call that nobody waits for any more.
+func (l *link) forget(x *exchange) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pending, x.id)
+}
+
+// errUnprobed stands for the answer to a probe that did not come in time.
+var errUnprobed = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not answer " + methodDiscover}
+
+// giveUp answers a probe in the server's place, so that the SDK goes on with
+// initialize.
+func (l *link) giveUp(x *exchange) {
+	l.mu.Lock()
+	_, waiting := l.pending[x.id]
+	l.mu.Unlock()
+	if waiting {
+		l.deliver(&jsonrpc.Response{ID: x.id, Error: errUnprobed})
+	}
+}
+
+// Read returns the next answer or notification for the SDK. What the link deals
+// with itself is not among them.
+func (l *link) Read(context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case msg := <-l.incoming:
+			if l.accept(msg) {
+				return msg, nil
+			}
+		case <-l.done:
+			return nil, l.cause
+		}
+	}
+}
+
+// accept deals with a message and reports whether the SDK is to see it.
+func (l *link) accept(msg jsonrpc.Message) bool {
+	switch m := msg.(type) {
+	case *jsonrpc.Response:
+		return l.settle(m)
+	case *jsonrpc.Request:
+		if m.IsCall() {
+			l.answer(m)
+		} else if m.Method == methodListChanged {
+			l.changed()
+		}
+	}
+	return false
+}
+
+// settle finds the call that m answers and keeps its result; the SDK gets an
+// empty one of the same kind. An error without an id, from servers that choke on
+// a request, answers the one call that is pending.
+func (l *link) settle(m *jsonrpc.Response) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !m.ID.IsValid() {
+		m.ID, _ = l.sole()
+	}
+	x, ok := l.pending[m.ID]
+	if !ok {
+		if m.ID.IsValid() && m.ID == l.probing {
+			l.modern = l.modern || m.Error == nil
+		} else {
+			l.rubbish.stray()
+		}
+		return false
+	}
+	delete(l.pending, m.ID)
+	l.answered = l.answered || m.Error != error(errUnprobed)
+	x.result = m.Result
+	switch {
+	case m.Error != nil:
+	case x.method == methodCall:
+		m.Result = json.RawMessage(`{"content":[]}`)
+	case x.method == methodList:
+		m.Result = json.RawMessage(`{"tools":[]}`)
+	}
+	return true
+}
+
+// answer responds to a request of the server. We declare no capabilities, so
+// there is nothing but ping. While many answers wait for a server that does not
+// read, further requests are dropped.
+func (l *link) answer(req *jsonrpc.Request) {
+	resp := &jsonrpc.Response{ID: req.ID}
+	if req.Method == methodPing {
+		resp.Result = json.RawMessage(`{}`)
+	} else {
+		resp.Error = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " + cut(req.Method, 100)}
+	}
+	data, err := jsonrpc.EncodeMessage(resp)
+	if err != nil {
+		return
+	}
+	select {
+	case l.answering <- struct{}{}:
+	default:
+		return
+	}
+	go func() {
+		defer func() { <-l.answering }()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = l.wire.send(ctx, outgoing{msg: resp, data: data})
+	}()
+}
+
+// deliver takes in a message from the wire. It returns when the message has been
+// dealt with or the link is down, so that a fast server waits for us.
+func (l *link) deliver(msg jsonrpc.Message) {
+	select {
+	case l.incoming <- msg:
+	case <-l.done:
+	}
+}
+
+// fail takes the link down: all pending calls end with cause. The first cause
+// counts.
+func (l *link) fail(cause *run.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil {
+		l.cause = cause
+		close(l.done)
+	}
+}
+
+// Close takes the link down. It is the SDK that calls it; who made the link
+// closes the wire.
+func (l *link) Close() error {
+	l.fail(run.Errorf(run.KindUpstreamGone, "upstream", "the connection was closed"))
+	return nil
+}
+
+// sole returns the id of the call that awaits an answer if there is exactly
+// one. The caller holds mu.
+func (l *link) sole() (id jsonrpc.ID, ok bool) {
+	for _, x := range l.pending {
+		if x.method == methodListen {
+			continue // never answered
+		}
+		if ok {
+			return jsonrpc.ID{}, false
+		}
+		id, ok = x.id, true
+	}
+	return id, ok
+}
+
+// lose fails the call whose answer could not be taken in: the one with this id,
+// or the only pending one if the id is unknown. Without such a call the link is
+// useless, since somebody waits for an answer that has gone by.
+func (l *link) lose(id jsonrpc.ID, cause *run.Error) {
+	if !id.IsValid() {
+		l.mu.Lock()
+		id, _ = l.sole()
+		l.mu.Unlock()
+	}
+	if !id.IsValid() {
+		l.fail(cause)
+		return
+	}
+	l.deliver(&jsonrpc.Response{ID: id, Error: cause})
+}
+
+// decode reads one message, or several sent as one batch. An error response
+// without an id is a message too.
+func decode(data []byte) ([]jsonrpc.Message, bool) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || data[0] != '[' {
+		msg, ok := decodeOne(data)
+		return []jsonrpc.Message{msg}, ok
+	}
+	var batch []json.RawMessage
+	if json.Unmarshal(data, &batch) != nil || len(batch) == 0 {
+		return nil, false
+	}
+	msgs := make([]jsonrpc.Message, 0, len(batch))
+	for _, raw := range batch {
+		msg, ok := decodeOne(raw)
+		if !ok {
+			return nil, false
+		}
+		msgs = append(msgs, msg)
+	}
+	return msgs, true
+}
+
+func decodeOne(data []byte) (jsonrpc.Message, bool) {
+	if msg, err := jsonrpc.DecodeMessage(data); err == nil {
+		return msg, true
+	}
+	var lost struct {
+		Version string         `json:"jsonrpc"`
+		ID      *any           `json:"id"`
+		Error   *jsonrpc.Error `json:"error"`
+	}
+	if json.Unmarshal(data, &lost) != nil || lost.Version != "2.0" || lost.ID != nil || lost.Error == nil {
+		return nil, false
+	}
+	return &jsonrpc.Response{Error: lost.Error}, true
+}
+
+// cut shortens s to at most n bytes, at a rune boundary.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+func (l *link) isDown() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,89 @@
+package upstream
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// listen opens the stream on which a server of the older versions sends what it
+// has to say by itself. Only news of changed tools is of interest, so it is not
+// opened for servers that never send any.
+func (h *streamable) listen() {
+	h.mu.Lock()
+	wanted := h.notifies && !h.closed
+	if wanted {
+		h.wg.Add(1)
+	}
+	h.mu.Unlock()
+	if wanted {
+		go func() {
+			defer h.wg.Done()
+			h.reopen(h.ctx, func(ctx context.Context, last string) (*http.Response, bool) {
+				resp, err := h.get(ctx, last)
+				if err == nil && resp.StatusCode == http.StatusNotFound {
+					_ = resp.Body.Close()
+					return nil, false
+				}
+				return resp, err == nil
+			})
+		}()
+	}
+}
+
+// subscribe keeps the subscription of the newer versions open: a call that is
+// never answered, with a stream of news as its response.
+func (h *streamable) subscribe(ctx context.Context, m outgoing) {
+	h.reopen(ctx, func(ctx context.Context, _ string) (*http.Response, bool) {
+		resp, err := h.post(ctx, m)
+		return resp, err == nil
+	})
+}
+
+// reopen reads the stream that open returns, and opens it again when it ends,
+// until ctx ends, the server refuses it, or nothing but failures come.
+func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, last string) (*http.Response, bool)) {
+	last := ""
+	for failures := 0; failures < maxReopens; failures++ {
+		var retry time.Duration
+		resp, ok := open(ctx, last)
+		if ok {
+			if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
+				_ = resp.Body.Close()
+				return
+			}
+			in := newEvents(resp.Body, h.limit)
+			in.id = last
+			if h.readNews(in) > 0 {
+				failures = 0
+			}
+			_ = resp.Body.Close()
+			last, retry = in.id, in.retry
+		}
+		if !pause(ctx, reopenDelay(retry, failures)) {
+			return
+		}
+	}
+}
+
+// readNews delivers what comes on a stream until it ends, except answers, which
+// have no place there.
+func (h *streamable) readNews(in *events) (count int) {
+	for ; ; count++ {
+		ev, err := in.next()
+		if err != nil {
+			return count
+		}
+		msgs, ok := decode(ev.data)
+		if !ok {
+			h.link.rubbish.line(ev.data)
+		}
+		for _, msg := range msgs {
+			if req, ok := msg.(*jsonrpc.Request); ok {
+				h.link.deliver(req)
+			}
+		}
+	}
+}

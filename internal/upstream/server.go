@@ -1,0 +1,217 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/run"
+)
+
+const (
+	defaultConnectTimeout = time.Minute
+	defaultCallTimeout    = time.Minute
+	defaultMaxMessage     = 64 << 20
+	changeDelay           = 200 * time.Millisecond
+	maxTries              = 3 // of a call that did not reach the server
+)
+
+// server is one upstream of the pool: at most one session, made when needed.
+type server struct {
+	spec    Server
+	connect *connector
+	base    context.Context // ends with the pool
+	stderr  tail
+	rubbish rubbish
+	changes *debounce
+
+	mu       sync.Mutex
+	session  *session
+	dialing  *dialing // the connecting under way, shared by all who wait for it
+	era      era      // what worked last
+	breaker  breaker
+	state    State
+	since    time.Time
+	last     Listing // of the last session, without tools
+	lastErr  *run.Error
+	connects int
+	took     time.Duration // the last connecting
+	latency  time.Duration
+	closed   bool
+	wg       sync.WaitGroup // goroutines of dialings and sessions
+}
+
+// dialing is a connecting under way.
+type dialing struct {
+	done    chan struct{}
+	session *session
+	err     *run.Error
+}
+
+func newServer(base context.Context, spec Server, o Options) *server {
+	spec.ConnectTimeout = orDuration(spec.ConnectTimeout, defaultConnectTimeout)
+	spec.CallTimeout = orDuration(spec.CallTimeout, defaultCallTimeout)
+	if spec.MaxMessage <= 0 {
+		spec.MaxMessage = defaultMaxMessage
+	}
+	s := &server{spec: spec, base: base, state: StateIdle, since: time.Now(), era: firstEra(spec)}
+	if s.invalid() != nil {
+		s.state = StateInvalid
+	}
+	s.changes = newDebounce(changeDelay, func() {
+		if o.OnChange != nil {
+			o.OnChange(spec.Name)
+		}
+	})
+	s.connect = &connector{
+		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger, bindings: &bindings{},
+	}
+	return s
+}
+
+func orDuration(d, or time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return or
+}
+
+// invalid says what is wrong with the configuration, nil if nothing.
+func (s *server) invalid() *run.Error {
+	if s.spec.Err != nil {
+		var e *run.Error
+		if errors.As(s.spec.Err, &e) {
+			return e
+		}
+		return run.Errorf(run.KindUpstreamGone, "upstream", "the server's configuration is wrong: %w", s.spec.Err)
+	}
+	return checkSpec(s.spec)
+}
+
+// call makes one tool call.
+func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, *run.Error) {
+	if len(args) > 0 && (!json.Valid(args) || firstByte(args) != '{') {
+		return nil, run.Errorf(run.KindInvalidArguments, "upstream.call", "the arguments are not a JSON object")
+	}
+	var result json.RawMessage
+	err := s.do(ctx, "upstream.call", func(ctx context.Context, sess *session, x *exchange) (err error) {
+		result, err = sess.callTool(ctx, x, tool, args)
+		return err
+	})
+	if err != nil && isHeaderMismatch(err) && ctx.Err() == nil {
+		return s.callWithHeaders(ctx, tool, args, err)
+	}
+	return result, err
+}
+
+// callWithHeaders repeats a call that the server refused to look at because of
+// missing headers. Which headers a tool wants is in its definition.
+func (s *server) callWithHeaders(ctx context.Context, tool string, args json.RawMessage, refusal *run.Error) (json.RawMessage, *run.Error) {
+	if _, err := s.list(ctx); err != nil {
+		return nil, refusal
+	}
+	var result json.RawMessage
+	err := s.do(ctx, "upstream.call", func(ctx context.Context, sess *session, x *exchange) (err error) {
+		result, err = sess.callTool(ctx, x, tool, args)
+		return err
+	})
+	return result, err
+}
+
+// list asks for all tools.
+func (s *server) list(ctx context.Context) (Listing, *run.Error) {
+	var l Listing
+	err := s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
+		l = sess.listing() // x stays unsent: listing has no effects and may be tried again
+		l.Tools, err = sess.listTools(ctx, s.spec.MaxMessage)
+		return err
+	})
+	if err != nil {
+		return Listing{}, err
+	}
+	s.connect.bindings.learn(l.Tools)
+	return l, nil
+}
+
+// do runs op on a session, within the call timeout. It is tried again on a new
+// session only if the server certainly did not see the request.
+func (s *server) do(ctx context.Context, op string, f func(context.Context, *session, *exchange) error) *run.Error {
+	for try := 1; ; try++ {
+		sess, err := s.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		x := &exchange{}
+		err = s.use(ctx, op, sess, x, f)
+		if err == nil {
+			return nil
+		}
+		if try == maxTries || ctx.Err() != nil || !unseen(sess, x, err) {
+			return err
+		}
+	}
+}
+
+// use runs f once on sess and settles what it means for the server's state.
+func (s *server) use(ctx context.Context, op string, sess *session, x *exchange, f func(context.Context, *session, *exchange) error) *run.Error {
+	defer sess.leave()
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, s.spec.CallTimeout)
+	defer cancel()
+	cause := f(limited, sess, x)
+	if cause == nil || isAnswer(cause) {
+		s.answered(time.Since(began))
+	}
+	if cause == nil {
+		return nil
+	}
+	if errors.Is(cause, errSessionGone) || errors.Is(cause, errUnreachable) {
+		s.discard(sess)
+	}
+	return s.explain(ctx, op, limited, x, cause)
+}
+
+// unseen reports whether the request certainly did not reach the server.
+func unseen(sess *session, x *exchange, err error) bool {
+	return !x.sent.Load() && (sess.link.isDown() || errors.Is(err, errSessionGone) || errors.Is(err, errUnreachable))
+}
+
+// isAnswer reports whether a failed call was answered by the server itself.
+func isAnswer(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc)
+}
+
+// answered notes that the server works.
+func (s *server) answered(latency time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latency = latency
+	s.breaker.succeeded()
+}
+
+func (s *server) status() Status {
+	invalid := s.invalid()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{
+		Server: s.spec.Name, State: s.state, Transport: s.era.transport, Protocol: s.last.Protocol, Name: s.last.Name,
+		Version: s.last.Version, Since: s.since, Connects: s.connects, Restarts: max(0, s.connects-1),
+		Failures: s.breaker.failures, LastError: s.lastErr, Connect: s.took, Latency: s.latency,
+		Stderr: s.stderr.last(20), Rubbish: s.rubbish.report(),
+	}
+	if s.state == StateFailing || s.state == StateOpen {
+		st.RetryAt = s.breaker.retryAt
+	}
+	if s.session != nil {
+		st.PID = s.session.pid
+	}
+	if invalid != nil {
+		st.LastError = invalid.At(s.spec.Name, "")
+	}
+	return st
+}

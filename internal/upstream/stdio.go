@@ -1,0 +1,200 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/reaper"
+	"retort/internal/run"
+)
+
+const (
+	// terminateGrace is how long a server has to end: after the end of its
+	// input a third of it, after the request to terminate the rest.
+	terminateGrace = time.Second
+	// exitPatience is how long a server that closed its output has to exit, so
+	// that its exit status can be told.
+	exitPatience = 300 * time.Millisecond
+)
+
+// startStdio starts the command of spec and returns the wire to it.
+func startStdio(spec Server, processes Starter, stderr io.Writer) (wire, int, *run.Error) {
+	cmd, err := command(spec)
+	if err != nil {
+		return nil, 0, errStart(spec, err)
+	}
+	pipes, err := openPipes(cmd)
+	if err != nil {
+		return nil, 0, errStart(spec, err)
+	}
+	process, err := processes.Start(cmd)
+	pipes.closeTheirs()
+	if err != nil {
+		pipes.closeOurs()
+		return nil, 0, errStart(spec, err)
+	}
+	var logs sync.WaitGroup
+	logs.Go(func() { _, _ = io.Copy(stderr, pipes.stderr) })
+	s := &stream{in: pipes.stdout, out: pipes.stdin, limit: spec.MaxMessage}
+	s.ended = func(error) *run.Error { return errEnded(process) }
+	s.finish = func() {
+		select {
+		case <-process.Done():
+		case <-time.After(terminateGrace / 3):
+			process.Stop(terminateGrace - terminateGrace/3)
+		}
+		pipes.closeOurs()
+		logs.Wait()
+	}
+	return s, process.PID(), nil
+}
+
+// errEnded says how a server ended that closed its output, and ends it if it
+// lives on.
+func errEnded(process *reaper.Process) *run.Error {
+	select {
+	case <-process.Done():
+	case <-time.After(exitPatience):
+		process.Stop(0)
+		return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the server closed its output without exiting")
+	}
+	return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the server process ended: %s", process.State())
+}
+
+func errStart(spec Server, err error) *run.Error {
+	e := run.Errorf(run.KindUpstreamGone, "upstream.start", "the server can't be started: %w", err)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return e.WithHint("install %s, or give its full path as the command", spec.Command)
+	}
+	return e
+}
+
+// command is the process of spec, not yet started. A bare command name is looked
+// up in the PATH that the server will see.
+func command(spec Server) (*exec.Cmd, error) {
+	env := environment(os.Environ(), spec.Env)
+	path, err := lookPath(spec.Command, env)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, spec.Args...)
+	cmd.Args[0] = spec.Command
+	cmd.Dir, cmd.Env = spec.Dir, env
+	return cmd, nil
+}
+
+func lookPath(name string, env []string) (string, error) {
+	path := variable(env, "PATH")
+	if filepath.Base(name) != name || path == os.Getenv("PATH") {
+		return exec.LookPath(name)
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(found) {
+			return found, nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+func variable(env []string, name string) string {
+	for _, kv := range env {
+		if k, v, _ := strings.Cut(kv, "="); sameVariable(k, name) {
+			return v
+		}
+	}
+	return ""
+}
+
+// environment is what a server sees: the variables that say who and where the
+// user is, none that may hold a secret, and what is configured.
+func environment(own []string, configured map[string]string) []string {
+	var env []string
+	for _, kv := range own {
+		name, _, _ := strings.Cut(kv, "=")
+		if _, set := configured[name]; inherited(name) && !set {
+			env = append(env, kv)
+		}
+	}
+	for name, value := range configured {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+func inherited(name string) bool {
+	for _, n := range inheritedNames() {
+		if sameVariable(n, name) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_")
+}
+
+// pipes are the standard streams of a child, with the ends that it gets.
+type pipes struct {
+	stdin          *os.File
+	stdout, stderr *os.File
+	theirs         []*os.File
+}
+
+func openPipes(cmd *exec.Cmd) (*pipes, error) {
+	p := &pipes{}
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.stdin, p.theirs = inW, append(p.theirs, inR)
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		p.closeAll()
+		return nil, err
+	}
+	p.stdout, p.theirs = outR, append(p.theirs, outW)
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		p.closeAll()
+		return nil, err
+	}
+	p.stderr, p.theirs = errR, append(p.theirs, errW)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
+	return p, nil
+}
+
+func (p *pipes) closeTheirs() {
+	for _, f := range p.theirs {
+		_ = f.Close()
+	}
+}
+
+func (p *pipes) closeOurs() {
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+		_ = f.Close() // closing nil is an error, not a panic
+	}
+}
+
+func (p *pipes) closeAll() {
+	p.closeTheirs()
+	p.closeOurs()
+}
+
+// startDial connects to a server in this process.
+func startDial(ctx context.Context, spec Server) (wire, *run.Error) {
+	conn, err := spec.Dial(ctx)
+	if err != nil {
+		return nil, run.Errorf(run.KindUpstreamGone, "upstream.start", "the server can't be reached: %w", err)
+	}
+	closing := sync.OnceFunc(func() { _ = conn.Close() })
+	return &stream{
+		in: conn, out: conn, limit: spec.MaxMessage, finish: closing,
+		ended: func(err error) *run.Error {
+			return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the connection to the server ended: %w", err)
+		},
+	}, nil
+}

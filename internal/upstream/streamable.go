@@ -1,0 +1,378 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/run"
+)
+
+const (
+	headerSession   = "Mcp-Session-Id"
+	headerProtocol  = "Mcp-Protocol-Version"
+	headerLastEvent = "Last-Event-Id"
+
+	noticeTimeout  = 10 * time.Second // of a message that nobody waits for
+	goodbyeTimeout = time.Second      // of the end of a session
+	longestSession = 1 << 10
+	maxResumes     = 5 // of a broken stream, in a row without an event
+	maxReopens     = 8 // of the server's own stream, likewise
+)
+
+// streamable is the wire of Streamable HTTP: one POST for each message, the
+// answer to a call in the response.
+type streamable struct {
+	at       *endpoint
+	limit    int64
+	bindings *bindings
+
+	link   *link
+	ctx    context.Context // ends with the wire
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	session  string // id that the server gave, empty if none
+	protocol string // negotiated with initialize, empty if there was none
+	notifies bool   // the server announces list_changed
+}
+
+func startHTTP(spec Server, b *bindings) (wire, *run.Error) {
+	at, err := newEndpoint(spec)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &streamable{at: at, limit: spec.MaxMessage, bindings: b, ctx: ctx, cancel: cancel}, nil
+}
+
+func (h *streamable) start(l *link) { h.link = l }
+
+// send starts the request of a call and waits for that of anything else. What
+// happens to notifications and answers has no consequences.
+func (h *streamable) send(ctx context.Context, m outgoing) error {
+	if !h.begin() {
+		return errClosed()
+	}
+	if m.call != nil {
+		go func() {
+			defer h.wg.Done()
+			h.call(ctx, m)
+		}()
+		return nil
+	}
+	defer h.wg.Done()
+	ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
+	defer cancel()
+	if resp, err := h.post(ctx, m); err == nil {
+		_ = resp.Body.Close()
+	}
+	if req, ok := m.msg.(*jsonrpc.Request); ok && req.Method == methodInitialized {
+		h.listen()
+	}
+	return nil
+}
+
+// begin counts a user of the wire, unless it is closed.
+func (h *streamable) begin() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.wg.Add(1)
+	return true
+}
+
+func (h *streamable) close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.goodbye()
+	h.cancel()
+	h.wg.Wait()
+	h.at.close()
+}
+
+// goodbye ends the session, if there is one and the server still knows it.
+func (h *streamable) goodbye() {
+	header := h.header(nil)
+	if header.Get(headerSession) == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(h.ctx, goodbyeTimeout)
+	defer cancel()
+	if resp, err := h.at.do(ctx, http.MethodDelete, h.at.url.String(), nil, header, nil); err == nil {
+		_ = resp.Body.Close()
+	}
+}
+
+// call makes the request of a call and delivers an answer, whatever happens.
+func (h *streamable) call(ctx context.Context, m outgoing) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	if m.call.method == methodListen {
+		h.subscribe(ctx, m)
+		return
+	}
+	resp, err := h.post(ctx, m)
+	if err == nil {
+		err = h.receive(ctx, m, resp)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: err})
+	}
+}
+
+// post sends m and returns a successful response.
+func (h *streamable) post(ctx context.Context, m outgoing) (*http.Response, *run.Error) {
+	header := h.header(m.msg)
+	header.Set("Content-Type", "application/json")
+	header.Set("Accept", "application/json, text/event-stream")
+	var sent func()
+	if m.call != nil {
+		sent = func() { m.call.sent.Store(true) }
+	}
+	resp, err := h.at.do(ctx, http.MethodPost, h.at.url.String(), bytes.NewReader(m.data), header, sent)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, nil
+	}
+	return nil, h.refused(m, resp, header)
+}
+
+// refused reads why the server did not accept a message.
+func (h *streamable) refused(m outgoing, resp *http.Response, header http.Header) *run.Error {
+	if m.call != nil && resp.StatusCode < 500 {
+		m.call.sent.Store(false) // seen, and not executed
+	}
+	if resp.StatusCode == http.StatusNotFound && header.Get(headerSession) != "" {
+		_ = resp.Body.Close()
+		h.forgetSession()
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server has ended the session: %w", errSessionGone)
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	resp.Body.Close()
+	if msgs, ok := decode(body); ok && len(msgs) == 1 {
+		if r, ok := msgs[0].(*jsonrpc.Response); ok && r.Error != nil {
+			return errRefused(resp, r.Error)
+		}
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return errStatus(resp)
+}
+
+func (h *streamable) forgetSession() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.session = ""
+}
+
+// errRefused is a JSON-RPC error that came with an HTTP error status.
+func errRefused(resp *http.Response, cause error) *run.Error {
+	var rpc *jsonrpc.Error
+	if !errors.As(cause, &rpc) {
+		return errStatus(resp)
+	}
+	e := explainRPC("upstream.http", rpc)
+	e.Err = errors.Join(rpc, statusError(resp.StatusCode))
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		e.Kind = run.KindUpstreamGone
+		return errAuthorization(resp, e)
+	}
+	return e
+}
+
+// receive takes in the response to a call.
+func (h *streamable) receive(ctx context.Context, m outgoing, resp *http.Response) *run.Error {
+	if m.call.method == methodInitialize {
+		h.keepSession(resp)
+	}
+	switch kind := mediaType(resp); kind {
+	case "application/json":
+		return h.receiveJSON(m, resp)
+	case "text/event-stream":
+		return h.receiveStream(ctx, m, resp)
+	default:
+		_ = resp.Body.Close()
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server answered a call with HTTP %d and content of type %q, which is no MCP message",
+			resp.StatusCode, cut(kind, 100)).WithHint("check that the url is that of the server's MCP endpoint")
+	}
+}
+
+func (h *streamable) receiveJSON(m outgoing, resp *http.Response) *run.Error {
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, h.limit+1))
+	switch {
+	case int64(len(body)) > h.limit:
+		return errTooLong(h.limit)
+	case err != nil:
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer broke off after %d bytes: %w", len(body), err)
+	}
+	msgs, ok := decode(body)
+	if !ok {
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer is no MCP message: %s", cut(string(body), 200))
+	}
+	if !h.take(m, msgs) {
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
+	}
+	return nil
+}
+
+// take delivers messages and reports whether the answer to m was among them.
+func (h *streamable) take(m outgoing, msgs []jsonrpc.Message) bool {
+	answered := false
+	for _, msg := range msgs {
+		if r, ok := msg.(*jsonrpc.Response); ok && (r.ID == m.call.id || !r.ID.IsValid() && r.Error != nil) {
+			r.ID = m.call.id
+			answered = true
+			h.negotiated(m, r)
+		}
+		h.link.deliver(msg)
+	}
+	return answered
+}
+
+// receiveStream reads the stream that answers a call, and resumes it where it
+// broke off if the server numbers its events.
+func (h *streamable) receiveStream(ctx context.Context, m outgoing, resp *http.Response) *run.Error {
+	last, idle := "", 0
+	for {
+		in := newEvents(resp.Body, h.limit)
+		in.id = last
+		answered, err := h.readAnswer(m, in)
+		finish(resp.Body, answered)
+		switch {
+		case answered || ctx.Err() != nil:
+			return nil
+		case isTooLong(err):
+			return errTooLong(h.limit)
+		case in.id == "":
+			return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server ended the stream without an answer: %w", err)
+		case in.id == last:
+			idle++
+		default:
+			last, idle = in.id, 0
+		}
+		var failed *run.Error
+		if resp, failed = h.resume(ctx, last, in.retry, idle); failed != nil {
+			return failed
+		}
+	}
+}
+
+func (h *streamable) readAnswer(m outgoing, in *events) (bool, error) {
+	for {
+		ev, err := in.next()
+		if err != nil {
+			return false, err
+		}
+		if ev.name != "message" {
+			continue
+		}
+		msgs, ok := decode(ev.data)
+		if !ok {
+			h.link.rubbish.line(ev.data)
+		} else if h.take(m, msgs) {
+			return true, nil
+		}
+	}
+}
+
+// resume asks for the rest of a stream after the event last.
+func (h *streamable) resume(ctx context.Context, last string, retry time.Duration, idle int) (*http.Response, *run.Error) {
+	var failed *run.Error
+	for try := idle; try <= maxResumes; try++ {
+		if !pause(ctx, reopenDelay(retry, try)) {
+			return nil, errClosed()
+		}
+		resp, err := h.get(ctx, last)
+		switch {
+		case err != nil:
+			failed = err
+		case resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream":
+			return resp, nil
+		default:
+			return nil, errStatus(resp)
+		}
+	}
+	if failed == nil {
+		failed = run.Errorf(run.KindUpstreamGone, "upstream.http", "the server breaks off the stream again and again")
+	}
+	return nil, failed
+}
+
+func reopenDelay(retry time.Duration, try int) time.Duration {
+	if retry > 0 {
+		return retry
+	}
+	delay := min(firstDelay<<min(try, 20), longestRetry)
+	return delay/2 + time.Duration(jitter()*float64(delay))
+}
+
+func (h *streamable) get(ctx context.Context, last string) (*http.Response, *run.Error) {
+	header := h.header(nil)
+	header.Set("Accept", "text/event-stream")
+	if last != "" {
+		header.Set(headerLastEvent, last)
+	}
+	return h.at.do(ctx, http.MethodGet, h.at.url.String(), nil, header, nil)
+}
+
+// finish closes a body. After an answer the rest, usually nothing, is read for a
+// moment, since that lets the connection be used again.
+func finish(body io.ReadCloser, answered bool) {
+	if answered {
+		timer := time.AfterFunc(100*time.Millisecond, func() { _ = body.Close() })
+		defer timer.Stop()
+		_, _ = io.CopyN(io.Discard, body, 16<<10)
+	}
+	_ = body.Close()
+}
+
+func isTooLong(err error) bool {
+	var long *tooLong
+	return errors.As(err, &long)
+}
+
+// keepSession notes the session id that came with the answer to initialize.
+func (h *streamable) keepSession(resp *http.Response) {
+	id := resp.Header.Get(headerSession)
+	if len(id) > longestSession {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.session = id
+}
+
+// negotiated notes what the answer to initialize says.
+func (h *streamable) negotiated(m outgoing, r *jsonrpc.Response) {
+	if m.call.method != methodInitialize || r.Error != nil {
+		return
+	}
+	var result struct {
+		Protocol     string `json:"protocolVersion"`
+		Capabilities struct {
+			Tools struct {
+				ListChanged bool `json:"listChanged"`
+			} `json:"tools"`
+		} `json:"capabilities"`
+	}
+	_ = json.Unmarshal(r.Result, &result)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.protocol, h.notifies = result.Protocol, result.Capabilities.Tools.ListChanged
+}

@@ -1,0 +1,186 @@
+// Package upstream is the pool of MCP clients towards the user's servers. It
+// connects lazily and in parallel, speaks every version of the protocol over
+// standard input and output, Streamable HTTP and legacy SSE, keeps the exact
+// bytes that servers send, and restarts what dies. One broken server never hurts
+// another, and no call whose outcome is unknown is made twice.
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+
+	"retort/internal/reaper"
+	"retort/internal/run"
+)
+
+// Server is one upstream as configured. Exactly one of Command, URL and Dial is
+// set. Zero durations and sizes mean the defaults.
+type Server struct {
+	Name string
+
+	Command string // started as a child process: JSON lines over its standard streams
+	Args    []string
+	Env     map[string]string // added to a small safe part of the own environment
+	Dir     string            // working directory; empty = the own
+
+	URL     string
+	Headers map[string]string // sent to the origin of URL and nowhere else
+
+	// Dial connects to a server in this process: JSON lines over the stream.
+	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
+
+	// Transport is "stdio", "http" (Streamable HTTP, or legacy SSE if the server
+	// refuses) or "sse"; empty = by what is set.
+	Transport string
+
+	ConnectTimeout time.Duration // default 60 s: the first npx of a package downloads it
+	CallTimeout    time.Duration // of one call or one listing; default 60 s
+	MaxMessage     int64         // bytes of one message from the server; default 64 MiB
+
+	// Err is what is wrong with the configuration of this server, such as an
+	// unset variable. The server is listed, and every use answers Err.
+	Err error
+}
+
+// Options are what all servers of a Pool share.
+type Options struct {
+	ClientVersion string // sent to servers together with the name "retort"
+
+	// OnChange is told that the tools of a server may have changed: 200 ms after
+	// the last such notification, and after a restart. It is called from a
+	// goroutine of its own and may call the Pool.
+	OnChange func(server string)
+
+	// Processes starts the stdio servers; nil means a reaper.Reaper without a
+	// helper process, closed together with the Pool.
+	Processes Starter
+}
+
+// Starter starts child processes that can't outlive this process;
+// *reaper.Reaper is one.
+type Starter interface {
+	Start(cmd *exec.Cmd) (*reaper.Process, error)
+}
+
+// Listing is what a server says of itself.
+type Listing struct {
+	Tools        []json.RawMessage // the exact definitions, in the server's order
+	Instructions string
+	Name         string // of the implementation
+	Version      string // of the implementation
+	Protocol     string // negotiated version, as in "2025-11-25"
+}
+
+// ErrOutcomeUnknown is what errors.Is finds in the error of a call that the
+// server may have executed although no answer came.
+var ErrOutcomeUnknown = errors.New("it is unknown whether the call took effect")
+
+// Pool holds one client for each server. It is safe for use by several
+// goroutines. All its errors are *run.Error.
+type Pool struct {
+	names   []string
+	servers map[string]*server
+	own     *reaper.Reaper // nil if Options.Processes was set
+	cancel  context.CancelFunc
+}
+
+// New makes a pool; it starts nothing. Of servers with the same name the last
+// one counts.
+func New(servers []Server, o Options) *Pool {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Pool{servers: map[string]*server{}, cancel: cancel}
+	if o.Processes == nil {
+		p.own = reaper.New()
+		o.Processes = p.own
+	}
+	for _, spec := range servers {
+		if _, twice := p.servers[spec.Name]; !twice {
+			p.names = append(p.names, spec.Name)
+		}
+		p.servers[spec.Name] = newServer(ctx, spec, o)
+	}
+	slices.Sort(p.names)
+	return p
+}
+
+// Names lists the servers, sorted.
+func (p *Pool) Names() []string { return slices.Clone(p.names) }
+
+// Call calls a tool and returns the server's CallToolResult, byte for byte; one
+// with isError set is no error here. args must be a JSON object; nil means {}.
+//
+// A call is sent at most once, except when it certainly did not reach the server.
+// An error for which errors.Is(err, ErrOutcomeUnknown) holds leaves open whether
+// the call took effect.
+func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	s, err := p.server(server)
+	if err != nil {
+		return nil, err.At(server, tool)
+	}
+	result, err := s.call(ctx, tool, args)
+	if err != nil {
+		return nil, err.At(server, tool)
+	}
+	return result, nil
+}
+
+// List asks a server for all its tools.
+func (p *Pool) List(ctx context.Context, server string) (Listing, error) {
+	s, err := p.server(server)
+	if err != nil {
+		return Listing{}, err.At(server, "")
+	}
+	l, err := s.list(ctx)
+	if err != nil {
+		return Listing{}, err.At(server, "")
+	}
+	return l, nil
+}
+
+// ListAll lists every server, all at once. each is called once per server, as
+// they answer, never twice at the same time. ListAll returns after the last one.
+func (p *Pool) ListAll(ctx context.Context, each func(server string, l Listing, err error)) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, name := range p.names {
+		wg.Go(func() {
+			l, err := p.List(ctx, name)
+			mu.Lock()
+			defer mu.Unlock()
+			each(name, l, err)
+		})
+	}
+	wg.Wait()
+}
+
+// Close ends every connection and every process and returns when nothing is
+// left, within a few seconds. Calls under way end with an error.
+func (p *Pool) Close() error {
+	p.cancel()
+	var wg sync.WaitGroup
+	for _, s := range p.servers {
+		wg.Go(s.close)
+	}
+	wg.Wait()
+	if p.own != nil {
+		p.own.Close(0)
+	}
+	return nil
+}
+
+func (p *Pool) server(name string) (*server, *run.Error) {
+	if s, ok := p.servers[name]; ok {
+		return s, nil
+	}
+	e := run.Errorf(run.KindToolNotFound, "upstream", "there is no server %q", name)
+	if near := run.Nearest(name, p.names, 3); len(near) > 0 {
+		return nil, e.WithHint("did you mean %q?", near[0])
+	}
+	return nil, e
+}
