@@ -1,0 +1,29 @@
+package index
+
+import "strings"
+
+// synonyms are what tools and people most often call differently. They are few
+// on purpose and count for little: larger tables find more that was not meant.
+var synonyms = groups(`
+create make add new
+delete remove
+update edit change modify
+get fetch retrieve show
+search find lookup
+send post
+folder directory
+email mail
+repository repo
+`)
+
+// groups maps each word to the others of its line.
+func groups(table string) map[string][]string {
+	m := map[string][]string{}
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
+		words := strings.Fields(line)
+		for i, w := range words {
+			m[w] = append(append([]string(nil), words[:i]...), words[i+1:]...)
+		}
+	}
+	return m
+}

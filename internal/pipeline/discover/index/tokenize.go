@@ -1,0 +1,184 @@
+package index
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxWord     = 40 // bytes; what is longer is cut, so that digests and blobs stay one word each
+	shortPrefix = 3  // letters before digits that are a word of their own: sha256 is also sha
+)
+
+// tokens calls yield for every word of text, lower-cased, in order. A run of
+// letters and digits is split where its case changes (listIssues, HTTPServer);
+// of a run with two parts the whole is a word too, for GitHub and YouTube are
+// written both ways. Letters before digits are also a word: oauth2, oauth.
+// Scripts without spaces give overlapping pairs of characters.
+func tokens(text string, yield func(word string)) {
+	var t tokenizer
+	for i := 0; i < len(text); {
+		start := i
+		for i < len(text) && 'a' <= text[i] && text[i] <= 'z' {
+			i++
+		}
+		r, size := rune(0), 0
+		if i < len(text) {
+			r, size = decode(text[i:])
+		}
+		switch {
+		case isWord(r):
+			i = start + runEnd(text[start:])
+			t.run(text[start:i], yield)
+		case i > start: // the common case: nothing but small letters
+			yield(cut(text[start:i]))
+			i += size
+		default:
+			i += size
+		}
+	}
+}
+
+// runEnd is the length of the run of letters and digits that text begins with.
+func runEnd(text string) int {
+	for i := 0; i < len(text); {
+		r, size := decode(text[i:])
+		if !isWord(r) {
+			return i
+		}
+		i += size
+	}
+	return len(text)
+}
+
+type tokenizer struct {
+	word, whole []byte
+}
+
+// run splits one run of letters and digits.
+func (t *tokenizer) run(text string, yield func(string)) {
+	t.whole = t.whole[:0]
+	parts := 0
+	for start := 0; start < len(text); parts++ {
+		end := start + partEnd(text[start:])
+		t.part(text[start:end], yield)
+		start = end
+	}
+	if parts == 2 && len(t.whole) <= maxWord {
+		yield(string(t.whole))
+	}
+}
+
+func (t *tokenizer) part(text string, yield func(string)) {
+	t.word = appendLower(t.word[:0], text)
+	if len(t.whole) <= maxWord {
+		t.whole = append(t.whole, t.word...)
+	}
+	word := string(t.word)
+	if first, _ := decode(word); isDense(first) {
+		pairs(word, yield)
+		return
+	}
+	yield(cut(word))
+	if n := letters(word); n >= shortPrefix && n < len(word) {
+		yield(cut(word[:n]))
+	}
+}
+
+// partEnd is the length of the first part of a run: it ends before a capital
+// that follows a small letter or digit, before the last capital of several
+// that a small letter follows, and where a dense script begins or ends.
+func partEnd(text string) int {
+	const none = unicode.MaxRune + 1
+	var before, last rune = none, none
+	lastAt := 0
+	for i := 0; i < len(text); {
+		r, size := decode(text[i:])
+		switch {
+		case last == none:
+		case isDense(r) != isDense(last), unicode.IsUpper(r) && !unicode.IsUpper(last):
+			return i
+		case before != none && unicode.IsLower(r) && unicode.IsUpper(last) && unicode.IsUpper(before):
+			return lastAt
+		}
+		before, last, lastAt = last, r, i
+		i += size
+	}
+	return len(text)
+}
+
+// pairs yields overlapping pairs of characters, the character itself if alone.
+func pairs(word string, yield func(string)) {
+	_, size := decode(word)
+	if size == len(word) {
+		yield(word)
+		return
+	}
+	for size < len(word) {
+		_, next := decode(word[size:])
+		yield(word[:size+next])
+		word, size = word[size:], next
+	}
+}
+
+// letters counts the letters a-z that word begins with.
+func letters(word string) int {
+	for i := range len(word) {
+		if word[i] < 'a' || word[i] > 'z' {
+			return i
+		}
+	}
+	return len(word)
+}
+
+// cut bounds a word at a character's boundary.
+func cut(word string) string {
+	if len(word) <= maxWord {
+		return word
+	}
+	n := maxWord
+	for n > 0 && !utf8.RuneStart(word[n]) {
+		n--
+	}
+	return word[:n]
+}
+
+func appendLower(dst []byte, text string) []byte {
+	for i := 0; i < len(text); {
+		r, size := decode(text[i:])
+		if r < utf8.RuneSelf {
+			dst = append(dst, lowerASCII(byte(r)))
+		} else {
+			dst = utf8.AppendRune(dst, unicode.ToLower(r))
+		}
+		i += size
+	}
+	return dst
+}
+
+func lowerASCII(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// decode is utf8.DecodeRuneInString, faster for ASCII.
+func decode(text string) (rune, int) {
+	if c := text[0]; c < utf8.RuneSelf {
+		return rune(c), 1
+	}
+	return utf8.DecodeRuneInString(text)
+}
+
+func isWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
+}
+
+// isDense reports whether r belongs to a script that is written without spaces.
+func isDense(r rune) bool {
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
+}

@@ -1,0 +1,110 @@
+package index
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/kljensen/snowball/english"
+)
+
+// term numbers a stem: what documents and queries have in common.
+type term = uint32
+
+// word is one word as it was written, in lower case.
+type word struct {
+	text    string
+	term    term
+	letters uint32 // the set of its letters a-z, for a cheap look at likeness
+	stop    bool
+}
+
+// vocabulary maps words to terms. One that readers have is not changed any
+// more: a builder clones it.
+type vocabulary struct {
+	words []word
+	index map[string]uint32 // text → position in words
+	stems map[string]term
+	count term // terms given out
+	stem  func(string) string
+}
+
+func newVocabulary(stem func(string) string) *vocabulary {
+	return &vocabulary{index: map[string]uint32{}, stems: map[string]term{}, stem: stem}
+}
+
+func (v *vocabulary) clone() *vocabulary {
+	return &vocabulary{words: slices.Clone(v.words), index: maps.Clone(v.index), stems: maps.Clone(v.stems), count: v.count, stem: v.stem}
+}
+
+// add finds or makes the word. Only words that are new are stemmed.
+func (v *vocabulary) add(text string) *word {
+	if i, ok := v.index[text]; ok {
+		return &v.words[i]
+	}
+	w := word{text: strings.Clone(text), letters: letterSet(text)}
+	_, w.stop = stopWords[w.text]
+	stem := v.stem(w.text)
+	t, ok := v.stems[stem]
+	if !ok {
+		t = v.count
+		v.stems[stem] = t
+		v.count++
+	}
+	w.term = t
+	v.index[w.text] = uint32(len(v.words))
+	v.words = append(v.words, w)
+	return &v.words[len(v.words)-1]
+}
+
+// find is the term of a word: its own, else that of its stem.
+func (v *vocabulary) find(text string) (term, bool) {
+	if i, ok := v.index[text]; ok {
+		return v.words[i].term, true
+	}
+	t, ok := v.stems[v.stem(text)]
+	return t, ok
+}
+
+// without drops the terms for which used is false and numbers the others anew;
+// renumbered maps old terms to new ones.
+func (v *vocabulary) without(used func(term) bool) (kept *vocabulary, renumbered []term) {
+	kept, renumbered = newVocabulary(v.stem), make([]term, v.count)
+	for t := range v.count {
+		if used(t) {
+			renumbered[t] = kept.count
+			kept.count++
+		}
+	}
+	for stem, t := range v.stems {
+		if used(t) {
+			kept.stems[stem] = renumbered[t]
+		}
+	}
+	for _, w := range v.words {
+		if used(w.term) {
+			w.term = renumbered[w.term]
+			kept.index[w.text] = uint32(len(kept.words))
+			kept.words = append(kept.words, w)
+		}
+	}
+	return kept, renumbered
+}
+
+func letterSet(text string) uint32 {
+	var set uint32
+	for i := range len(text) {
+		if c := text[i]; 'a' <= c && c <= 'z' {
+			set |= 1 << (c - 'a')
+		}
+	}
+	return set
+}
+
+// mayBeWithin reports whether words with these letters can be n edits apart:
+// an edit changes the set by two letters at most.
+func mayBeWithin(a, b uint32, n int) bool { return bits.OnesCount32(a^b) <= 2*n }
+
+// stem is Snowball's for English; words with other letters are left alone.
+func stem(text string) string { return english.Stem(text, false) }
