@@ -327,3 +327,27 @@ func FuzzSettings(f *testing.F) {
 		}
 	})
 }
+
+// Input that takes the YAML parser minutes must be refused before it gets there.
+func TestHostileYAML(t *testing.T) {
+	for name, src := range map[string]string{
+		"brackets":      strings.Repeat("[", 1000),
+		"braces":        strings.Repeat("{a: ", 1000),
+		"dashes":        strings.Repeat("- ", 1000),
+		"anchors":       strings.Repeat("&a ", 1000),
+		"tags":          strings.Repeat("!a ", 1000),
+		"question":      strings.Repeat("? ", 1000),
+		"keys":          strings.Repeat("a: b\n", 40_000),
+		"many brackets": strings.Repeat("[", maxYAML),
+		"large":         strings.Repeat("# comment\n", maxYAML/10+1),
+	} {
+		_, err := parseYAML([]byte(src))
+		if err == nil || !strings.Contains(err.Error(), "the file is ") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	many := strings.Repeat("a: b\n", maxTokens/3)
+	if n, err := parseYAML([]byte(many)); err != nil || len(n.entries) != maxTokens/3 {
+		t.Errorf("within the bounds: %v", err)
+	}
+}

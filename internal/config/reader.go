@@ -241,7 +241,7 @@ func oneOf[T ~string](v *T, values ...T) into {
 		if near := run.Nearest(s, names, 1); len(near) > 0 {
 			hint = "did you mean " + near[0] + "?"
 		}
-		r.fail(n, hint, "expected %s, found %s", strings.Join(names, ", "), n.describe())
+		r.fail(n, hint, "expected one of %s, found %s", strings.Join(names, ", "), n.describe())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -22,7 +23,14 @@ func parseYAML(src []byte) (n *node, err error) {
 			n, err = nil, &syntaxError{1, 1, "the file is not YAML"}
 		}
 	}()
-	file, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
+	if len(src) > maxYAML {
+		return nil, &syntaxError{1, 1, "the file is larger than " + showSize(maxYAML)}
+	}
+	tokens := lexer.Tokenize(string(src))
+	if failed := checkTokens(tokens); failed != nil {
+		return nil, failed
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, yamlError(err)
 	}
@@ -48,6 +56,33 @@ func parseYAML(src []byte) (n *node, err error) {
 	return root, nil
 }
 
+// checkTokens refuses what would keep the parser busy for minutes: many keys, and
+// brackets and dashes nested by the thousand, take it quadratic time and worse.
+func checkTokens(tokens token.Tokens) *syntaxError {
+	if len(tokens) > maxTokens {
+		return &syntaxError{1, 1, "the file is too large for settings"}
+	}
+	open, prefixes, line := 0, 0, 0
+	for _, t := range tokens {
+		at, column := position(t)
+		if at != line {
+			line, prefixes = at, 0
+		}
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			open++
+		case token.MappingEndType, token.SequenceEndType:
+			open--
+		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType:
+			prefixes++
+		}
+		if open > maxDepth || prefixes > maxDepth {
+			return &syntaxError{at, column, "the file is too deeply nested"}
+		}
+	}
+	return nil
+}
+
 func isComment(n ast.Node) bool { return n.Type() == ast.CommentType }
 
 func yamlError(err error) *syntaxError {
@@ -65,6 +100,12 @@ func position(t *token.Token) (line, column int) {
 	}
 	return max(t.Position.Line, 1), max(t.Position.Column, 1)
 }
+
+// Bounds of a file of settings.
+const (
+	maxYAML   = 256 << 10 // bytes
+	maxTokens = 20_000
+)
 
 type yamlConverter struct {
 	anchors map[string]*node
