@@ -1,0 +1,166 @@
+package tsc
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/microsoft/typescript-go/internal/ast"
+)
+
+// body turns an emitted ES module into the body of an async function:
+//
+//   - imports become const … = await __import("specifier"), all of them first;
+//   - import(x) becomes __import(x), import.meta __meta;
+//   - a default export becomes __exports.default = …, other exports disappear;
+//   - without a default export, the value of a trailing expression is returned,
+//     and a program that is one function is called.
+func (u *unit) body(js, mappings string) (string, *positionMap, error) {
+	file := parseModule(JavaScript, js)
+	if errs := file.Diagnostics(); len(errs) > 0 {
+		return "", nil, fmt.Errorf("%w: its output does not parse: %s", ErrInternal, errs[0].String())
+	}
+	emitted := newEmitted(u, js, mappings)
+	b := &bodyWriter{unit: u, file: file, emitted: emitted}
+	b.write()
+	code, shift := b.edits.apply(js)
+	if b.restored != len(u.returns) {
+		return "", nil, fmt.Errorf("%w: %d of %d returns were lost in its output", ErrInternal, len(u.returns)-b.restored, len(u.returns))
+	}
+	return code, newPositionMap(u, emitted, code, shift), nil
+}
+
+type bodyWriter struct {
+	unit     *unit
+	file     *ast.SourceFile
+	emitted  *emitted
+	edits    edits
+	restored int         // returns that were turned into throws
+	exports  []*ast.Node // statements that make the default export
+	values   []*ast.Node // statements other than imports and exports of names
+}
+
+func (b *bodyWriter) write() {
+	for _, s := range b.file.Statements.Nodes {
+		b.statement(s)
+	}
+	b.result()
+	b.expressions(b.file.AsNode())
+}
+
+func (b *bodyWriter) statement(s *ast.Node) {
+	switch s.Kind {
+	case ast.KindImportDeclaration:
+		b.edits.move(b.start(s), 0, importCode(s.AsImportDeclaration()))
+		b.remove(s)
+	case ast.KindExportDeclaration:
+		b.exportDeclaration(s)
+	case ast.KindExportAssignment:
+		b.exports = append(b.exports, s)
+	case ast.KindEmptyStatement:
+	default:
+		if s.ModifierFlags()&ast.ModifierFlagsDefault != 0 {
+			b.exports = append(b.exports, s)
+		} else {
+			b.stripExport(s)
+		}
+		b.values = append(b.values, s)
+	}
+}
+
+func (b *bodyWriter) start(n *ast.Node) int { return startOf(b.file, n) }
+
+func (b *bodyWriter) remove(n *ast.Node) { b.edits.replace(b.start(n), n.End(), "") }
+
+// importCode is what an import declaration becomes. Modules without a default
+// export give themselves as the default.
+func importCode(d *ast.ImportDeclaration) string {
+	module := "await __import(" + strconv.Quote(d.ModuleSpecifier.Text()) + ")"
+	clause := d.ImportClause
+	if clause == nil {
+		return module + "; "
+	}
+	name, bindings := clause.Name(), clause.AsImportClause().NamedBindings
+	var code strings.Builder
+	if name != nil {
+		fmt.Fprintf(&code, "const %s = (m => m.default ?? m)(%s); ", name.Text(), module)
+	}
+	switch {
+	case bindings == nil:
+	case bindings.Kind == ast.KindNamespaceImport:
+		fmt.Fprintf(&code, "const %s = %s; ", bindings.Name().Text(), module)
+	default:
+		fmt.Fprintf(&code, "const { %s } = %s; ", importedNames(bindings), module)
+	}
+	return code.String()
+}
+
+func importedNames(named *ast.Node) string {
+	var names []string
+	for _, e := range named.Elements() {
+		imported, local := e.PropertyNameOrName(), e.Name().Text()
+		switch {
+		case ast.IsStringLiteralLike(imported):
+			names = append(names, strconv.Quote(imported.Text())+": "+local)
+		case imported.Text() == local:
+			names = append(names, local)
+		default:
+			names = append(names, imported.Text()+": "+local)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// exportDeclaration handles export {a, b as default}. What is exported from
+// other modules has no importer here.
+func (b *bodyWriter) exportDeclaration(s *ast.Node) {
+	d := s.AsExportDeclaration()
+	b.remove(s)
+	switch {
+	case d.ModuleSpecifier != nil:
+		b.edits.move(b.start(s), 0, "await __import("+strconv.Quote(d.ModuleSpecifier.Text())+"); ")
+	case d.ExportClause != nil && d.ExportClause.Kind == ast.KindNamedExports:
+		for _, e := range d.ExportClause.Elements() {
+			if e.Name().Text() == "default" {
+				b.edits.move(b.start(e), len(b.file.Text()), "\n__exports.default = "+e.PropertyNameOrName().Text()+";")
+				b.exports = append(b.exports, e)
+			}
+		}
+	}
+}
+
+func (b *bodyWriter) stripExport(s *ast.Node) {
+	for _, m := range s.ModifierNodes() {
+		if m.Kind == ast.KindExportKeyword {
+			b.remove(m)
+		}
+	}
+}
+
+// expressions changes what means something else inside a function.
+func (b *bodyWriter) expressions(node *ast.Node) {
+	node.ForEachChild(func(n *ast.Node) bool {
+		switch {
+		case n.Flags&ast.NodeFlagsReparsed != 0:
+			return false
+		case ast.IsImportCall(n):
+			b.edits.replace(b.start(n), n.Expression().End(), "__import")
+		case ast.IsImportMeta(n):
+			b.edits.replace(b.start(n), n.End(), "__meta")
+		case n.Kind == ast.KindThrowStatement:
+			b.restore(n)
+		}
+		b.expressions(n)
+		return false
+	})
+}
+
+// restore turns a throw that was written as a return back into one.
+func (b *bodyWriter) restore(n *ast.Node) {
+	at := b.start(n)
+	source, exact := b.emitted.source(at)
+	if exact && b.unit.returns[b.unit.shift.back(source)] {
+		b.edits.replace(at, at+len("throw"), "return")
+		b.restored++
+	}
+}

@@ -1,0 +1,149 @@
+package tsc
+
+import (
+	"context"
+	"strings"
+
+	"github.com/microsoft/typescript-go/internal/ast"
+	"github.com/microsoft/typescript-go/internal/compiler"
+	"github.com/microsoft/typescript-go/internal/core"
+	"github.com/microsoft/typescript-go/internal/tsoptions"
+	"github.com/microsoft/typescript-go/internal/tspath"
+)
+
+// Input is what a program is checked against.
+type Input struct {
+	// Files are declaration files by absolute path, such as /servers/a/index.d.ts.
+	// A program lies in the root directory.
+	Files map[string]string
+	// Ambient are the paths in Files that declare globals and modules.
+	Ambient []string
+	// Specifiers are the module specifiers to use instead of the written ones.
+	Specifiers map[string]string
+}
+
+// Result is what Check finds. JavaScript is the body of an async function; see
+// Body for what it expects of its surroundings.
+type Result struct {
+	Diagnostics []Diagnostic // in source order, without the syntax errors of Parse
+	JavaScript  string
+
+	positions *positionMap
+}
+
+// Locate is the line and column, in the text given to Parse, of what is at a
+// line and column of JavaScript.
+func (r *Result) Locate(line, column int) (int, int) { return r.positions.locate(line, column) }
+
+// Check type-checks a program that has no syntax errors and emits it. Its error
+// wraps one of the Err values or is ctx's.
+func (c *Compiler) Check(ctx context.Context, src *Source, in Input) (*Result, error) {
+	return guarded(ctx, c, func(ctx context.Context) (*Result, error) {
+		return c.check(ctx, src, in)
+	})
+}
+
+func (c *Compiler) check(ctx context.Context, src *Source, in Input) (*Result, error) {
+	u := newUnit(src, in.Specifiers)
+	program := compiler.NewProgram(compiler.ProgramOptions{
+		Host:           newHost(u.file, in.Files, c.cache),
+		Config:         commandLine(append([]string{u.file.FileName()}, in.Ambient...)),
+		SingleThreaded: core.TSTrue,
+	})
+	types, done := program.GetTypeChecker(ctx)
+	found := append(types.GetDiagnostics(ctx, u.file), u.file.BindDiagnostics()...)
+	if ctx.Err() != nil {
+		done()
+		return nil, timeError(ctx)
+	}
+	diagnostics := u.diagnostics(found, describer{u, types, in.Files})
+	done()
+	js, mappings := emit(ctx, program, u.file)
+	if ctx.Err() != nil {
+		return nil, timeError(ctx)
+	}
+	body, positions, err := u.body(js, mappings)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Diagnostics: diagnostics, JavaScript: body, positions: positions}, nil
+}
+
+// unit is the text that is type-checked and emitted, made from a source.
+type unit struct {
+	src     *Source
+	file    *ast.SourceFile
+	shift   offsets // from file's text to src.file's text
+	returns map[int]bool
+}
+
+func newUnit(src *Source, specifiers map[string]string) *unit {
+	r := &rewriter{file: src.file, text: src.file.Text(), specifiers: specifiers, names: newScope()}
+	r.rewrite()
+	text, shift := r.edits.apply(src.file.Text())
+	u := &unit{src: src, shift: shift, returns: make(map[int]bool, len(r.returns))}
+	u.file = parseModule(src.kind, text)
+	for _, at := range r.returns {
+		u.returns[at] = true
+	}
+	return u
+}
+
+// written is the offset in the text given to Parse of an offset in u.file.
+func (u *unit) written(pos int) int { return u.src.shift.back(u.shift.back(pos)) }
+
+func (u *unit) diagnostics(found []*ast.Diagnostic, d describer) []Diagnostic {
+	out := make([]Diagnostic, 0, len(found))
+	for _, f := range found {
+		if f.File() == u.file {
+			out = append(out, d.describe(f))
+		}
+	}
+	sortDiagnostics(out)
+	return out
+}
+
+func emit(ctx context.Context, program *compiler.Program, file *ast.SourceFile) (js, mappings string) {
+	result := program.Emit(ctx, compiler.EmitOptions{
+		TargetSourceFile: file,
+		WriteFile: func(name, text string, _ *compiler.WriteFileData) error {
+			if name == "/out/main.js" {
+				js = text
+			}
+			return nil
+		},
+	})
+	if result != nil && len(result.SourceMaps) > 0 {
+		mappings = result.SourceMaps[0].SourceMap.Mappings
+	}
+	return strings.TrimSuffix(js, "//# sourceMappingURL=main.js.map"), mappings
+}
+
+func commandLine(roots []string) *tsoptions.ParsedCommandLine {
+	return tsoptions.NewParsedCommandLine(options(), roots, tspath.ComparePathsOptions{
+		UseCaseSensitiveFileNames: true, CurrentDirectory: "/",
+	})
+}
+
+// options are lenient where a strict check would complain about what cannot be
+// known: the types of most tools' results.
+func options() *core.CompilerOptions {
+	return &core.CompilerOptions{
+		Strict: core.TSFalse, NoImplicitAny: core.TSFalse, StrictNullChecks: core.TSFalse,
+		UseUnknownInCatchVariables: core.TSFalse, NoImplicitThis: core.TSFalse,
+		AllowJs: core.TSTrue, CheckJs: core.TSTrue, AllowImportingTsExtensions: core.TSTrue,
+		AllowUnreachableCode: core.TSTrue, AllowUnusedLabels: core.TSTrue,
+		Target: target, Module: core.ModuleKindESNext, ModuleResolution: core.ModuleResolutionKindBundler,
+		ModuleDetection: core.ModuleDetectionKindForce, Lib: libs(), Types: []string{}, LibReplacement: core.TSFalse,
+		SkipLibCheck: core.TSTrue, NoErrorTruncation: core.TSTrue,
+		OutDir: "/out", RootDir: "/", SourceMap: core.TSTrue, RemoveComments: core.TSTrue, NewLine: core.NewLineKindLF,
+	}
+}
+
+// libs declare what an engine of 2025 has built in; emitted code needs ES2023 only.
+func libs() []string {
+	return []string{
+		"lib.es2024.d.ts", "lib.es2025.collection.d.ts", "lib.es2025.iterator.d.ts", "lib.es2025.promise.d.ts",
+		"lib.es2025.regexp.d.ts", "lib.esnext.array.d.ts", "lib.esnext.disposable.d.ts", "lib.esnext.error.d.ts",
+	}
+}

@@ -1,0 +1,313 @@
+package tsc
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/microsoft/typescript-go/internal/ast"
+	"github.com/microsoft/typescript-go/internal/checker"
+	"github.com/microsoft/typescript-go/internal/core"
+)
+
+// Diagnostic is one thing that the compiler has to say about a program.
+type Diagnostic struct {
+	Code         int    // TypeScript's number of the message
+	Message      string // the most telling part first
+	Start, End   int    // byte offsets into the text given to Parse
+	Line, Column int    // of Start
+	// Erased says that it is about a type, or about a name that typeof asks
+	// for: nothing that could fail when the program runs.
+	Erased bool
+	// Argument is set if it is about the arguments of a call of a function that
+	// one of Input.Files declares.
+	Argument *Target
+	// Member is set if it is about a name that is missing in a module that one of
+	// Input.Files declares; Member.Name is the missing name.
+	Member *Target
+	// Filled says that the value it complains about is a variable to which the
+	// program adds properties later, which the type check cannot follow.
+	Filled bool
+	// Widened says that it is about a string that may be one of the allowed
+	// ones: only its type, string, is too wide.
+	Widened bool
+}
+
+// Target is something declared in one of Input.Files.
+type Target struct {
+	File string // path in Input.Files
+	Name string
+}
+
+func sortDiagnostics(d []Diagnostic) {
+	slices.SortStableFunc(d, func(a, b Diagnostic) int { return cmp.Compare(a.Start, b.Start) })
+}
+
+// diagnostic describes what can be told without types.
+func (s *Source) diagnostic(d *ast.Diagnostic, back func(int) int) Diagnostic {
+	if back == nil {
+		back = s.shift.back
+	}
+	out := Diagnostic{Code: int(d.Code()), Message: flatten(d), Start: back(d.Pos()), End: back(d.End())}
+	out.End = max(out.End, out.Start)
+	out.Line, out.Column = s.lines.position(out.Start)
+	return out
+}
+
+// maxMessage bounds a message: types can be printed at any length.
+const maxMessage = 700
+
+// flatten turns a chain of messages, of which each explains the one before,
+// into one, with the last explanation first.
+func flatten(d *ast.Diagnostic) string {
+	var parts []string
+	var walk func(*ast.Diagnostic)
+	walk = func(d *ast.Diagnostic) {
+		if !isPreamble(d) {
+			parts = append(parts, shorten(strings.TrimSpace(d.String()), maxMessage/2))
+		}
+		for _, next := range d.MessageChain() {
+			walk(next)
+		}
+	}
+	walk(d)
+	slices.Reverse(parts)
+	return shorten(strings.Join(slices.Compact(parts), " "), maxMessage)
+}
+
+// isPreamble says that a message only announces that one overload is spoken of.
+func isPreamble(d *ast.Diagnostic) bool {
+	switch d.Code() {
+	case 2769, 2770, 2771, 2772:
+		return len(d.MessageChain()) > 0
+	}
+	return false
+}
+
+// shorten cuts in the middle, at code points.
+func shorten(s string, limit int) string {
+	runes := []rune(s)
+	if len(runes) <= limit {
+		return s
+	}
+	head, tail := limit*2/3, limit/3
+	return string(runes[:head]) + " … " + string(runes[len(runes)-tail:])
+}
+
+// describer adds what the syntax tree and the types say about a diagnostic.
+type describer struct {
+	unit  *unit
+	types *checker.Checker
+	files map[string]string // Input.Files
+}
+
+func (d *describer) describe(f *ast.Diagnostic) Diagnostic {
+	out := d.unit.src.diagnostic(f, d.unit.written)
+	node := nodeAt(d.unit.file, f.Pos(), f.End())
+	out.Erased = isErased(node)
+	out.Member = d.member(node)
+	if argumentCodes[f.Code()] {
+		out.Argument = d.argument(node)
+		out.Filled = d.filled(node)
+	}
+	out.Widened = isWidened(f)
+	return out
+}
+
+// nodeAt is the innermost node that covers a range.
+func nodeAt(file *ast.SourceFile, start, end int) *ast.Node {
+	n := file.AsNode()
+	for {
+		child := childAt(n, start, end)
+		if child == nil {
+			return n
+		}
+		n = child
+	}
+}
+
+func childAt(n *ast.Node, start, end int) *ast.Node {
+	var found *ast.Node
+	n.ForEachChild(func(child *ast.Node) bool {
+		if child.Flags&ast.NodeFlagsReparsed == 0 && child.Pos() <= start && start < child.End() && end <= child.End() {
+			found = child
+		}
+		return found != nil
+	})
+	return found
+}
+
+func isErased(n *ast.Node) bool {
+	if ast.FindAncestor(n, func(p *ast.Node) bool {
+		return p.Kind == ast.KindTypeOfExpression || ast.IsPartOfTypeNode(p) || ast.IsTypeNode(p)
+	}) != nil {
+		return true
+	}
+	return ast.FindAncestor(n, func(p *ast.Node) bool {
+		return ast.IsInterfaceDeclaration(p) || ast.IsTypeAliasDeclaration(p) || p.Flags&ast.NodeFlagsAmbient != 0
+	}) != nil
+}
+
+// member finds the module that lacks what a node names.
+func (d *describer) member(n *ast.Node) *Target {
+	var module *ast.Symbol
+	switch p := n.Parent; {
+	case p == nil:
+	case p.Kind == ast.KindPropertyAccessExpression && p.Name() == n:
+		module = d.module(p.Expression())
+	case p.Kind == ast.KindImportSpecifier:
+		specifier := ast.FindAncestor(n, ast.IsImportDeclaration).ModuleSpecifier()
+		module = d.types.ResolveExternalModuleName(specifier)
+	case p.Kind == ast.KindBindingElement && p.PropertyNameOrName() == n:
+		if v := p.Parent.Parent; ast.IsVariableDeclaration(v) && v.Initializer() != nil {
+			module = d.module(v.Initializer())
+		}
+	}
+	return d.target(module, n)
+}
+
+// module is the module whose namespace an expression is.
+func (d *describer) module(n *ast.Node) *ast.Symbol {
+	if t := d.types.GetTypeAtLocation(n); t != nil {
+		return t.Symbol()
+	}
+	return nil
+}
+
+func (d *describer) target(module *ast.Symbol, name *ast.Node) *Target {
+	if module == nil || module.Flags&ast.SymbolFlagsModule == 0 || !ast.IsIdentifier(name) && !ast.IsStringLiteralLike(name) {
+		return nil
+	}
+	if file := d.fileOf(module); file != "" {
+		return &Target{File: file, Name: name.Text()}
+	}
+	return nil
+}
+
+// fileOf is the one of Input.Files that declares a symbol, or "".
+func (d *describer) fileOf(s *ast.Symbol) string {
+	for _, declaration := range s.Declarations {
+		if file := ast.GetSourceFileOfNode(declaration); file != nil {
+			if _, ok := d.files[file.FileName()]; ok {
+				return file.FileName()
+			}
+		}
+	}
+	return ""
+}
+
+// argumentCodes are the messages that say that arguments do not fit. The same
+// ones appear inside an argument for other reasons; argument tells them apart.
+var argumentCodes = map[int32]bool{
+	2322: true, 2326: true, 2345: true, 2353: true, 2559: true, 2560: true, 2561: true, 2739: true, 2740: true, 2741: true,
+	2554: true, 2555: true, 2556: true, 2557: true, 2575: true, 2769: true, 2820: true, 2418: true, 2412: true, 2375: true,
+	2379: true, 2740 + 3: true,
+}
+
+// argument finds the function whose arguments a node is part of, or whose call
+// it is. Another function or call in between is another matter.
+func (d *describer) argument(n *ast.Node) *Target {
+	for p := n; p != nil; p = p.Parent {
+		switch {
+		case p.Kind == ast.KindCallExpression && p != n:
+			return d.callee(p)
+		case p.Kind == ast.KindCallExpression:
+			if t := d.callee(p); t != nil {
+				return t
+			}
+		case ast.IsFunctionLike(p), ast.IsStatement(p), p.Kind == ast.KindNewExpression:
+			return nil
+		}
+	}
+	return nil
+}
+
+func (d *describer) callee(call *ast.Node) *Target {
+	callee := ast.SkipParentheses(call.Expression())
+	if callee.Kind == ast.KindPropertyAccessExpression {
+		callee = callee.Name()
+	}
+	s := d.types.GetSymbolAtLocation(callee)
+	if s == nil {
+		return nil
+	}
+	if s.Flags&ast.SymbolFlagsAlias != 0 {
+		s = d.types.SkipAlias(s)
+	}
+	if s == nil || s.Flags&ast.SymbolFlagsFunction == 0 {
+		s = d.declared(callee)
+	}
+	if s == nil {
+		return nil
+	}
+	if file := d.fileOf(s); file != "" {
+		return &Target{File: file, Name: s.Name}
+	}
+	return nil
+}
+
+// declared is the declared function that the value of an expression is, for
+// values that were taken apart or renamed.
+func (d *describer) declared(n *ast.Node) *ast.Symbol {
+	if t := d.types.GetTypeAtLocation(n); t != nil {
+		return t.Symbol()
+	}
+	return nil
+}
+
+// filled says that a node is a variable whose properties are assigned elsewhere.
+func (d *describer) filled(n *ast.Node) bool {
+	if !ast.IsIdentifier(n) {
+		return false
+	}
+	symbol := d.types.GetSymbolAtLocation(n)
+	if symbol == nil {
+		return false
+	}
+	found := false
+	var walk func(*ast.Node) bool
+	walk = func(p *ast.Node) bool {
+		if ast.IsIdentifier(p) && p.Text() == n.Text() && isFilling(p) && d.types.GetSymbolAtLocation(p) == symbol {
+			found = true
+		}
+		return found || p.ForEachChild(walk)
+	}
+	d.unit.file.AsNode().ForEachChild(walk)
+	return found
+}
+
+// isFilling says that a name's member is assigned, or that the name is passed to
+// Object.assign as its first argument.
+func isFilling(n *ast.Node) bool {
+	p := n.Parent
+	switch p.Kind {
+	case ast.KindPropertyAccessExpression, ast.KindElementAccessExpression:
+		return p.Expression() == n && ast.IsAssignmentTarget(p)
+	case ast.KindCallExpression:
+		return len(p.Arguments()) > 0 && p.Arguments()[0] == n &&
+			p.Expression().Kind == ast.KindPropertyAccessExpression && p.Expression().Name().Text() == "assign"
+	}
+	return false
+}
+
+// isWidened says that the innermost complaint is that string does not fit a
+// union of string literals, or number one of numbers.
+func isWidened(d *ast.Diagnostic) bool {
+	for len(d.MessageChain()) > 0 {
+		d = d.MessageChain()[0]
+	}
+	args := d.MessageArgs()
+	if len(args) < 2 {
+		return false
+	}
+	from, to := args[0], args[1]
+	if from != "string" && from != "number" && from != "string[]" && from != "number[]" {
+		return false
+	}
+	return core.Some(strings.Split(to, "|"), isLiteralType)
+}
+
+func isLiteralType(s string) bool {
+	s = strings.Trim(s, " ()[]")
+	return s != "" && (s[0] == '"' || s[0] >= '0' && s[0] <= '9' || s[0] == '-')
+}

@@ -1,0 +1,78 @@
+package tsc
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// edit replaces text[pos:end] by insert. For text that stands for something
+// elsewhere in the old text, origin says where; otherwise it is pos.
+type edit struct {
+	pos, end int
+	insert   string
+	origin   int
+}
+
+// edits collects edits of one text. They must not overlap; several insertions
+// at one place keep their order.
+type edits struct{ list []edit }
+
+func (e *edits) replace(pos, end int, with string) {
+	e.list = append(e.list, edit{pos, end, with, pos})
+}
+
+func (e *edits) insert(pos int, text string) { e.replace(pos, pos, text) }
+
+// move inserts at pos a text that stands for the old text at origin.
+func (e *edits) move(origin, pos int, text string) {
+	e.list = append(e.list, edit{pos, pos, text, origin})
+}
+
+// piece is a run of the new text: copied from the old text at old, or inserted
+// and standing for the old text at old.
+type piece struct {
+	start, old int
+	inserted   bool
+}
+
+// offsets maps offsets of an edited text back to those of the old one.
+type offsets []piece
+
+// apply edits text. The map is nil if nothing changed.
+func (e *edits) apply(text string) (string, offsets) {
+	if len(e.list) == 0 {
+		return text, nil
+	}
+	slices.SortStableFunc(e.list, func(a, b edit) int { return cmp.Compare(a.pos, b.pos) })
+	var b strings.Builder
+	var pieces offsets
+	at := 0
+	for _, x := range e.list {
+		if x.pos > at {
+			pieces = append(pieces, piece{b.Len(), at, false})
+			b.WriteString(text[at:x.pos])
+		}
+		if x.insert != "" {
+			pieces = append(pieces, piece{b.Len(), x.origin, true})
+			b.WriteString(x.insert)
+		}
+		at = max(at, x.end)
+	}
+	pieces = append(pieces, piece{b.Len(), at, false})
+	b.WriteString(text[at:])
+	return b.String(), pieces
+}
+
+// back is the old offset of what is at pos in the new text.
+func (o offsets) back(pos int) int {
+	i := sort.Search(len(o), func(i int) bool { return o[i].start > pos }) - 1
+	switch {
+	case i < 0:
+		return pos
+	case o[i].inserted:
+		return o[i].old
+	}
+	return o[i].old + pos - o[i].start
+}

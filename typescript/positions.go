@@ -1,0 +1,102 @@
+package tsc
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/microsoft/typescript-go/internal/core"
+	"github.com/microsoft/typescript-go/internal/scanner"
+	"github.com/microsoft/typescript-go/internal/sourcemap"
+)
+
+// emitted maps offsets in the emitted text to offsets in the unit's text, as
+// far as the source map knows.
+type emitted struct {
+	from, to []int // offsets in the emitted text, ascending; and in the unit's
+}
+
+func newEmitted(u *unit, js, mappings string) *emitted {
+	e := &emitted{}
+	generated := textLines(js)
+	for m := range sourcemap.DecodeMappings(mappings).Values() {
+		if !m.IsSourceMapping() || m.GeneratedLine >= len(generated) {
+			continue
+		}
+		start, text := generated[m.GeneratedLine].start, generated[m.GeneratedLine].text
+		e.from = append(e.from, start+utf16Offset(text, int(m.GeneratedCharacter)))
+		e.to = append(e.to, scanner.GetECMAPositionOfLineAndUTF16Character(u.file, m.SourceLine, core.UTF16Offset(m.SourceCharacter)))
+	}
+	return e
+}
+
+// source is the offset in the unit's text of what is at pos in the emitted one,
+// or of the nearest thing before it; exact says which.
+func (e *emitted) source(pos int) (offset int, exact bool) {
+	i := sort.SearchInts(e.from, pos+1) - 1
+	if i < 0 {
+		return 0, false
+	}
+	return e.to[i], e.from[i] == pos
+}
+
+type textLine struct {
+	start int
+	text  string
+}
+
+// textLines splits as the emitter counts lines.
+func textLines(text string) []textLine {
+	starts := core.ComputeECMALineStarts(text)
+	lines := make([]textLine, len(starts))
+	for i, s := range starts {
+		end := len(text)
+		if i+1 < len(starts) {
+			end = int(starts[i+1])
+		}
+		lines[i] = textLine{int(s), text[s:end]}
+	}
+	return lines
+}
+
+// utf16Offset is the byte offset of a UTF-16 column in a line.
+func utf16Offset(line string, column int) int {
+	if column <= 0 {
+		return 0
+	}
+	for i, r := range line {
+		if column <= 0 {
+			return i
+		}
+		column--
+		if r > 0xffff {
+			column--
+		}
+	}
+	return len(line)
+}
+
+// positionMap leads from the final code back to the text given to Parse.
+type positionMap struct {
+	unit    *unit
+	emitted *emitted
+	code    *lineTable
+	shift   offsets // from the final code to the emitted one
+}
+
+func newPositionMap(u *unit, e *emitted, code string, shift offsets) *positionMap {
+	starts := []int{0}
+	for at := 0; ; {
+		i := strings.IndexByte(code[at:], '\n') // engines count only these
+		if i < 0 {
+			break
+		}
+		at += i + 1
+		starts = append(starts, at)
+	}
+	return &positionMap{u, e, &lineTable{code, starts}, shift}
+}
+
+func (p *positionMap) locate(line, column int) (int, int) {
+	offset, _ := p.emitted.source(p.shift.back(p.code.offset(line, column)))
+	return p.unit.src.lines.position(p.unit.written(offset))
+}

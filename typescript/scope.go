@@ -1,0 +1,69 @@
+package tsc
+
+import (
+	"github.com/microsoft/typescript-go/internal/ast"
+	"github.com/microsoft/typescript-go/internal/binder"
+	"github.com/microsoft/typescript-go/internal/core"
+	"github.com/microsoft/typescript-go/internal/scanner"
+)
+
+// scope resolves names inside one bound file.
+type scope struct{ resolver *binder.NameResolver }
+
+func newScope() scope {
+	return scope{&binder.NameResolver{CompilerOptions: &core.CompilerOptions{Target: target}}}
+}
+
+const anyMeaning = ast.SymbolFlagsValue | ast.SymbolFlagsType | ast.SymbolFlagsNamespace | ast.SymbolFlagsAlias
+
+// resolve finds what an identifier means in its file; nil if the file does not
+// declare it.
+func (s scope) resolve(n *ast.Node) *ast.Symbol {
+	meaning := ast.SymbolFlagsValue | ast.SymbolFlagsAlias
+	if isTypePosition(n) {
+		meaning = anyMeaning
+	}
+	return s.resolver.Resolve(n, n.Text(), meaning, nil, false, true)
+}
+
+// isReference tells names that refer to something from names that declare it,
+// label a statement, or name a member.
+func isReference(n *ast.Node) bool {
+	p := n.Parent
+	switch p.Kind {
+	case ast.KindPropertyAccessExpression:
+		return p.Expression() == n
+	case ast.KindQualifiedName:
+		return p.AsQualifiedName().Left == n
+	case ast.KindShorthandPropertyAssignment:
+		return true
+	case ast.KindExportSpecifier:
+		return p.Parent.Parent.ModuleSpecifier() == nil && p.PropertyNameOrName() == n
+	case ast.KindBindingElement:
+		return p.Initializer() == n
+	case ast.KindImportSpecifier, ast.KindImportClause, ast.KindNamespaceImport, ast.KindNamespaceExport,
+		ast.KindMetaProperty, ast.KindLabeledStatement, ast.KindBreakStatement, ast.KindContinueStatement,
+		ast.KindImportAttribute, ast.KindNamedTupleMember, ast.KindJsxAttribute, ast.KindTypePredicate:
+		return false
+	}
+	return !ast.IsDeclarationName(n)
+}
+
+// isTypePosition says that an identifier is erased: part of a type, or of typeof
+// in a type.
+func isTypePosition(n *ast.Node) bool {
+	if ast.IsPartOfTypeNode(n) || ast.IsPartOfTypeQuery(n) {
+		return true
+	}
+	for p := n.Parent; p != nil && p.Kind == ast.KindQualifiedName; p = p.Parent {
+		if ast.IsPartOfTypeNode(p) || ast.IsPartOfTypeQuery(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// startOf is the offset of a node's first token.
+func startOf(file *ast.SourceFile, n *ast.Node) int {
+	return scanner.GetTokenPosOfNode(n, file, false)
+}

@@ -1,0 +1,93 @@
+package tsc
+
+import (
+	"context"
+	"strings"
+
+	"github.com/microsoft/typescript-go/internal/ast"
+	"github.com/microsoft/typescript-go/internal/binder"
+	"github.com/microsoft/typescript-go/internal/core"
+	"github.com/microsoft/typescript-go/internal/parser"
+	"github.com/microsoft/typescript-go/internal/scanner"
+	"github.com/microsoft/typescript-go/internal/tspath"
+)
+
+// Source is a program that has been parsed. It is immutable.
+type Source struct {
+	kind   Kind
+	text   string // as given to Parse
+	lines  *lineTable
+	file   *ast.SourceFile
+	shift  offsets // from file's text to text
+	errors []Diagnostic
+	facts  Facts
+}
+
+// Parse parses a program. Its error wraps one of the Err values or is ctx's;
+// syntax errors are the Source's Errors.
+func (c *Compiler) Parse(ctx context.Context, text string, kind Kind) (*Source, error) {
+	if err := c.limits.admit(text, kind); err != nil {
+		return nil, err
+	}
+	return guarded(ctx, c, func(context.Context) (*Source, error) {
+		return parseSource(text, kind), nil
+	})
+}
+
+func parseSource(text string, kind Kind) *Source {
+	s := &Source{kind: kind, text: text, lines: newLineTable(text)}
+	if !s.parseObject() {
+		s.file = parseModule(kind, text)
+	}
+	for _, d := range append(s.file.Diagnostics(), s.file.JSDiagnostics()...) {
+		s.errors = append(s.errors, s.diagnostic(d, nil))
+	}
+	if len(s.errors) > 0 {
+		return s
+	}
+	binder.BindSourceFile(s.file)
+	s.facts = collect(s.file)
+	return s
+}
+
+// Errors are the syntax errors, in source order.
+func (s *Source) Errors() []Diagnostic { return s.errors }
+
+// Facts are empty if there are syntax errors.
+func (s *Source) Facts() Facts { return s.facts }
+
+// Position is the line and column of a byte offset.
+func (s *Source) Position(offset int) (line, column int) { return s.lines.position(offset) }
+
+// parseObject parses a program that is nothing but an object literal. Without
+// the parentheses that it puts around it, { a: 1 } is a block with a label.
+func (s *Source) parseObject() bool {
+	start := scanner.SkipTrivia(s.text, 0)
+	if start >= len(s.text) || s.text[start] != '{' {
+		return false
+	}
+	var e edits
+	e.insert(start, "(")
+	e.replace(len(strings.TrimRight(s.text, "; \t\r\n")), len(s.text), "\n)")
+	text, shift := e.apply(s.text)
+	file := parseModule(s.kind, text)
+	if len(file.Diagnostics()) > 0 || len(file.Statements.Nodes) != 1 {
+		return false
+	}
+	s.file, s.shift = file, shift
+	return true
+}
+
+const target = core.ScriptTargetES2023
+
+// parseModule parses text as an ES module.
+func parseModule(kind Kind, text string) *ast.SourceFile {
+	path, script := kind.path(), core.ScriptKindTS
+	if kind == JavaScript {
+		script = core.ScriptKindJS
+	}
+	return parser.ParseSourceFile(ast.SourceFileParseOptions{
+		FileName: path, Path: tspath.Path(path),
+		ExternalModuleIndicatorOptions: ast.ExternalModuleIndicatorOptions{Force: true},
+	}, text, script)
+}
