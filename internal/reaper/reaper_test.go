@@ -1,0 +1,175 @@
+//go:build linux
+
+package reaper_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"retort/internal/reaper"
+)
+
+// The test binary plays three more parts, named by its first argument: the
+// helper process, an engine that starts a server and waits to be killed, and an
+// engine without a helper.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "helper":
+			reaper.Serve(os.Stdin)
+			return
+		case "engine":
+			engine(reaper.New(os.Args[0], "helper"), os.Args[2])
+			return
+		case "engine-alone":
+			engine(reaper.New(), os.Args[2])
+			return
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func engine(r *reaper.Reaper, script string) {
+	p, err := r.Start(exec.Command("sh", "-c", script))
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	fmt.Println("started", p.PID())
+	select {}
+}
+
+func start(t *testing.T, r *reaper.Reaper, script string) *reaper.Process {
+	t.Helper()
+	p, err := r.Start(exec.Command("sh", "-c", script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func within(t *testing.T, d time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(d); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s", d, what)
+		}
+	}
+}
+
+func TestEndsByItself(t *testing.T) {
+	r := reaper.New()
+	defer r.Close(0)
+	p := start(t, r, "exit 3")
+	<-p.Done()
+	if p.State() != "exit status 3" {
+		t.Errorf("state %q", p.State())
+	}
+}
+
+func TestStateIsEmptyWhileRunning(t *testing.T) {
+	r := reaper.New()
+	defer r.Close(0)
+	p := start(t, r, "sleep 1000")
+	if p.State() != "" {
+		t.Errorf("state %q", p.State())
+	}
+	p.Stop(0)
+	if p.State() != "signal: killed" {
+		t.Errorf("state %q", p.State())
+	}
+}
+
+func TestStop(t *testing.T) {
+	for _, tt := range []struct {
+		name, script, state string
+		grace               time.Duration
+	}{
+		{"polite", "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done", "exit status 7", 5 * time.Second},
+		{"stubborn", "trap '' TERM; echo ready; while :; do sleep 0.01; done", "signal: killed", 50 * time.Millisecond},
+		{"with grandchildren", "sh -c 'sleep 1000 & sleep 1000' & echo ready; wait", "signal: terminated", time.Second},
+		{"stubborn grandchildren", "sh -c \"trap '' TERM; echo ready; while :; do sleep 0.01; done\" & wait", "signal: terminated", 50 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := reaper.New()
+			defer r.Close(0)
+			cmd := exec.Command("sh", "-c", tt.script)
+			out, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Close()
+			cmd.Stdout = w
+			p, err := r.Start(cmd)
+			w.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line, _ := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+				t.Fatalf("read %q", line)
+			}
+			p.Stop(tt.grace)
+			if p.State() != tt.state {
+				t.Errorf("state %q, want %q", p.State(), tt.state)
+			}
+			assertGone(t, p.PID())
+		})
+	}
+}
+
+func TestOrphansEndWithTheirLeader(t *testing.T) {
+	r := reaper.New()
+	defer r.Close(0)
+	p := start(t, r, "sleep 1000 & sleep 1000 & exit 0")
+	<-p.Done()
+	assertGone(t, p.PID())
+}
+
+func TestCloseEndsAll(t *testing.T) {
+	r := reaper.New(os.Args[0], "helper")
+	var pids []int
+	for range 5 {
+		pids = append(pids, start(t, r, "sleep 1000 & sleep 1000").PID())
+	}
+	r.Close(time.Second)
+	for _, pid := range pids {
+		assertGone(t, pid)
+	}
+	if _, err := r.Start(exec.Command("sleep", "1000")); err != reaper.ErrClosed {
+		t.Errorf("start after close: %v", err)
+	}
+}
+
+func TestStartFails(t *testing.T) {
+	r := reaper.New(os.Args[0], "helper")
+	defer r.Close(0)
+	if _, err := r.Start(exec.Command("/no/such/program")); err == nil {
+		t.Error("no error")
+	}
+}
+
+// runEngine starts an engine, has it start script, and kills it with SIGKILL.
+func runEngine(t *testing.T, part, script string) (pid int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], part, script)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	if _, err := fmt.Sscanf(strings.TrimSpace(line), "started %d", &pid); err != nil {
+		t.Fatalf("engine said %q", line)
+	}
+	time.Sleep(50 * time.Millisecond) // let the shell start its own children
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	return pid
+}
