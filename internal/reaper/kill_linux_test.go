@@ -42,7 +42,7 @@ func TestNothingOutlivesSIGKILL(t *testing.T) {
 		"deaf":             "trap '' TERM HUP INT; sleep 1000 & while :; do sleep 0.05; done",
 		"leader gone soon": "sleep 1000 & sleep 0.02; exec sleep 1000",
 	} {
-		t.Run(name, func(t *testing.T) { assertGone(t, runEngine(t, "engine-alone", script)) })
+		t.Run(name, func(t *testing.T) { assertGone(t, runEngine(t, "engine", script)) })
 	}
 }
 
