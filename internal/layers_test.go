@@ -1,0 +1,195 @@
+// Package internal_test holds the rules that keep the tree readable. It reads
+// the sources itself: a test that asked "go list" in a child process would be
+// answered from the cache after a violation.
+package internal_test
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers says which of our packages a package may import, besides run, and why
+// no others. A package that is not listed fails the test: a new one needs a line
+// here and a sentence in docs/ARCHITECTURE.md.
+var layers = []struct {
+	dir string
+	may []string
+	why string
+}{
+	{".", []string{"internal/..."}, "joins implementations to the interfaces of their consumers"},
+	{"cmd/retort", []string{".", "internal/..."}, "joins implementations to the interfaces of their consumers"},
+	{"internal/run", nil, "the nouns: everybody speaks of them, so they know nobody"},
+	{"internal/wire", nil, "both sides of the wall use it"},
+	{"internal/guest", []string{"internal/wire"}, "it is on the other side of the wall"},
+	{"internal/reaper", nil, "a process of its own that must outlive every accident"},
+	{"internal/pipeline", []string{"internal/pipeline/...", "internal/ledger", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
+	{"internal/pipeline/discover", []string{"internal/pipeline/discover/index"}, "declares the interfaces it needs"},
+	{"internal/pipeline/discover/index", nil, "pure: words in, ranking out"},
+	{"internal/pipeline/emit", nil, "pure: schema in, text out"},
+	{"internal/pipeline/gate", []string{"internal/pipeline/gate/typescript", "internal/pipeline/emit"}, "judges a program before anything happens, so it can do nothing"},
+	{"internal/pipeline/gate/typescript", nil, "hides the compiler"},
+	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},
+	{"internal/pipeline/isolate/isolatetest", []string{"internal/pipeline/isolate"}, "the contract as tests, for backends that it does not know"},
+	{"internal/pipeline/isolate/process", []string{"internal/pipeline/isolate", "internal/wire", "internal/reaper"}, "a backend sees Host and nothing else: no relay, no upstream, no other backend"},
+	{"internal/pipeline/relay", []string{"internal/pipeline/isolate"}, "a chain of guards around a Host; what answers in the end is given to it"},
+	{"internal/pipeline/report", []string{"internal/pipeline/isolate", "internal/ledger"}, "turns what a sandbox reports into what the model sees"},
+	{"internal/catalog", []string{"internal/pipeline/emit"}, "keeps definitions; where they come from is an interface"},
+	{"internal/upstream", []string{"internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
+	{"internal/mcpserver", []string{"internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
+	{"internal/ledger", nil, "counts tokens of text that it is given"},
+	{"internal/workspace", nil, "files below one directory"},
+	{"internal/config", nil, "read by cmd and retort.go, which hand every package its own small struct"},
+	{"internal/demo", nil, "upstream servers like anybody else's: they know nothing of Retort"},
+	{"internal/bench", []string{".", "internal/..."}, "measures the parts"},
+}
+
+// owners says who may import a module that is not ours.
+var owners = []struct {
+	module string
+	dirs   []string
+	why    string
+}{
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/upstream", "internal/mcpserver", "internal/demo"}, "the protocol has two edges; demo is an upstream server itself"},
+	{"github.com/microsoft/typescript-go/tsc", []string{"internal/pipeline/gate/typescript"}, "nothing else sees the compiler"},
+	{"modernc.org/quickjs", []string{"internal/guest"}, "untrusted code never runs in the host's own process"},
+	{"modernc.org/libquickjs", []string{"internal/guest"}, "the same engine, one floor below"},
+	{"modernc.org/libc", []string{"internal/guest"}, "the same engine, two floors below"},
+	{"github.com/goccy/go-yaml", []string{"internal/config"}, "settings are the only YAML"},
+	{"github.com/spf13/cobra", []string{"cmd/retort"}, "the command line"},
+	{"github.com/spf13/pflag", []string{"cmd/retort"}, "the command line"},
+	{"github.com/kljensen/snowball", []string{"internal/pipeline/discover/index"}, "words are stemmed where they are ranked"},
+	{"github.com/tiktoken-go/tokenizer", []string{"internal/ledger"}, "tokens are counted in one place"},
+	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/pipeline/relay", "internal/demo"}, "arguments are checked where they leave and where they arrive"},
+	{"golang.org/x/text", []string{"internal/pipeline/relay", "internal/demo"}, "the schema validator words its errors with it"},
+	{"golang.org/x/sys", []string{"internal/reaper", "internal/guest", "internal/pipeline/isolate/process", "internal/upstream"}, "processes and their limits"},
+	{"golang.org/x/term", []string{"cmd/retort"}, "colour only on a terminal"},
+	{"golang.org/x/sync", []string{"..."}, "goroutines that end together"},
+}
+
+// testModules are for tests only, in every package.
+var testModules = []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "golang.org/x/tools"}
+
+// pure packages do no I/O and read no clock: the same input, the same output.
+var (
+	pure       = []string{"internal/run", "internal/pipeline/emit", "internal/pipeline/discover/index"}
+	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
+	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
+)
+
+// importRules holds a package to the tables above. Tests may import more of
+// ours, since they join things as cmd does.
+func importRules(all []source) (found []string) {
+	for _, s := range all {
+		for _, i := range s.imports() {
+			var why string
+			switch {
+			case i.path == module || strings.HasPrefix(i.path, module+"/"):
+				why = oursRefused(s, path.Clean(strings.TrimPrefix(strings.TrimPrefix(i.path, module), "/")))
+			case strings.Contains(strings.Split(i.path, "/")[0], "."):
+				why = foreignRefused(s, i.path)
+			case !s.test && under(s.dir, pure) && slices.Contains(impure, i.path):
+				why = "it is pure: no I/O, no clock, no chance"
+			}
+			if why != "" {
+				found = append(found, s.at(i.spec)+": "+s.dir+" must not import "+i.path+": "+why)
+			}
+		}
+	}
+	return found
+}
+
+func oursRefused(s source, dir string) (why string) {
+	if s.test || strings.HasPrefix(s.dir, "examples") {
+		return ""
+	}
+	for _, l := range layers {
+		switch {
+		case l.dir != s.dir:
+			continue
+		case strings.HasSuffix(dir, "isolatetest"):
+			return "that is for tests"
+		case dir != "internal/run" && !under(dir, l.may):
+			return l.why
+		}
+		return ""
+	}
+	return "the importing package is not in the table of layers"
+}
+
+func foreignRefused(s source, imported string) (why string) {
+	within := func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") }
+	if s.test && slices.ContainsFunc(testModules, within) {
+		return ""
+	}
+	for _, o := range owners {
+		switch {
+		case !within(o.module):
+			continue
+		case !under(s.dir, o.dirs):
+			return "it is for " + strings.Join(o.dirs, ", ") + ", since " + o.why
+		}
+		return ""
+	}
+	return "it is not in the table of modules"
+}
+
+// under says whether dir is one of patterns; "x/..." is x and all below.
+func under(dir string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		tree, deep := strings.CutSuffix(p, "...")
+		return dir == p || deep && strings.HasPrefix(dir+"/", tree)
+	})
+}
+
+func TestWhoMayImportWhom(t *testing.T) { hold(t, importRules) }
+
+// Every line of the tables must still be about something.
+func TestTablesAreCurrent(t *testing.T) {
+	dirs, used := map[string]bool{}, map[string]bool{}
+	for _, s := range sources(t) {
+		dirs[s.dir] = true
+		for _, i := range s.imports() {
+			for _, o := range owners {
+				used[o.module] = used[o.module] || i.path == o.module || strings.HasPrefix(i.path, o.module+"/")
+			}
+		}
+	}
+	for _, l := range layers {
+		if !dirs[l.dir] {
+			t.Errorf("layers: there is no package %s", l.dir)
+		}
+	}
+	for _, o := range owners {
+		if !used[o.module] {
+			t.Errorf("owners: nobody imports %s", o.module)
+		}
+	}
+}
+
+// Rules that cannot fail hold nothing.
+func TestImportRulesFindViolations(t *testing.T) {
+	violations(t, importRules, map[string]string{
+		"internal/run/a.go":                      `package run; import "retort/internal/wire"`,
+		"internal/wire/a.go":                     `package wire; import ("retort/internal/run"; "os")`,
+		"internal/pipeline/emit/a.go":            `package emit; import "os"`,
+		"internal/pipeline/emit/a_test.go":       `package emit; import ("os"; "github.com/google/go-cmp/cmp")`,
+		"internal/pipeline/isolate/process/a.go": `package process; import "retort/internal/pipeline/relay"`,
+		"internal/pipeline/relay/a.go":           `package relay; import _ "github.com/microsoft/typescript-go/tsc"`,
+		"internal/pipeline/a.go":                 `package pipeline; import "retort/internal/pipeline/isolate/isolatetest"`,
+		"internal/new/a.go":                      `package new; import "retort/internal/run"`,
+		"internal/upstream/a.go":                 `package upstream; import ("github.com/modelcontextprotocol/go-sdk/mcp"; "example.com/x")`,
+		"internal/catalog/a.go":                  `package catalog; import "github.com/google/go-cmp/cmp"`,
+		"cmd/retort/a.go":                        `package main; import ("retort"; "retort/internal/config")`,
+	}, []string{
+		"internal/catalog/a.go:1: internal/catalog must not import github.com/google/go-cmp/cmp: it is not in the table of modules",
+		"internal/new/a.go:1: internal/new must not import retort/internal/run: the importing package is not in the table of layers",
+		"internal/pipeline/a.go:1: internal/pipeline must not import retort/internal/pipeline/isolate/isolatetest: that is for tests",
+		"internal/pipeline/emit/a.go:1: internal/pipeline/emit must not import os: it is pure: no I/O, no clock, no chance",
+		"internal/pipeline/isolate/process/a.go:1: internal/pipeline/isolate/process must not import retort/internal/pipeline/relay: a backend sees Host and nothing else: no relay, no upstream, no other backend",
+		"internal/pipeline/relay/a.go:1: internal/pipeline/relay must not import github.com/microsoft/typescript-go/tsc: it is for internal/pipeline/gate/typescript, since nothing else sees the compiler",
+		"internal/run/a.go:1: internal/run must not import retort/internal/wire: the nouns: everybody speaks of them, so they know nobody",
+		"internal/upstream/a.go:1: internal/upstream must not import example.com/x: it is not in the table of modules",
+	})
+}

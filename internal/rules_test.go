@@ -1,0 +1,207 @@
+package internal_test
+
+import (
+	"errors"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// loud calls print, log through a global, or end the process. Standard output
+// is the protocol, so only cmd may; what else may has its reason.
+var loud = regexp.MustCompile(`^(fmt\.Print(f|ln)?|os\.(Exit|Stdout|Stderr)|log\.\w+|slog\.(Debug|Info|Warn|Error|Log|LogAttrs|Default|SetDefault|(Debug|Info|Warn|Error)Context))$`)
+
+var loudAllowed = []struct{ dir, call, why string }{
+	{"internal/guest", "os.Exit", "the process is the sandbox; nothing else lives in it"},
+	{"internal/guest", "os.Stdout", "the pipe to the host, taken away from the program"},
+	{"internal/guest", "os.Stderr", "taken away from the program"},
+	{".", "os.Exit", "Init ends a process that was started to be a guest or a reaper"},
+	{".", "os.Stdout", "Init gives the guest its pipe"},
+	{"internal/reaper", "os.Exit", "the reaper is a process of its own"},
+}
+
+// loudRules finds what prints, logs or exits, and what reads a clock where
+// nothing may.
+func loudRules(all []source) (found []string) {
+	for _, s := range all {
+		if s.test || strings.HasPrefix(s.dir, "cmd/") {
+			continue
+		}
+		s.members(func(name string, n ast.Node) {
+			allowed := slices.ContainsFunc(loudAllowed, func(a struct{ dir, call, why string }) bool {
+				return a.dir == s.dir && a.call == name
+			})
+			if loud.MatchString(name) && !allowed {
+				found = append(found, s.at(n)+": "+name+" outside cmd; standard output is the protocol. Return an error, or take an io.Writer")
+			}
+			if under(s.dir, pure) && slices.Contains(clockCalls, name) {
+				found = append(found, s.at(n)+": "+name+" in a pure package")
+			}
+		})
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if f, ok := call.Fun.(*ast.Ident); ok && (f.Name == "print" || f.Name == "println") {
+					found = append(found, s.at(n)+": "+f.Name+" outside cmd")
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func initRules(all []source) (found []string) {
+	for _, s := range all {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "init" && f.Recv == nil {
+				found = append(found, s.at(f)+": an init function; join things where they are used, in cmd or retort.go")
+			}
+		}
+	}
+	return found
+}
+
+// globalRules finds variables of a package that change: what a test or a second
+// engine in the same process sets would be seen by the first.
+func globalRules(all []source) (found []string) {
+	packages := map[string][]source{}
+	for _, s := range all {
+		if !s.test {
+			packages[s.dir] = append(packages[s.dir], s)
+		}
+	}
+	for _, files := range packages {
+		// Imports are not followed: the package's own names resolve without.
+		config := types.Config{Importer: noImporter{}, Error: func(error) {}}
+		info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+		var parsed []*ast.File
+		for _, s := range files {
+			parsed = append(parsed, s.file)
+		}
+		pkg, _ := config.Check(files[0].dir, files[0].fset, parsed, info)
+		for _, s := range files {
+			for _, n := range writes(s.file) {
+				object := info.Uses[n]
+				_, foreign := object.(*types.PkgName)
+				if foreign || object != nil && object.Parent() == pkg.Scope() {
+					found = append(found, s.at(n)+": the global "+n.Name+" is changed; give it to those who need it")
+				}
+			}
+		}
+	}
+	return found
+}
+
+type noImporter struct{}
+
+func (noImporter) Import(p string) (*types.Package, error) {
+	return nil, errors.New("not followed")
+}
+
+// writes lists the variables at the bottom of what is assigned to: x in x = 1,
+// x[i] = 1, x.f++.
+func writes(f *ast.File) []*ast.Ident {
+	var found []*ast.Ident
+	add := func(e ast.Expr) {
+		for {
+			switch x := e.(type) {
+			case *ast.Ident:
+				found = append(found, x)
+				return
+			case *ast.IndexExpr:
+				e = x.X
+			case *ast.SelectorExpr:
+				e = x.X
+			case *ast.StarExpr:
+				e = x.X
+			case *ast.ParenExpr:
+				e = x.X
+			default:
+				return
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if n.Tok != token.DEFINE {
+				for _, e := range n.Lhs {
+					add(e)
+				}
+			}
+		case *ast.IncDecStmt:
+			add(n.X)
+		}
+		return true
+	})
+	return found
+}
+
+func TestNobodyPrintsOrExits(t *testing.T) { hold(t, loudRules) }
+func TestNoInit(t *testing.T)              { hold(t, initRules) }
+func TestNoChangingGlobals(t *testing.T)   { hold(t, globalRules) }
+
+func TestLoudRulesFindViolations(t *testing.T) {
+	violations(t, loudRules, map[string]string{
+		"internal/wire/a.go": `package wire
+import ("fmt"; "os"; l "log"; "log/slog")
+func f(w *os.File) {
+	fmt.Println(1)
+	fmt.Fprintln(w, 1)
+	os.Exit(1)
+	l.Fatal(1)
+	slog.Info("x")
+	println(1)
+	w = os.Stdout
+}`,
+		"internal/guest/a.go": `package guest
+import "os"
+func f() { os.Exit(1) }`,
+		"internal/pipeline/emit/a.go": `package emit
+import "time"
+var d = time.Second
+func f() { _ = time.Now() }`,
+		"cmd/retort/a.go": `package main
+import "os"
+func f() { os.Exit(1) }`,
+	}, []string{
+		"internal/pipeline/emit/a.go:4: time.Now in a pure package",
+		"internal/wire/a.go:10: os.Stdout outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
+		"internal/wire/a.go:4: fmt.Println outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
+		"internal/wire/a.go:6: os.Exit outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
+		"internal/wire/a.go:7: log.Fatal outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
+		"internal/wire/a.go:8: slog.Info outside cmd; standard output is the protocol. Return an error, or take an io.Writer",
+		"internal/wire/a.go:9: println outside cmd",
+	})
+}
+
+func TestGlobalRulesFindViolations(t *testing.T) {
+	violations(t, globalRules, map[string]string{
+		"internal/wire/a.go": `package wire
+import "os"
+var g int
+var m = map[string]struct{ n []int }{}
+func f(h *int) {
+	g = 1
+	g++
+	m["x"].n[0] += 2
+	os.Args = nil
+	*h = g
+	g := 2
+	g = 3
+	_ = g
+}
+func init() {}`,
+	}, []string{
+		"internal/wire/a.go:6: the global g is changed; give it to those who need it",
+		"internal/wire/a.go:7: the global g is changed; give it to those who need it",
+		"internal/wire/a.go:8: the global m is changed; give it to those who need it",
+		"internal/wire/a.go:9: the global os is changed; give it to those who need it",
+	})
+	violations(t, initRules, map[string]string{"internal/wire/a.go": "package wire\nfunc init() {}"},
+		[]string{"internal/wire/a.go:2: an init function; join things where they are used, in cmd or retort.go"})
+}
