@@ -1,0 +1,231 @@
+package catalog
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+)
+
+// maxDepth bounds the nesting of a definition, for everybody who walks it
+// later. Real schemas stay below 30.
+const maxDepth = 256
+
+// node is one value of a JSON text. Its bytes are a part of that text.
+type node struct {
+	raw     []byte
+	items   []node   // of an array or object
+	keys    [][]byte // of an object, as written, parallel to items
+	tooDeep bool     // somewhere inside
+}
+
+// parse reads JSON that is known to be valid.
+func parse(text []byte) node {
+	p := parser{text: text}
+	return p.value(0)
+}
+
+type parser struct {
+	text []byte
+	at   int
+}
+
+func (p *parser) value(depth int) node {
+	p.space()
+	start := p.at
+	n := node{}
+	switch p.text[p.at] {
+	case '{', '[':
+		if depth >= maxDepth {
+			p.skip()
+			n.tooDeep = true
+		} else {
+			p.members(&n, depth)
+		}
+	case '"':
+		p.string()
+	default:
+		for p.at < len(p.text) && bytes.IndexByte([]byte(",]} \t\r\n"), p.text[p.at]) < 0 {
+			p.at++
+		}
+	}
+	n.raw = p.text[start:p.at]
+	return n
+}
+
+// members reads an object or array.
+func (p *parser) members(n *node, depth int) {
+	object := p.text[p.at] == '{'
+	p.at++
+	for {
+		p.space()
+		switch p.text[p.at] {
+		case '}', ']':
+			p.at++
+			return
+		case ',':
+			p.at++
+			p.space()
+		}
+		if object {
+			n.keys = append(n.keys, p.string())
+			p.space()
+			p.at++ // :
+		}
+		item := p.value(depth + 1)
+		n.tooDeep = n.tooDeep || item.tooDeep
+		n.items = append(n.items, item)
+	}
+}
+
+// string reads a string, quotes included.
+func (p *parser) string() []byte {
+	start := p.at
+	for p.at++; p.text[p.at] != '"'; p.at++ {
+		if p.text[p.at] == '\\' {
+			p.at++
+		}
+	}
+	p.at++
+	return p.text[start:p.at]
+}
+
+// skip passes over an object or array without looking into it.
+func (p *parser) skip() {
+	for open := 0; ; {
+		switch p.text[p.at] {
+		case '"':
+			p.string()
+			continue
+		case '{', '[':
+			open++
+		case '}', ']':
+			open--
+		}
+		p.at++
+		if open == 0 {
+			return
+		}
+	}
+}
+
+func (p *parser) space() {
+	for p.at < len(p.text) && p.text[p.at] <= ' ' {
+		p.at++
+	}
+}
+
+// member is the value of an object's key, the last one if there are several;
+// null counts as none.
+func (n node) member(key string) (node, bool) {
+	for i := len(n.keys) - 1; i >= 0; i-- {
+		if text, ok := unquote(n.keys[i]); ok && text == key {
+			return n.items[i], string(n.items[i].raw) != "null"
+		}
+	}
+	return node{}, false
+}
+
+func (n node) isObject() bool { return len(n.raw) > 0 && n.raw[0] == '{' }
+
+// unquote decodes a JSON string.
+func unquote(quoted []byte) (string, bool) {
+	if len(quoted) < 2 || quoted[0] != '"' {
+		return "", false
+	}
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), true
+	}
+	var s string
+	return s, json.Unmarshal(quoted, &s) == nil
+}
+
+// pinned are the members of a definition that its pin covers: what a model or
+// a program goes by. Icons and _meta are not among them.
+var pinned = []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
+
+// pin is the hex SHA-256 of the canonical form of a definition: a JSON object of
+// the pinned members that are there and not null; at every level without white
+// space, keys in the order of their bytes, strings with no more escapes than JSON
+// needs, numbers as written. A key that occurs twice is hashed twice, in the order given.
+func pin(definition node) string {
+	form := []byte{'{'}
+	for _, key := range pinned {
+		if value, ok := definition.member(key); ok {
+			form = append(appendString(form, key), ':')
+			form = append(value.appendCanonical(form), ',')
+		}
+	}
+	sum := sha256.Sum256(end(form, '}'))
+	return hex.EncodeToString(sum[:])
+}
+
+func (n node) appendCanonical(dst []byte) []byte {
+	switch n.raw[0] {
+	case '{':
+		return n.appendObject(dst)
+	case '[':
+		dst = append(dst, '[')
+		for _, item := range n.items {
+			dst = append(item.appendCanonical(dst), ',')
+		}
+		return end(dst, ']')
+	case '"':
+		return appendCanonicalString(dst, n.raw)
+	}
+	return append(dst, n.raw...)
+}
+
+func (n node) appendObject(dst []byte) []byte {
+	type member struct {
+		key   string
+		value node
+	}
+	members := make([]member, len(n.keys))
+	for i := range n.keys {
+		members[i] = member{string(appendCanonicalString(nil, n.keys[i])), n.items[i]}
+	}
+	slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare([]byte(a.key), []byte(b.key)) })
+	dst = append(dst, '{')
+	for _, m := range members {
+		dst = append(append(dst, m.key...), ':')
+		dst = append(m.value.appendCanonical(dst), ',')
+	}
+	return end(dst, '}')
+}
+
+// end closes an array or object, in place of the last comma.
+func end(dst []byte, bracket byte) []byte {
+	if last := len(dst) - 1; dst[last] == ',' {
+		dst = dst[:last]
+	}
+	return append(dst, bracket)
+}
+
+func appendCanonicalString(dst, quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return append(dst, quoted...)
+	}
+	text, _ := unquote(quoted)
+	return appendString(dst, text)
+}
+
+// appendString quotes with the escapes that JSON needs and no others.
+func appendString(dst []byte, text string) []byte {
+	dst = append(dst, '"')
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < 0x10:
+			dst = strconv.AppendUint(append(dst, `\u000`...), uint64(c), 16)
+		case c < 0x20:
+			dst = strconv.AppendUint(append(dst, `\u00`...), uint64(c), 16)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '"')
+}

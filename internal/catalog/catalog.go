@@ -1,0 +1,321 @@
+// Package catalog holds what is known of each tool: its definition as received,
+// pinned by hash, with identifiers and category. It keeps definitions on disk, so
+// that a cold start knows them before any server is up.
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Catalog is what is known of all servers and tools. It is safe for use by
+// several goroutines.
+type Catalog struct {
+	dir    string // empty: memory only
+	counts *counts
+
+	writing sync.Mutex // held while a file follows a change, so that files change in the same order
+	telling sync.Mutex // held while listeners are told
+
+	current atomic.Pointer[run.Toolset] // nil when something has changed since
+
+	mu         sync.Mutex
+	servers    map[string]*source
+	static     map[string]*source
+	kept       map[string]bool // nil: all servers
+	categories map[string]string
+	problems   map[string][]Problem // by server's name or file's path
+	listeners  map[int]func(*run.Toolset)
+	lastID     int
+
+	staticProblems []Problem
+}
+
+// source is one server's tools and where they come from.
+type source struct {
+	instructions string
+	tools        []*run.Tool // with a category only if static
+	cached       bool
+	static       bool
+
+	category    string      // of the server
+	categorized []*run.Tool // tools with their categories; nil until needed
+}
+
+// Change is what a new listing of a server's tools changed.
+type Change struct {
+	Added, Removed []string  // names, in the order of the listing they are in
+	Changed        []string  // names of tools whose pin is another
+	Unchanged      int       // number of tools
+	Problems       []Problem // what was skipped or taken only in part
+}
+
+// Open reads the catalogue in dir, which is made if missing; an empty dir means
+// that nothing is kept. Files that cannot be read are ignored and named by
+// Problems.
+func Open(dir string) (*Catalog, error) {
+	c := &Catalog{
+		dir: dir, counts: newCounts(), servers: map[string]*source{}, static: map[string]*source{},
+		categories: map[string]string{}, problems: map[string][]Problem{}, listeners: map[int]func(*run.Toolset){},
+	}
+	if dir == "" {
+		return c, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, run.Errorf(run.KindInternal, "catalog.open", "cannot keep tool definitions: %w", err).WithHint("make %s writable, or choose another folder with --home", filepath.Dir(dir))
+	}
+	sweep(dir, time.Now())
+	if err := c.load(); err != nil {
+		return nil, run.Errorf(run.KindInternal, "catalog.open", "cannot read the kept tool definitions: %w", err)
+	}
+	c.counts.path = filepath.Join(dir, countsFile)
+	if err := c.counts.load(); err != nil {
+		c.problem(Problem{File: c.counts.path, Message: "it is ignored: " + err.Error()})
+	}
+	return c, nil
+}
+
+// load reads the files of all servers.
+func (c *Catalog) load() error {
+	files, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), suffix) {
+			continue
+		}
+		path := filepath.Join(c.dir, file.Name())
+		server, body, err := readFile(path)
+		if err != nil {
+			c.problem(Problem{File: path, Message: "it is ignored: " + err.Error()})
+			continue
+		}
+		tools, problems := readAll(server, body.Tools)
+		c.servers[server] = &source{instructions: body.Instructions, tools: identify(tools), cached: true}
+		c.problems[server] = problems
+	}
+	return nil
+}
+
+// Close saves what is not saved yet.
+func (c *Catalog) Close() error { return c.counts.save(c.pins()) }
+
+// Replace makes definitions, as received from a server, what is known of it. A
+// broken definition is skipped, the first of several with one name is taken; the
+// Change and Problems say so. That the definitions could not be written to disk is
+// a Problem, not an error. An error means that nothing was changed.
+func (c *Catalog) Replace(server string, definitions []json.RawMessage, instructions string) (Change, error) {
+	if server == "" {
+		return Change{}, run.Errorf(run.KindInternal, "catalog.replace", "a server needs a name")
+	}
+	tools, problems := readAll(server, definitions)
+	next := &source{instructions: instructions, tools: identify(tools)}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	change := compare(c.servers[server], tools)
+	change.Problems = problems
+	c.servers[server] = next
+	c.problems[server] = problems
+	c.invalidate()
+	c.mu.Unlock()
+	if err := c.write(server, next); err != nil {
+		c.problem(Problem{Server: server, Message: "its definitions are not kept for the next start: " + err.Error()})
+	}
+	c.tell()
+	return change, nil
+}
+
+// compare says what tools change about what was known.
+func compare(known *source, tools []*run.Tool) (change Change) {
+	before := map[string]string{}
+	if known != nil {
+		for _, t := range known.tools {
+			before[t.Name] = t.Pin
+		}
+	}
+	for _, t := range tools {
+		switch pin, ok := before[t.Name]; {
+		case !ok:
+			change.Added = append(change.Added, t.Name)
+		case pin != t.Pin:
+			change.Changed = append(change.Changed, t.Name)
+		default:
+			change.Unchanged++
+		}
+		delete(before, t.Name)
+	}
+	if known != nil {
+		for _, t := range known.tools {
+			if _, gone := before[t.Name]; gone {
+				change.Removed = append(change.Removed, t.Name)
+			}
+		}
+	}
+	return change
+}
+
+func (c *Catalog) write(server string, s *source) error {
+	if c.dir == "" {
+		return nil
+	}
+	raw := make([]json.RawMessage, len(s.tools))
+	for i, t := range s.tools {
+		raw[i] = t.Raw
+	}
+	data, err := encode(server, s.instructions, raw)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(c.dir, fileName(server))
+	if same(path, data) {
+		return nil
+	}
+	return writeFile(path, data)
+}
+
+// Forget removes what is known of a server, from disk too.
+func (c *Catalog) Forget(server string) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	delete(c.servers, server)
+	delete(c.problems, server)
+	c.invalidate()
+	c.mu.Unlock()
+	c.tell()
+	if c.dir == "" {
+		return nil
+	}
+	if err := removeFile(filepath.Join(c.dir, fileName(server))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return run.Errorf(run.KindInternal, "catalog.forget", "cannot remove the definitions of %s: %w", server, err)
+	}
+	return nil
+}
+
+// Keep limits the toolset to these servers and the static ones. What is known of
+// others stays on disk.
+func (c *Catalog) Keep(servers []string) {
+	c.mu.Lock()
+	c.kept = map[string]bool{}
+	for _, s := range servers {
+		c.kept[s] = true
+	}
+	c.invalidate()
+	c.mu.Unlock()
+	c.tell()
+}
+
+// SetCategory sets the category of a server and all of its tools; an empty one
+// means that it is derived.
+func (c *Catalog) SetCategory(server, category string) {
+	c.mu.Lock()
+	if category = strings.ToLower(strings.TrimSpace(category)); category == "" {
+		delete(c.categories, server)
+	} else {
+		c.categories[server] = category
+	}
+	for _, sources := range []map[string]*source{c.servers, c.static} {
+		if s, ok := sources[server]; ok {
+			s.categorized = nil
+		}
+	}
+	c.invalidate()
+	c.mu.Unlock()
+	c.tell()
+}
+
+// OnChange calls f with the new toolset after each change, one call at a time,
+// until stop is called. Several changes may be told as one. f must not change the
+// catalogue.
+func (c *Catalog) OnChange(f func(*run.Toolset)) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastID++
+	id := c.lastID
+	c.listeners[id] = f
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.listeners, id)
+	}
+}
+
+func (c *Catalog) tell() {
+	c.telling.Lock()
+	defer c.telling.Unlock()
+	c.mu.Lock()
+	ids := slices.Sorted(maps.Keys(c.listeners))
+	listeners := make([]func(*run.Toolset), len(ids))
+	for i, id := range ids {
+		listeners[i] = c.listeners[id]
+	}
+	c.mu.Unlock()
+	for _, f := range listeners {
+		f(c.Toolset())
+	}
+}
+
+// Problems is what doctor should show: of kept servers, files, and static
+// definitions, each sorted.
+func (c *Catalog) Problems() []Problem {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []Problem
+	for _, about := range slices.Sorted(maps.Keys(c.problems)) {
+		for _, p := range c.problems[about] {
+			if p.File != "" || c.kept == nil || c.kept[p.Server] {
+				all = append(all, p)
+			}
+		}
+	}
+	return append(all, c.staticProblems...)
+}
+
+func (c *Catalog) problem(p Problem) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	about := p.Server
+	if p.File != "" {
+		about = p.File
+	}
+	c.problems[about] = append(slices.Clip(c.problems[about]), p)
+}
+
+// TokenCount is the kept number of tokens of the definition with this pin.
+func (c *Catalog) TokenCount(pin string) (int, bool) { return c.counts.get(pin) }
+
+// SetTokenCount keeps a number of tokens. It reaches the disk now and then, and
+// with Close; one that is lost is counted again.
+func (c *Catalog) SetTokenCount(pin string, tokens int) {
+	if c.counts.set(pin, tokens) {
+		_ = c.counts.save(c.pins())
+	}
+}
+
+// pins are those of all tools that are known.
+func (c *Catalog) pins() map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pins := map[string]bool{}
+	for _, sources := range []map[string]*source{c.servers, c.static} {
+		for _, s := range sources {
+			for _, t := range s.tools {
+				pins[t.Pin] = true
+			}
+		}
+	}
+	return pins
+}

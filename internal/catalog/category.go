@@ -1,0 +1,133 @@
+package catalog
+
+import (
+	"strings"
+	"unicode"
+
+	"retort/internal/run"
+)
+
+// Other is the category of what fits in no other.
+const Other = "other"
+
+// categories is how categories are derived where the settings say nothing: from
+// the name of a server that is known for one thing, else from the words of the
+// tools' names and, for the server as a whole, of their descriptions. The first
+// category wins where two fit equally well.
+var categories = [...]struct {
+	name     string
+	products string // words of server names
+	words    string // words of tools, singular
+}{
+	{"code", "github gitlab gitea bitbucket git sourcegraph sonarqube buildkite circleci jenkins npm nuget", "repository repo commit branch pull merge pipeline snippet gist fork package"},
+	{"projects", "linear jira asana trello clickup todoist monday shortcut basecamp youtrack issues", "issue ticket task sprint epic milestone backlog todo project roadmap"},
+	{"communication", "slack discord teams telegram whatsapp twilio gmail outlook mail email imap sendgrid zoom chat", "message email mail channel thread chat inbox sms reply notification"},
+	{"calendar", "calendar gcal caldav calendly", "calendar event meeting appointment availability schedule invitee"},
+	{"crm", "salesforce hubspot pipedrive zoho crm attio intercom zendesk", "lead contact opportunity deal account customer prospect"},
+	{"files", "filesystem files drive gdrive dropbox box onedrive s3 sharepoint", "file directory folder path upload download"},
+	{"documents", "notion confluence docs gdocs obsidian coda alfresco evernote", "page document doc block note wiki paragraph"},
+	{"data", "airtable sheets gsheets excel spreadsheet smartsheet", "sheet spreadsheet row column cell worksheet record"},
+	{"database", "postgres postgresql mysql sqlite mongodb redis neo4j neon supabase clickhouse bigquery snowflake database db", "sql query table schema database collection index cypher"},
+	{"browser", "playwright puppeteer chrome browser browserbase selenium devtools", "click navigate screenshot hover browser tab dom viewport"},
+	{"web", "tavily exa firecrawl perplexity brave serper search fetch context7", "crawl scrape website url web"},
+	{"cloud", "aws azure gcp cloudflare kubernetes kubectl docker terraform vercel netlify heroku", "deployment pod container cluster bucket worker instance zone namespace function"},
+	{"monitoring", "sentry datadog grafana newrelic prometheus pagerduty splunk", "alert incident metric log trace error monitor dashboard"},
+	{"finance", "stripe paypal quickbooks xero plaid square zerodha kite", "invoice payment refund subscription price order balance transaction coupon"},
+	{"security", "okta auth0 zscaler vectra snyk vault", "policy vulnerability detection threat role credential secret"},
+	{"design", "figma canva webflow framer sketch", "design component frame style color layout"},
+	{"memory", "memory mem0 kgrag", "entity relation observation memory graph"},
+}
+
+// byProduct and byWord are the table by word: positions in categories.
+var byProduct, byWord = wordTable(func(i int) string { return categories[i].products }), wordTable(func(i int) string { return categories[i].words })
+
+func wordTable(column func(int) string) map[string][]int {
+	table := map[string][]int{}
+	for i := range categories {
+		for _, word := range strings.Fields(column(i)) {
+			table[word] = append(table[word], i)
+		}
+	}
+	return table
+}
+
+// classify is the category of a server and of each of its tools. A server known
+// by its name gives its category to all of its tools; else a tool's name decides,
+// and where it says nothing, what most of the server's tools are about.
+func classify(server string, tools []*run.Tool) (string, []string) {
+	each := make([]string, len(tools))
+	for _, word := range split(server) {
+		if known, ok := byProduct[word]; ok {
+			whole := categories[known[0]].name
+			for i := range each {
+				each[i] = whole
+			}
+			return whole, each
+		}
+	}
+	whole := majority(tools)
+	for i, t := range tools {
+		var own votes
+		own.count(t.Name, 1)
+		each[i] = own.strongest(whole, 1)
+	}
+	return whole, each
+}
+
+// majority is what the tools are about; names say it better than descriptions.
+// It takes a point per tool, lest one word decides for a server of many things.
+func majority(tools []*run.Tool) string {
+	var v votes
+	for _, t := range tools {
+		v.count(t.Name, 3)
+		v.count(t.Description[:min(len(t.Description), 200)], 1)
+	}
+	return v.strongest(Other, len(tools))
+}
+
+// votes are the points of each category.
+type votes [len(categories)]int
+
+// count gives a category so many points for each of its words in text, which may
+// be plural.
+func (v *votes) count(text string, points int) {
+	for _, word := range split(text) {
+		found, ok := byWord[word]
+		if !ok {
+			found = byWord[strings.TrimSuffix(word, "s")]
+		}
+		for _, i := range found {
+			v[i] += points
+		}
+	}
+}
+
+// strongest is the category with most points, otherwise if none has enough.
+func (v *votes) strongest(otherwise string, enough int) string {
+	best, most := otherwise, enough-1
+	for i, n := range v {
+		if n > most {
+			best, most = categories[i].name, n
+		}
+	}
+	return best
+}
+
+// split is the words of a name or text in lower case: listIssues, list_issues.
+func split(text string) []string {
+	var spaced strings.Builder
+	last := ' '
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			spaced.WriteByte(' ')
+		case unicode.IsUpper(r) && unicode.IsLower(last):
+			spaced.WriteByte(' ')
+			fallthrough
+		default:
+			spaced.WriteRune(unicode.ToLower(r))
+		}
+		last = r
+	}
+	return strings.Fields(spaced.String())
+}

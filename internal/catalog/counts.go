@@ -1,0 +1,103 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+)
+
+const (
+	countsFile = "tokens.json"
+	unsaved    = 256 // counts that may be lost by a crash
+)
+
+// counts are numbers of tokens by pin, kept in a file.
+type counts struct {
+	path string // empty: not kept
+
+	mu    sync.Mutex
+	known map[string]int
+	fresh int // set since the last save
+}
+
+type countsBody struct {
+	Format int            `json:"format"`
+	Tokens map[string]int `json:"tokens"`
+}
+
+func newCounts() *counts { return &counts{known: map[string]int{}} }
+
+func (c *counts) load() error {
+	info, err := os.Stat(c.path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err == nil && info.Size() > maxFile {
+		err = fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(c.path)
+	if err != nil {
+		return err
+	}
+	var b countsBody
+	if err := json.Unmarshal(data, &b); err != nil {
+		return fmt.Errorf("it is damaged: %w", err)
+	}
+	if b.Format != format {
+		return fmt.Errorf("its format is %d, this version reads %d", b.Format, format)
+	}
+	for pin, n := range b.Tokens {
+		if n >= 0 {
+			c.known[pin] = n
+		}
+	}
+	return nil
+}
+
+func (c *counts) get(pin string) (int, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.known[pin]
+	return n, ok
+}
+
+// set reports whether it is time to save.
+func (c *counts) set(pin string, n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old, ok := c.known[pin]; pin == "" || n < 0 || ok && old == n {
+		return false
+	}
+	c.known[pin] = n
+	c.fresh++
+	return c.fresh%unsaved == 0
+}
+
+// save writes the counts of these pins and forgets those of others.
+func (c *counts) save(pins map[string]bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fresh == 0 {
+		return nil
+	}
+	for pin := range c.known {
+		if !pins[pin] {
+			delete(c.known, pin)
+		}
+	}
+	if c.path == "" {
+		return nil
+	}
+	data, err := json.Marshal(countsBody{format, c.known})
+	if err == nil {
+		err = writeFile(c.path, data)
+	}
+	if err == nil {
+		c.fresh = 0
+	}
+	return err
+}

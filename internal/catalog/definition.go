@@ -1,0 +1,183 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"retort/internal/run"
+)
+
+const (
+	maxName  = 256    // bytes of a tool's name
+	maxTools = 50_000 // of one server
+)
+
+// Problem is something that doctor should show: a definition that was skipped
+// or taken only in part, a file that was ignored.
+type Problem struct {
+	Server  string // empty if it is about a file
+	Tool    string // empty if it is about the server as a whole
+	File    string // path; empty if it is about a definition
+	Message string
+}
+
+func (p Problem) String() string {
+	switch {
+	case p.Tool != "":
+		return fmt.Sprintf("%s: %q: %s", p.Server, p.Tool, p.Message)
+	case p.File != "":
+		return p.File + ": " + p.Message
+	}
+	return p.Server + ": " + p.Message
+}
+
+// readAll makes tools of definitions, in their order. What is wrong with one
+// never hurts another.
+func readAll(server string, definitions []json.RawMessage) (tools []*run.Tool, problems []Problem) {
+	report := func(name, format string, args ...any) {
+		problems = append(problems, Problem{Server: server, Tool: name, Message: fmt.Sprintf(format, args...)})
+	}
+	if len(definitions) > maxTools {
+		report("", "it lists %d tools; those after the first %d are left out", len(definitions), maxTools)
+		definitions = definitions[:maxTools]
+	}
+	seen := make(map[string]bool, len(definitions))
+	for i, raw := range definitions {
+		t, notes, err := read(server, raw)
+		if err != nil {
+			report("", "definition %d is skipped: %v", i+1, err)
+			continue
+		}
+		if seen[t.Name] {
+			report(t.Name, "definition %d is skipped: the name is taken", i+1)
+			continue
+		}
+		seen[t.Name] = true
+		tools = append(tools, t)
+		for _, note := range notes {
+			report(t.Name, "%s", note)
+		}
+	}
+	return tools, problems
+}
+
+// read makes a tool of one definition. Without a usable name it is an error;
+// other parts that are not what they should be count as absent, and a note says so.
+func read(server string, raw json.RawMessage) (*run.Tool, []string, error) {
+	if !json.Valid(raw) {
+		return nil, nil, fmt.Errorf("it is not JSON")
+	}
+	d := parse(raw)
+	if !d.isObject() {
+		return nil, nil, fmt.Errorf("it is not an object")
+	}
+	if d.tooDeep {
+		return nil, nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
+	}
+	name, err := readName(d)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := reader{definition: d}
+	t := &run.Tool{
+		Server: server, Name: name, Pin: pin(d), Raw: d.raw,
+		Title: r.text("title"), Description: r.text("description"),
+		InputSchema: r.schema("inputSchema"), OutputSchema: r.schema("outputSchema"),
+	}
+	r.annotations(t)
+	return t, r.notes, nil
+}
+
+func readName(definition node) (string, error) {
+	value, ok := definition.member("name")
+	if !ok {
+		return "", fmt.Errorf("it has no name")
+	}
+	name, ok := unquote(value.raw)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("its name is not a string")
+	case name == "":
+		return "", fmt.Errorf("its name is empty")
+	case len(name) > maxName:
+		return "", fmt.Errorf("its name has %d bytes, more than %d: %q…", len(name), maxName, name[:32])
+	case !printable(name):
+		return "", fmt.Errorf("its name has characters that cannot be shown: %q", name)
+	}
+	return name, nil
+}
+
+// printable reports whether a name shows what it is: no control characters,
+// nothing invisible, nothing that turns the direction of writing.
+func printable(name string) bool {
+	if !utf8.ValidString(name) {
+		return false
+	}
+	for _, r := range name {
+		if r != ' ' && !unicode.IsGraphic(r) || unicode.IsSpace(r) && r != ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+// reader takes the parts of a definition and notes what it could not take.
+type reader struct {
+	definition node
+	notes      []string
+}
+
+func (r *reader) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+func (r *reader) text(key string) string {
+	value, ok := r.definition.member(key)
+	if !ok {
+		return ""
+	}
+	text, ok := unquote(value.raw)
+	if !ok {
+		r.note("its %s is not a string and is left out", key)
+	}
+	return text
+}
+
+// schema is the exact bytes of a schema; an object or a truth value is one.
+func (r *reader) schema(key string) json.RawMessage {
+	value, ok := r.definition.member(key)
+	if !ok {
+		return nil
+	}
+	if !value.isObject() && string(value.raw) != "true" && string(value.raw) != "false" {
+		r.note("its %s is not a schema and is left out", key)
+		return nil
+	}
+	return value.raw
+}
+
+func (r *reader) annotations(t *run.Tool) {
+	value, ok := r.definition.member("annotations")
+	if !ok {
+		return
+	}
+	if !value.isObject() {
+		r.note("its annotations are not an object and are left out")
+		return
+	}
+	if title, ok := value.member("title"); ok && t.Title == "" {
+		t.Title, _ = unquote(title.raw)
+	}
+	for key, hint := range map[string]**bool{
+		"readOnlyHint": &t.Annotations.ReadOnly, "destructiveHint": &t.Annotations.Destructive,
+		"idempotentHint": &t.Annotations.Idempotent, "openWorldHint": &t.Annotations.OpenWorld,
+	} {
+		switch said, _ := value.member(key); string(said.raw) {
+		case "true", "false":
+			is := string(said.raw) == "true"
+			*hint = &is
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package catalog
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	format      = 1         // of the files; one with another is ignored
+	maxFile     = 512 << 20 // bytes
+	suffix      = ".tools.json"
+	abandoned   = time.Hour // after which a temporary file is nobody's any more
+	temporaries = ".tmp-*"
+)
+
+// header is the first line of a server's file. What follows is one JSON object,
+// body, whose SHA-256 the header has. The definitions in it are byte for byte
+// as they were received.
+type header struct {
+	Format int    `json:"format"`
+	Server string `json:"server"`
+	SHA256 string `json:"sha256"`
+}
+
+type body struct {
+	Instructions string            `json:"instructions"`
+	Tools        []json.RawMessage `json:"tools"`
+}
+
+// fileName is where a server's definitions are kept. The digest tells apart
+// names that differ in case or in characters that files cannot have.
+func fileName(server string) string {
+	plain := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '_'
+	}, server)
+	sum := sha256.Sum256([]byte(server))
+	return plain[:min(len(plain), 40)] + "-" + hex.EncodeToString(sum[:6]) + suffix
+}
+
+func encode(server, instructions string, tools []json.RawMessage) ([]byte, error) {
+	said, err := json.Marshal(instructions)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"instructions":%s,"tools":[`, said)
+	for i, raw := range tools {
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		b.Write(raw) // by hand: json.Marshal would rewrite it
+	}
+	b.WriteString("]}\n")
+	sum := sha256.Sum256(b.Bytes())
+	first, err := json.Marshal(header{format, server, hex.EncodeToString(sum[:])})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(first, '\n'), b.Bytes()...), nil
+}
+
+// decode is the inverse of encode. Whatever is not exactly what was written is an error.
+func decode(data []byte) (string, body, error) {
+	first, rest, found := bytes.Cut(data, []byte("\n"))
+	var h header
+	if !found || json.Unmarshal(first, &h) != nil {
+		return "", body{}, fmt.Errorf("it is not a file of the catalogue, or only half of one")
+	}
+	if h.Format != format {
+		return "", body{}, fmt.Errorf("its format is %d, this version reads %d", h.Format, format)
+	}
+	if sum := sha256.Sum256(rest); hex.EncodeToString(sum[:]) != h.SHA256 {
+		return "", body{}, fmt.Errorf("it is damaged")
+	}
+	var b body
+	if err := json.Unmarshal(rest, &b); err != nil {
+		return "", body{}, err
+	}
+	return h.Server, b, nil
+}
+
+func readFile(path string) (string, body, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", body{}, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return "", body{}, fmt.Errorf("it is not a file of at most %d bytes", maxFile)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", body{}, err
+	}
+	server, b, err := decode(data)
+	if err == nil && fileName(server) != filepath.Base(path) {
+		return "", body{}, fmt.Errorf("it is the file of another server, %q", server)
+	}
+	return server, b, err
+}
+
+// writeFile replaces a file as a whole: after a crash there is the old one or the new one.
+func writeFile(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), temporaries)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	syncDir(filepath.Dir(path))
+	return nil
+}
+
+// syncDir makes a rename durable where directories can be synced. Elsewhere a
+// crash can bring the old file back, which is as good.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		d.Sync()
+		d.Close()
+	}
+}
+
+// same reports whether the file has these bytes already.
+func same(path string, data []byte) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() != int64(len(data)) {
+		return false
+	}
+	kept, err := os.ReadFile(path)
+	return err == nil && bytes.Equal(kept, data)
+}
+
+// removeFile removes a file that may not be there.
+func removeFile(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// sweep removes what interrupted writes left behind.
+func sweep(dir string, now time.Time) {
+	left, _ := filepath.Glob(filepath.Join(dir, temporaries))
+	for _, path := range left {
+		if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > abandoned {
+			os.Remove(path)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"retort/internal/run"
+)
+
+const (
+	maxStaticFile = 4 << 20 // bytes
+	maxStatic     = 50_000  // files
+)
+
+// LoadStatic reads definitions without a live server from folders: each file
+// <category>/<name>.json is one tool's definition as MCP has it. Its member
+// "server" says which server it belongs to, else that is the category; its name
+// is the file's if it has none. Files that cannot be taken are Problems; an error
+// is a folder that cannot be read. It replaces what was loaded before.
+func (c *Catalog) LoadStatic(dirs []string) error {
+	l := staticLoader{sources: map[string]*source{}}
+	for _, dir := range dirs {
+		if err := l.folder(dir); err != nil {
+			return run.Errorf(run.KindInvalidArguments, "catalog.static", "cannot read the tool definitions in %s: %w", dir, err).WithHint("toolDefinitions names folders with <category>/<name>.json")
+		}
+	}
+	for _, s := range l.sources {
+		identify(s.tools)
+	}
+	c.mu.Lock()
+	c.static = l.sources
+	c.staticProblems = l.problems
+	c.invalidate()
+	c.mu.Unlock()
+	c.tell()
+	return nil
+}
+
+type staticLoader struct {
+	sources  map[string]*source
+	problems []Problem
+	files    int
+}
+
+func (l *staticLoader) report(path, format string, args ...any) {
+	l.problems = append(l.problems, Problem{File: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// folder reads the categories of one folder.
+func (l *staticLoader) folder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case err != nil:
+			l.report(path, "it is ignored: %v", err)
+		case info.IsDir():
+			l.category(path)
+		case strings.HasSuffix(e.Name(), ".json"):
+			l.report(path, "it is ignored: a definition belongs into a folder named for its category")
+		}
+	}
+	return nil
+}
+
+func (l *staticLoader) category(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		l.report(dir, "it is ignored: %v", err)
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.IsDir() || !strings.HasSuffix(e.Name(), ".json") || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if l.files++; l.files > maxStatic {
+			l.report(dir, "only the first %d definitions are taken", maxStatic)
+			return
+		}
+		if err := l.file(path, filepath.Base(dir)); err != nil {
+			l.report(path, "it is ignored: %v", err)
+		}
+	}
+}
+
+func (l *staticLoader) file(path, category string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxStaticFile {
+		return fmt.Errorf("it is not a file of at most %d bytes", maxStaticFile)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	server, definition, err := complete(data, category, strings.TrimSuffix(filepath.Base(path), ".json"))
+	if err != nil {
+		return err
+	}
+	t, notes, err := read(server, definition)
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		l.report(path, "%s", note)
+	}
+	t.Category = strings.ToLower(category)
+	return l.add(t)
+}
+
+func (l *staticLoader) add(t *run.Tool) error {
+	s, ok := l.sources[t.Server]
+	if !ok {
+		s = &source{static: true}
+		l.sources[t.Server] = s
+	}
+	if slices.ContainsFunc(s.tools, func(other *run.Tool) bool { return other.Name == t.Name }) {
+		return fmt.Errorf("the server %q has a tool %q already", t.Server, t.Name)
+	}
+	s.tools = append(s.tools, t)
+	return nil
+}
+
+// complete finds the server of a definition and gives it a name if it has none.
+func complete(data []byte, category, file string) (server string, definition []byte, err error) {
+	if !json.Valid(data) {
+		return "", nil, fmt.Errorf("it is not JSON")
+	}
+	d := parse(data)
+	if !d.isObject() {
+		return "", nil, fmt.Errorf("it is not an object")
+	}
+	server = category
+	if value, ok := d.member("server"); ok {
+		if server, ok = unquote(value.raw); !ok || server == "" || len(server) > maxName || !printable(server) {
+			return "", nil, fmt.Errorf("its server is not a name")
+		}
+	}
+	if _, ok := d.member("name"); ok {
+		return server, d.raw, nil
+	}
+	separator := []byte{','}
+	if len(d.items) == 0 {
+		separator = nil
+	}
+	named := append(append([]byte(`{"name":`), appendString(nil, file)...), separator...)
+	return server, append(named, d.raw[1:]...), nil
+}

@@ -1,0 +1,91 @@
+package catalog
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"retort/internal/run"
+)
+
+// Toolset is the current set of servers and tools. It costs next to nothing
+// unless something has changed.
+func (c *Catalog) Toolset() *run.Toolset {
+	if ts := c.current.Load(); ts != nil {
+		return ts
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ts := c.current.Load(); ts != nil {
+		return ts
+	}
+	ts := c.build()
+	c.current.Store(ts)
+	return ts
+}
+
+// invalidate says that the current toolset is out of date. The caller holds mu.
+func (c *Catalog) invalidate() { c.current.Store(nil) }
+
+func (c *Catalog) build() *run.Toolset {
+	visible := c.visible()
+	names := slices.Sorted(maps.Keys(visible))
+	identifiers := assignServers(names)
+	servers := make([]*run.Server, len(names))
+	for i, name := range names {
+		servers[i] = c.server(name, visible[name])
+		servers[i].TypeScript, servers[i].Python = identifiers[name].TypeScript, identifiers[name].Python
+	}
+	return run.NewToolset(servers)
+}
+
+// visible are the sources that make up the toolset. A live server hides static
+// definitions of its name.
+func (c *Catalog) visible() map[string]*source {
+	visible := maps.Clone(c.static)
+	for name, s := range c.servers {
+		if c.kept == nil || c.kept[name] {
+			visible[name] = s
+		}
+	}
+	return visible
+}
+
+func (c *Catalog) server(name string, s *source) *run.Server {
+	if s.categorized == nil {
+		s.categorize(name, c.categories[name])
+	}
+	return &run.Server{
+		Name: name, Instructions: s.instructions, Category: s.category, Cached: s.cached, Static: s.static, Tools: s.categorized,
+	}
+}
+
+// categorize makes the tools as the toolset has them. What the settings say
+// comes first, then the folder of a static definition, then what is derived.
+func (s *source) categorize(server, configured string) {
+	derived, each := classify(server, s.tools)
+	s.category = derived
+	s.categorized = make([]*run.Tool, len(s.tools))
+	for i, t := range s.tools {
+		tool := *t
+		tool.Category = cmp.Or(configured, t.Category, each[i])
+		s.categorized[i] = &tool
+		if i == 0 && s.static {
+			s.category = tool.Category
+		}
+	}
+	s.category = cmp.Or(configured, s.category)
+}
+
+// identify gives tools of one server their identifiers.
+func identify(tools []*run.Tool) []*run.Tool {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	identifiers := assignTools(names)
+	for _, t := range tools {
+		t.TypeScript, t.Python = identifiers[t.Name].TypeScript, identifiers[t.Name].Python
+	}
+	return tools
+}
