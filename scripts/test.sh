@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Runs all tests with what this machine has, and says what it leaves out.
+#
+#   scripts/test.sh [flags of go test]
+#
+# RETORT_REQUIRE=node,node22,python makes it a failure to leave one of these out:
+#   node    real MCP servers from npm as upstreams, pinned in testdata/npm
+#   node22  MCP inspector and conformance suite, with their own Node, in testdata/npm22
+#   python  the machine's own python3
+# As root on Debian and Ubuntu, what is missing is installed with apt-get.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CGO_ENABLED=0 RETORT_REQUIRE="${RETORT_REQUIRE:-}"
+
+say() { printf '%s\n' "test: $*" >&2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+required() { [[ ",$RETORT_REQUIRE," == *",$1,"* ]]; }
+
+# leave_out NAME WHY: the tests of NAME do not run here.
+leave_out() {
+  if required "$1"; then
+    say "$1 is required, but $2"
+    missing=1
+  else
+    say "without $1: $2"
+  fi
+}
+
+# apt_install COMMAND:PACKAGE... installs the packages of commands that are not there.
+apt_install() {
+  local wanted=() pair
+  for pair in "$@"; do
+    have "${pair%%:*}" || wanted+=("${pair##*:}")
+  done
+  [[ ${#wanted[@]} -gt 0 && $(id -u) == 0 && -e /etc/debian_version ]] && have apt-get || return 0
+  say "installing ${wanted[*]}"
+  local apt=(apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Dpkg::Use-Pty=0)
+  DEBIAN_FRONTEND=noninteractive "${apt[@]}" update </dev/null >&2 || true
+  DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y --no-install-recommends "${wanted[@]}" </dev/null >&2 || true
+}
+
+# npm_install NAME DIR installs the locked packages of DIR, once for each lock file.
+npm_install() {
+  local name=$1 dir=$2 stamp=$2/node_modules/.package-lock.json
+  [[ -e $dir/package-lock.json ]] || { leave_out "$name" "there is no $dir/package-lock.json"; return; }
+  have node && have npm || { leave_out "$name" "there is no node with npm"; return; }
+  [[ $stamp -nt $dir/package-lock.json ]] && return
+  say "npm ci in $dir"
+  if (cd "$dir" && npm ci --no-audit --no-fund --loglevel=error --fetch-retries=2 </dev/null >&2); then
+    touch "$stamp"
+  else
+    rm -rf "$dir/node_modules"
+    leave_out "$name" "npm ci failed in $dir"
+  fi
+}
+
+have go || { say "there is no go; see https://go.dev/dl"; exit 1; }
+missing=0
+apt_install python3:python3 node:nodejs npm:npm
+have python3 || leave_out python "there is no python3"
+npm_install node testdata/npm
+if [[ $(uname -sm) == "Linux x86_64" ]]; then
+  npm_install node22 testdata/npm22
+else
+  leave_out node22 "its Node is for Linux on x86_64"
+fi
+[[ $missing == 0 ]] || exit 1
+
+status=0
+go test "$@" ./... || status=$?
+# Through the main module, so that both share versions and the build cache.
+go test "$@" github.com/microsoft/typescript-go/tsc/... || status=$?
+exit "$status"
