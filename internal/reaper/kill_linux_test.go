@@ -31,6 +31,11 @@ func group(pgid int) (pids []int) {
 
 func assertGone(t *testing.T, pgid int) {
 	t.Helper()
+	defer func() {
+		for _, pid := range group(pgid) { // none, unless the test fails
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}()
 	within(t, 10*time.Second, fmt.Sprintf("group %d gone", pgid), func() bool { return len(group(pgid)) == 0 })
 }
 

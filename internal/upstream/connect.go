@@ -30,8 +30,7 @@ const (
 	// protocolModern is the first version without a handshake.
 	protocolModern = "2026-07-28"
 
-	probePatience = 2 * time.Second
-	maxAttempts   = 5
+	maxAttempts = 5
 )
 
 // era is how a server can be spoken to. An empty protocol means that it is to be
@@ -43,7 +42,7 @@ type era struct {
 }
 
 func firstEra(spec Server) era {
-	e := era{transport: spec.Transport, probe: probePatience}
+	e := era{transport: spec.Transport, probe: spec.probe}
 	switch {
 	case e.transport != "":
 	case spec.Dial != nil:
@@ -109,7 +108,7 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *run.Er
 		}
 		return &session{client: cs, link: l, era: e, pid: pid}, nil, nil
 	}
-	next := nextEra(e, l, cause)
+	next := c.nextEra(e, l, cause)
 	l.fail(errClosed())
 	w.close()
 	return nil, next, errConnect(ctx, cause)
@@ -133,11 +132,11 @@ func (c *connector) open(ctx context.Context, e era) (wire, int, *run.Error) {
 }
 
 // nextEra reads from a failed attempt what else could work.
-func nextEra(e era, l *link, cause error) *era {
+func (c *connector) nextEra(e era, l *link, cause error) *era {
 	probed := e.protocol == "" || e.protocol >= protocolModern
 	switch {
 	case l.answeredLate():
-		e.protocol, e.probe = protocolModern, time.Minute
+		e.protocol, e.probe = protocolModern, c.spec.ConnectTimeout
 	case probed && l.diedProbing():
 		e.protocol = protocolLegacy
 	case e.transport == transportHTTP && refusesStreamable(cause):

@@ -10,9 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// skipFactor times the limit of a message is what is read and thrown away of a
-// line before the stream counts as broken.
-const skipFactor = 16
+// longestSkip is what is read and thrown away of a line over the limit before the
+// stream counts as broken.
+const longestSkip = 512 << 20
 
 // tooLong is the error of a line over the limit. The line has been skipped and
 // reading can go on, unless endless is set.
@@ -68,10 +68,10 @@ func (f *frames) skip(head, part []byte, err error) error {
 	var id idFinder
 	id.write(head)
 	id.write(part)
-	for n := f.limit; errors.Is(err, bufio.ErrBufferFull); {
+	for n := int64(0); errors.Is(err, bufio.ErrBufferFull); {
 		part, err = f.in.ReadSlice('\n')
 		id.write(part)
-		if n += int64(len(part)); n > skipFactor*f.limit {
+		if n += int64(len(part)); n > longestSkip {
 			return &tooLong{limit: f.limit, id: id.id(), endless: true}
 		}
 	}

@@ -82,9 +82,11 @@ func (s *server) dial() {
 func (s *server) connected(d *dialing, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d.err == nil && s.closed {
+	if s.closed {
+		if d.err == nil {
+			s.wg.Go(d.session.close)
+		}
 		d.err = errClosed()
-		s.wg.Go(d.session.close)
 		return
 	}
 	if d.err != nil {

@@ -3,45 +3,181 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"net"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"retort/internal/run"
 )
 
-// sdkServer is a good server of the SDK with one tool, whose answer has an
-// integer and an order of keys that don't survive decoding.
-func sdkServer() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "good", Version: "1.2.3"}, &mcp.ServerOptions{Instructions: "be kind"})
-	s.AddTool(&mcp.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object","zz":9007199254740993,"aa":1}`)},
-		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"z":9007199254740993,"args":` + string(r.Params.Arguments) + `}`)}, nil
-		})
-	return s
-}
-
-// dialSDK serves a server of the SDK over a pipe.
-func dialSDK(t *testing.T, s *mcp.Server) func(context.Context) (io.ReadWriteCloser, error) {
-	return func(context.Context) (io.ReadWriteCloser, error) {
-		ours, theirs := net.Pipe()
-		go func() { _ = s.Run(context.Background(), &mcp.IOTransport{Reader: theirs, Writer: theirs}) }()
-		return ours, nil
-	}
-}
-
-func TestDial(t *testing.T) {
-	p := New([]Server{{Name: "good", Dial: dialSDK(t, sdkServer())}}, Options{ClientVersion: "1"})
-	defer p.Close()
+// What goes through is not touched, in either direction, in both eras.
+func TestExactBytes(t *testing.T) {
+	p := newPool(t, Options{ClientVersion: "1"}, Server{Name: "good", Dial: dialSDK(t, sdkServer())})
 	l, err := p.List(t.Context(), "good")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%+v %s", l, l.Tools[0])
-	r, err := p.Call(t.Context(), "good", "echo", json.RawMessage(`{"b":9007199254740993,"a":1}`))
-	if err != nil {
-		t.Fatal(err)
+	if l.Protocol != "2026-07-28" || l.Name != "good" || l.Version != "1.2.3" || l.Instructions != "be kind" || len(l.Tools) != 1 {
+		t.Errorf("%+v", l)
 	}
-	t.Logf("%s", r)
-	t.Logf("%+v", p.Status("good"))
+	if want := `{"inputSchema":` + exactSchema + `,"name":"echo"}`; string(l.Tools[0]) != want {
+		t.Errorf("got %s, want %s", l.Tools[0], want)
+	}
+	r, err := p.Call(t.Context(), "good", "echo", json.RawMessage(`{"b":9007199254740993,"a":1.0}`))
+	if err != nil || !strings.Contains(string(r), `"structuredContent":{"z":9007199254740993,"args":{"b":9007199254740993,"a":1.0}}`) {
+		t.Errorf("%s, %v", r, err)
+	}
+}
+
+func TestExactBytesOfScriptedServer(t *testing.T) {
+	const result = `{ "content":[ ],"b":1E400,"a":12345678901234567890.10,"a":"\u003c<\ud800é " }`
+	var seen string
+	p := newPool(t, Options{}, Server{Name: "s", Dial: dialScripted(func(s *scripted) {
+		s.on["tools/call"] = func(s *scripted, r request) bool {
+			seen = string(r.Params.Arguments)
+			s.reply(r, "%s", result)
+			return true
+		}
+	})})
+	const args = `{"b":9007199254740993,"a":1.0,"<&>":"\u003cé ","a":1E400}`
+	r, err := p.Call(t.Context(), "s", "t", json.RawMessage(args))
+	if err != nil || string(r) != result {
+		t.Errorf("got %s, %v", r, err)
+	}
+	if seen != args {
+		t.Errorf("the server saw %s", seen)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	p := newPool(t, Options{}, Server{Name: "good", Dial: dialSDK(t, sdkServer())})
+	for _, bad := range []string{`[]`, `"x"`, `{`, `null`, `{} {}`} {
+		_, err := p.Call(t.Context(), "good", "echo", json.RawMessage(bad))
+		wantError(t, err, run.KindInvalidArguments, "not a JSON object")
+	}
+	if got := mustCall(t, p, "good", "echo"); !strings.Contains(got, `"args":{}`) {
+		t.Errorf("no arguments became %s", got)
+	}
+	_, err := p.Call(t.Context(), "good", "nosuch", nil)
+	wantError(t, err, run.KindInvalidArguments, "nosuch")
+}
+
+func TestUnknownServer(t *testing.T) {
+	p := newPool(t, Options{}, Server{Name: "github", Dial: dialSDK(t, sdkServer())})
+	_, err := p.Call(t.Context(), "githup", "t", nil)
+	wantError(t, err, run.KindToolNotFound, `"githup"`, `"github"`)
+	if st := p.Status("nosuch"); st.State != StateInvalid {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestInvalidConfiguration(t *testing.T) {
+	p := newPool(t, Options{},
+		Server{Name: "err", Command: "sh", Err: run.Errorf(run.KindUpstreamGone, "config", "the variable TOKEN is not set").WithHint("set it")},
+		Server{Name: "plain", Command: "sh", Err: errors.New("the variable KEY is not set")},
+		Server{Name: "none"}, Server{Name: "both", Command: "sh", URL: "http://127.0.0.1/"},
+		Server{Name: "url", URL: "ftp://x"}, Server{Name: "transport", Command: "sh", Transport: "pigeon"}, Server{Name: "mixed", Command: "sh", Transport: "http"})
+	for name, text := range map[string]string{
+		"err": "TOKEN", "plain": "KEY", "none": "neither", "both": "both", "url": "no http or https address", "transport": "pigeon", "mixed": "does not go with",
+	} {
+		_, err := p.List(t.Context(), name)
+		wantError(t, err, run.KindUpstreamGone, text)
+		_, err = p.Call(t.Context(), name, "t", nil)
+		wantError(t, err, run.KindUpstreamGone, text)
+		if st := p.Status(name); st.State != StateInvalid || st.LastError == nil {
+			t.Errorf("%+v", st)
+		}
+	}
+	if names := p.Names(); !slices.Equal(names, []string{"both", "err", "mixed", "none", "plain", "transport", "url"}) {
+		t.Errorf("%v", names)
+	}
+}
+
+// Everybody is asked at once, and what is broken holds up nobody else.
+func TestListAll(t *testing.T) {
+	hang := hostileServer("hang at start")
+	hang.Name, hang.ConnectTimeout, hang.probe = "hang", 500*time.Millisecond, 100*time.Millisecond
+	die := hostileServer("die at start")
+	die.Name = "die"
+	loop := hostileServer("cursor loop")
+	loop.Name = "loop"
+	p := newPool(t, Options{}, hang, die, loop, Server{Name: "good", Dial: dialSDK(t, sdkServer())},
+		Server{Name: "unset", Command: "sh", Err: errors.New("unset")})
+	got := map[string]bool{}
+	var order []string
+	p.ListAll(t.Context(), func(server string, l Listing, err error) { // not synchronised: it need not be
+		got[server] = err == nil && len(l.Tools) == 1
+		order = append(order, server)
+	})
+	if len(got) != 5 || !got["good"] || got["hang"] || got["die"] || got["loop"] || got["unset"] || order[len(order)-1] != "hang" {
+		t.Errorf("%v %v", got, order)
+	}
+}
+
+// Many callers share one connecting.
+func TestSingleFlight(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("proper"))
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() { mustCall(t, p, "s", "t") })
+	}
+	wg.Wait()
+	if st := p.Status("s"); st.Connects != 1 || st.State != StateReady || st.Latency <= 0 || st.Connect <= 0 || st.PID == 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Who gives up waiting does not stop the connecting.
+func TestWaiterGivesUp(t *testing.T) {
+	s := hostileServer("mute on discover")
+	s.probe = 200 * time.Millisecond
+	p := newPool(t, Options{}, s)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := p.Call(ctx, "s", "t", nil)
+	wantError(t, err, run.KindUpstreamTimeout, "while the server was being started")
+	if errors.Is(err, ErrOutcomeUnknown) {
+		t.Error("the call was never made")
+	}
+	within(t, "connected", func() bool { return p.Status("s").State == StateReady })
+}
+
+func TestIdleIsIdle(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("proper"))
+	if st := p.Status("s"); st.State != StateIdle || st.Connects != 0 || st.Transport != "stdio" {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestCloseDuringEverything(t *testing.T) {
+	for _, mode := range []string{"hang at start", "hang in call", "flood stderr", "deaf", "endless line"} {
+		t.Run(mode, func(t *testing.T) {
+			p := newPool(t, Options{}, hostileServer(mode))
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() {
+					if _, err := p.Call(t.Context(), "s", "t", nil); err == nil && mode != "flood stderr" {
+						t.Error("no error")
+					}
+				})
+			}
+			time.Sleep(100 * time.Millisecond)
+			p.Close()
+			wg.Wait()
+			_, err := p.Call(t.Context(), "s", "t", nil)
+			wantError(t, err, run.KindUpstreamGone, "closed")
+			if st := p.Status("s"); st.State != StateClosed || st.PID != 0 {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+}
+
+func TestCloseWithoutUse(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("proper"))
+	p.Close()
+	p.Close()
 }

@@ -15,6 +15,7 @@ import (
 const (
 	defaultConnectTimeout = time.Minute
 	defaultCallTimeout    = time.Minute
+	defaultProbe          = 2 * time.Second
 	defaultMaxMessage     = 64 << 20
 	changeDelay           = 200 * time.Millisecond
 	maxTries              = 3 // of a call that did not reach the server
@@ -55,6 +56,7 @@ type dialing struct {
 func newServer(base context.Context, spec Server, o Options) *server {
 	spec.ConnectTimeout = orDuration(spec.ConnectTimeout, defaultConnectTimeout)
 	spec.CallTimeout = orDuration(spec.CallTimeout, defaultCallTimeout)
+	spec.probe = orDuration(spec.probe, defaultProbe)
 	if spec.MaxMessage <= 0 {
 		spec.MaxMessage = defaultMaxMessage
 	}

@@ -42,6 +42,7 @@ type streamable struct {
 	mu       sync.Mutex
 	closed   bool
 	session  string // id that the server gave, empty if none
+	gone     bool   // the server does not know the session any more
 	protocol string // negotiated with initialize, empty if there was none
 	notifies bool   // the server announces list_changed
 }
@@ -106,7 +107,10 @@ func (h *streamable) close() {
 // goodbye ends the session, if there is one and the server still knows it.
 func (h *streamable) goodbye() {
 	header := h.header(nil)
-	if header.Get(headerSession) == "" {
+	h.mu.Lock()
+	known := h.session != "" && !h.gone
+	h.mu.Unlock()
+	if !known {
 		return
 	}
 	ctx, cancel := context.WithTimeout(h.ctx, goodbyeTimeout)
@@ -160,7 +164,7 @@ func (h *streamable) refused(m outgoing, resp *http.Response, header http.Header
 	}
 	if resp.StatusCode == http.StatusNotFound && header.Get(headerSession) != "" {
 		_ = resp.Body.Close()
-		h.forgetSession()
+		h.sessionGone()
 		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server has ended the session: %w", errSessionGone)
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
@@ -174,10 +178,10 @@ func (h *streamable) refused(m outgoing, resp *http.Response, header http.Header
 	return errStatus(resp)
 }
 
-func (h *streamable) forgetSession() {
+func (h *streamable) sessionGone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.session = ""
+	h.gone = true
 }
 
 // errRefused is a JSON-RPC error that came with an HTTP error status.

@@ -46,6 +46,8 @@ type Server struct {
 	// Err is what is wrong with the configuration of this server, such as an
 	// unset variable. The server is listed, and every use answers Err.
 	Err error
+
+	probe time.Duration // how long server/discover may take; default 2 s
 }
 
 // Options are what all servers of a Pool share.

@@ -1,0 +1,209 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/reaper"
+	"retort/internal/run"
+)
+
+// marker is an environment variable that all children of one test have.
+const marker = "RETORT_TEST_MARKER"
+
+// newPool makes a pool that is closed at the end of the test, and checks that
+// nothing is left then: no goroutine, no process. Servers get short timeouts.
+func newPool(t *testing.T, o Options, servers ...Server) *Pool {
+	t.Helper()
+	mark := fmt.Sprintf("%d-%s", os.Getpid(), t.Name())
+	for i := range servers {
+		s := &servers[i]
+		s.CallTimeout = orDuration(s.CallTimeout, 20*time.Second)
+		s.ConnectTimeout = orDuration(s.ConnectTimeout, 20*time.Second)
+		s.probe = orDuration(s.probe, 5*time.Second)
+		if s.Command != "" {
+			env := map[string]string{marker: mark}
+			for k, v := range s.Env {
+				env[k] = v
+			}
+			s.Env = env
+		}
+	}
+	p := New(servers, o)
+	t.Cleanup(func() {
+		began := time.Now()
+		if err := p.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if d := time.Since(began); d > 5*time.Second {
+			t.Errorf("close took %s", d)
+		}
+		if r, ok := o.Processes.(*reaper.Reaper); ok {
+			r.Close(0)
+		}
+		assertNoGoroutines(t)
+		assertNoProcesses(t, mark)
+	})
+	return p
+}
+
+// hostileServer is a Server of the hostile program.
+func hostileServer(mode string) Server {
+	return Server{Name: "s", Command: os.Args[0], Args: []string{"hostile", mode}}
+}
+
+func assertNoGoroutines(t *testing.T) {
+	t.Helper()
+	var left []string
+	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if left = ourGoroutines(); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("%d goroutines left:\n%s", len(left), strings.Join(left, "\n\n"))
+}
+
+// ourGoroutines are those that run code of ours or of the SDK, tests aside.
+func ourGoroutines() (found []string) {
+	buf := make([]byte, 4<<20)
+	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		ours := strings.Contains(g, "retort/internal/upstream.") || strings.Contains(g, "retort/internal/reaper.") ||
+			strings.Contains(g, "go-sdk/mcp.(*Client") || strings.Contains(g, "jsonrpc2") || strings.Contains(g, "net/http.(*persistConn)")
+		if ours && !strings.Contains(g, "testing.(*T).") && !strings.Contains(g, "testing.tRunner") && !strings.Contains(g, "net/http.(*conn).serve") {
+			found = append(found, g)
+		}
+	}
+	return found
+}
+
+func assertNoProcesses(t *testing.T, mark string) {
+	t.Helper()
+	var left []int
+	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if left = markedProcesses(mark); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("processes left: %v", left)
+	for _, pid := range left {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// markedProcesses lists the living processes that carry the mark.
+func markedProcesses(mark string) (pids []int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range paths {
+		env, _ := os.ReadFile(path)
+		if strings.Contains("\x00"+string(env), "\x00"+marker+"="+mark+"\x00") {
+			var pid int
+			fmt.Sscan(filepath.Base(filepath.Dir(path)), &pid)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// within fails the test if ok does not become true.
+func within(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// wantError checks kind and text of an error; text may be in message or hint.
+func wantError(t *testing.T, err error, kind run.Kind, texts ...string) *run.Error {
+	t.Helper()
+	var e *run.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v (%T), want an error of kind %s", err, err, kind)
+	}
+	if e.Kind != kind {
+		t.Errorf("kind %s, want %s: %s (%s)", e.Kind, kind, e.Message, e.Hint)
+	}
+	for _, text := range texts {
+		if !strings.Contains(e.Message+"\n"+e.Hint, text) {
+			t.Errorf("%q (hint %q) lacks %q", e.Message, e.Hint, text)
+		}
+	}
+	return e
+}
+
+func mustCall(t *testing.T, p *Pool, server, tool string) string {
+	t.Helper()
+	r, err := p.Call(t.Context(), server, tool, nil)
+	if err != nil {
+		t.Fatalf("call %s: %v", tool, err)
+	}
+	return string(r)
+}
+
+// text is the text of the first part of a tool result.
+func text(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var r struct {
+		Content []struct{ Text string }
+	}
+	if err := json.Unmarshal(raw, &r); err != nil || len(r.Content) == 0 {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	return r.Content[0].Text
+}
+
+// sdkServer is a good server of the SDK with one tool, whose answer has an
+// integer and an order of keys that don't survive decoding.
+func sdkServer() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "good", Version: "1.2.3"}, &mcp.ServerOptions{Instructions: "be kind"})
+	addEcho(s, "echo")
+	return s
+}
+
+const exactSchema = `{"type":"object","zz":9007199254740993,"aa":1}`
+
+func addEcho(s *mcp.Server, name string) {
+	s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(exactSchema)},
+		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"z":9007199254740993,"args":` + string(r.Params.Arguments) + `}`)}, nil
+		})
+}
+
+// dialSDK serves a server of the SDK over a pipe.
+func dialSDK(t *testing.T, s *mcp.Server) func(context.Context) (io.ReadWriteCloser, error) {
+	return func(context.Context) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = s.Run(context.Background(), &mcp.IOTransport{Reader: theirs, Writer: theirs})
+		}()
+		t.Cleanup(func() { theirs.Close(); <-done })
+		return ours, nil
+	}
+}
+
+// dialScripted serves a scripted server over a pipe.
+func dialScripted(prepare func(s *scripted)) func(context.Context) (io.ReadWriteCloser, error) {
+	return func(context.Context) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		s := newScripted(theirs, theirs)
+		prepare(s)
+		go func() { s.serve(); theirs.Close() }()
+		return ours, nil
+	}
+}

@@ -1,0 +1,461 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"retort/internal/reaper"
+	"retort/internal/run"
+)
+
+func TestHangAtStart(t *testing.T) {
+	s := hostileServer("hang at start")
+	s.probe, s.ConnectTimeout = 50*time.Millisecond, 300*time.Millisecond
+	p := newPool(t, Options{}, s)
+	_, err := p.List(t.Context(), "s")
+	wantError(t, err, run.KindUpstreamTimeout, "did not answer while connecting")
+}
+
+func TestDieAtStart(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("die at start"))
+	_, err := p.List(t.Context(), "s")
+	e := wantError(t, err, run.KindUpstreamGone, "exit status 3", "cannot open the database")
+	if e.Server != "s" || strings.Contains(e.Hint, "\x1b") {
+		t.Errorf("%+v", e)
+	}
+	if st := p.Status("s"); st.State != StateFailing || st.LastError == nil || st.Failures != 1 || st.PID != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Servers of the older versions meet a request that they don't know before
+// initialize, each in its own way.
+func TestFallback(t *testing.T) {
+	for mode, most := range map[string]time.Duration{
+		"proper": 10 * time.Second, "die on discover": 10 * time.Second, "mute on discover": 10 * time.Second,
+		"text on discover": 10 * time.Second, "error without id": 10 * time.Second, "refuse versions": 10 * time.Second, "slow modern": 10 * time.Second,
+	} {
+		t.Run(mode, func(t *testing.T) {
+			s := hostileServer(mode)
+			s.probe = 100 * time.Millisecond
+			if mode == "error without id" || mode == "die on discover" {
+				s.probe = time.Hour // it must not be waited for
+			}
+			p := newPool(t, Options{}, s)
+			ctx, cancel := context.WithTimeout(t.Context(), most)
+			defer cancel()
+			l, err := p.List(ctx, "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{"refuse versions": "2025-03-26", "slow modern": "2026-07-28"}[mode]
+			if want == "" {
+				want = "2025-11-25"
+			}
+			if l.Protocol != want || len(l.Tools) != 1 {
+				t.Errorf("%+v", l)
+			}
+			if st := p.Status("s"); st.Failures != 0 || st.Protocol != want || st.Connects != 1 {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+}
+
+func TestDieOnInitialize(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("die on initialize"))
+	_, err := p.List(t.Context(), "s")
+	wantError(t, err, run.KindUpstreamGone, "exit status 4")
+}
+
+func TestHangInCall(t *testing.T) {
+	s := hostileServer("hang in call")
+	s.CallTimeout = 50 * time.Millisecond
+	p := newPool(t, Options{}, s)
+	_, err := p.Call(t.Context(), "s", "t", nil)
+	wantError(t, err, run.KindUpstreamTimeout, "did not answer within 50ms")
+	if !errors.Is(err, ErrOutcomeUnknown) {
+		t.Error("the outcome of a call that timed out is unknown")
+	}
+	if l, err := p.List(t.Context(), "s"); err != nil || len(l.Tools) != 1 {
+		t.Errorf("the server is useless afterwards: %v", err)
+	}
+	if st := p.Status("s"); st.Connects != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A server that dies takes all calls under way with it, at once, and is
+// restarted for the next one. No call is made twice.
+func TestDieInCall(t *testing.T) {
+	var changes atomic.Int32
+	p := newPool(t, Options{OnChange: func(string) { changes.Add(1) }}, hostileServer("die in call"))
+	mustCall(t, p, "s", "t")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			_, err := p.Call(t.Context(), "s", "hang", nil)
+			wantError(t, err, run.KindUpstreamGone, "exit status 7", "panic: boom")
+			if !errors.Is(err, ErrOutcomeUnknown) {
+				t.Error("outcome should be unknown")
+			}
+		})
+	}
+	within(t, "calls sent", func() bool { return p.servers["s"].pendingCalls() == 8 })
+	_, err := p.Call(t.Context(), "s", "die", nil)
+	e := wantError(t, err, run.KindUpstreamGone, "exit status 7", "panic: boom")
+	if e.Server != "s" || e.Tool != "die" || !errors.Is(err, ErrOutcomeUnknown) {
+		t.Errorf("%+v", e)
+	}
+	wg.Wait()
+	mustCall(t, p, "s", "t")
+	if st := p.Status("s"); st.Restarts != 1 || st.Failures != 0 || st.State != StateReady {
+		t.Errorf("%+v", st)
+	}
+	within(t, "told of the restart", func() bool { return changes.Load() == 1 })
+}
+
+func (s *server) pendingCalls() int {
+	s.mu.Lock()
+	sess := s.session
+	s.mu.Unlock()
+	if sess == nil {
+		return 0
+	}
+	sess.link.mu.Lock()
+	defer sess.link.mu.Unlock()
+	return len(sess.link.pending)
+}
+
+// A server that crashes again and again is left alone after a while, and the
+// error says why.
+func TestBreaker(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("die at start"))
+	s := p.servers["s"]
+	for range openAfter {
+		s.mu.Lock()
+		s.breaker.retryAt = time.Time{} // as if the wait were over
+		s.mu.Unlock()
+		_, err := p.Call(t.Context(), "s", "t", nil)
+		wantError(t, err, run.KindUpstreamGone, "exit status 3")
+	}
+	began := time.Now()
+	_, err := p.Call(t.Context(), "s", "t", nil)
+	wantError(t, err, run.KindUpstreamGone, "failed 5 times in a row", "left alone for", "exit status 3", "cannot open the database")
+	if time.Since(began) > time.Second {
+		t.Error("an open breaker answers at once")
+	}
+	if st := p.Status("s"); st.State != StateOpen || st.RetryAt.Before(time.Now()) {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestFloodStderr(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("flood stderr"))
+	mustCall(t, p, "s", "t")
+	if st := p.Status("s"); len(st.Stderr) != 1 || len(st.Stderr[0]) != tailWidth {
+		t.Errorf("%d lines kept", len(st.Stderr))
+	}
+}
+
+func TestRubbish(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("rubbish"))
+	mustCall(t, p, "s", "t")
+	st := p.Status("s").Rubbish
+	if st.Lines != 5 || len(st.Samples) != 5 || st.Samples[0] != "> starting up" || st.Samples[4] != "no newline before the first message:" {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestHugeResult(t *testing.T) {
+	s := hostileServer("300 MB")
+	p := newPool(t, Options{}, s)
+	mustCall(t, p, "s", "t")
+	var before, peak runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	_, err := p.Call(t.Context(), "s", "huge", nil)
+	wantError(t, err, run.KindLimit, "over the limit of 64 MB")
+	runtime.ReadMemStats(&peak)
+	if grown := int64(peak.Sys) - int64(before.Sys); grown > 260<<20 {
+		t.Errorf("memory grew by %d MB", grown>>20)
+	}
+	mustCall(t, p, "s", "t")
+	if st := p.Status("s"); st.Connects != 1 {
+		t.Errorf("the server was restarted: %+v", st)
+	}
+}
+
+// One huge answer among others fails its own call only.
+func TestHugeResultAmongOthers(t *testing.T) {
+	s := hostileServer("300 MB")
+	s.MaxMessage = 1 << 20
+	p := newPool(t, Options{}, s)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			tool := "t"
+			if i == 3 {
+				tool = "huge"
+			}
+			_, err := p.Call(t.Context(), "s", tool, nil)
+			if i == 3 {
+				wantError(t, err, run.KindLimit, "over the limit of 1 MB")
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestEndlessLine(t *testing.T) {
+	s := hostileServer("endless line")
+	s.MaxMessage = 1 << 20
+	p := newPool(t, Options{}, s)
+	_, err := p.Call(t.Context(), "s", "t", nil)
+	wantError(t, err, run.KindLimit, "over the limit of 1 MB")
+}
+
+func TestListBounds(t *testing.T) {
+	for mode, text := range map[string]string{
+		"cursor loop": "the cursor \"a\" came twice", "endless pages": "more than 1000 pages", "endless tools": "more than 20000 tools",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			p := newPool(t, Options{}, hostileServer(mode))
+			_, err := p.List(t.Context(), "s")
+			wantError(t, err, run.KindLimit, text)
+			mustCall(t, p, "s", "t")
+		})
+	}
+}
+
+func TestManyTools(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("10,000 tools"))
+	l, err := p.List(t.Context(), "s")
+	if err != nil || len(l.Tools) != 10_000 || !strings.HasPrefix(string(l.Tools[9_999]), `{"name":"tool_9999",`) {
+		t.Errorf("%d tools, %v", len(l.Tools), err)
+	}
+}
+
+func TestListOddities(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("no tools"))
+	if l, err := p.List(t.Context(), "s"); err != nil || len(l.Tools) != 0 || l.Name != "scripted" {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+func TestBadList(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("bad list"))
+	_, err := p.List(t.Context(), "s")
+	wantError(t, err, run.KindUpstreamGone, "list of tools can't be read")
+}
+
+func TestBadAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		mode, tool string
+		kind       run.Kind
+		text       string
+	}{
+		{"invalid JSON", "t", run.KindUpstreamTimeout, "did not answer"},
+		{"wrong ids", "hang", run.KindUpstreamTimeout, "did not answer"},
+		{"no result", "null", run.KindToolError, "not a tool result: null"},
+		{"no result", "string", run.KindToolError, "not a tool result"},
+		{"no result", "list", run.KindToolError, "not a tool result"},
+		{"input required", "t", run.KindToolError, "asks for input"},
+		{"close stdout", "t", run.KindUpstreamGone, "closed its output without exiting"},
+		{"error answers", "params", run.KindInvalidArguments, "missing argument \"path\""},
+		{"error answers", "internal", run.KindToolError, "disk on fire"},
+		{"error answers", "url", run.KindToolError, "open a page"},
+	} {
+		t.Run(tt.mode+" "+tt.tool, func(t *testing.T) {
+			s := hostileServer(tt.mode)
+			if tt.kind == run.KindUpstreamTimeout {
+				s.CallTimeout = 100 * time.Millisecond
+			}
+			p := newPool(t, Options{}, s)
+			_, err := p.Call(t.Context(), "s", tt.tool, nil)
+			wantError(t, err, tt.kind, tt.text)
+			if answered := tt.kind == run.KindToolError || tt.kind == run.KindInvalidArguments; answered == errors.Is(err, ErrOutcomeUnknown) {
+				t.Errorf("outcome unknown: %v", !answered)
+			}
+		})
+	}
+}
+
+func TestStrays(t *testing.T) {
+	for mode, strays := range map[string]int{"wrong ids": 3, "duplicates": 2} {
+		t.Run(mode, func(t *testing.T) {
+			p := newPool(t, Options{}, hostileServer(mode))
+			for range 3 {
+				mustCall(t, p, "s", "t")
+			}
+			within(t, "strays counted", func() bool { return p.Status("s").Rubbish.Strays == 3*strays })
+		})
+	}
+}
+
+func TestIsErrorIsNoError(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("error answers"))
+	if got, want := mustCall(t, p, "s", "t"), `{"content":[{"type":"text","text":"no"}],"isError":true}`; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestBatches(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("batches"))
+	mustCall(t, p, "s", "t")
+}
+
+// Nothing is offered to servers, and a ping is answered.
+func TestServerRequests(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("asks back"))
+	r, err := p.Call(t.Context(), "s", "t", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := strings.Split(text(t, r), "\n")
+	for i, answer := range answers {
+		var a struct {
+			ID     int
+			Result json.RawMessage
+			Error  *struct{ Code int }
+		}
+		if err := json.Unmarshal([]byte(answer), &a); err != nil || a.ID != i+1 {
+			t.Fatalf("%d: %s", i, answer)
+		}
+		if i == 0 && string(a.Result) != "{}" || i > 0 && (a.Error == nil || a.Error.Code != -32601) {
+			t.Errorf("%d: %s", i, answer)
+		}
+	}
+}
+
+func TestServerAsksWithoutEnd(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("asks without end"))
+	mustCall(t, p, "s", "t")
+}
+
+func TestListChangedIsDebounced(t *testing.T) {
+	var changes atomic.Int32
+	p := newPool(t, Options{OnChange: func(server string) {
+		if server == "s" {
+			changes.Add(1)
+		}
+	}}, hostileServer("news"))
+	mustCall(t, p, "s", "t")
+	within(t, "told", func() bool { return changes.Load() > 0 })
+	time.Sleep(2 * changeDelay)
+	if n := changes.Load(); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
+
+func TestCancelIsForwarded(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("tells cancelled"))
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := p.Call(ctx, "s", "hang", nil)
+		failed <- err
+	}()
+	within(t, "call sent", func() bool { return p.servers["s"].pendingCalls() == 1 })
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) || !errors.Is(err, ErrOutcomeUnknown) {
+		t.Errorf("%v", err)
+	}
+	within(t, "cancellation arrives", func() bool {
+		lines := p.Status("s").Stderr
+		return len(lines) == 1 && strings.HasPrefix(lines[0], "cancelled ")
+	})
+	mustCall(t, p, "s", "t")
+}
+
+func TestTimeoutIsForwarded(t *testing.T) {
+	s := hostileServer("tells cancelled")
+	s.CallTimeout = 50 * time.Millisecond
+	p := newPool(t, Options{}, s)
+	_, err := p.Call(t.Context(), "s", "hang", nil)
+	wantError(t, err, run.KindUpstreamTimeout)
+	within(t, "cancellation arrives", func() bool { return len(p.Status("s").Stderr) == 1 })
+}
+
+// A server that does not read its input blocks nobody for longer than the call.
+func TestDeafServer(t *testing.T) {
+	s := hostileServer("deaf")
+	s.CallTimeout = 200 * time.Millisecond
+	p := newPool(t, Options{}, s)
+	big := json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			_, err := p.Call(t.Context(), "s", "t", big)
+			wantError(t, err, run.KindUpstreamTimeout)
+		})
+	}
+	wg.Wait()
+}
+
+func TestIgnoresTerm(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("ignore term"))
+	mustCall(t, p, "s", "t")
+}
+
+func TestGrandchildren(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("grandchildren"))
+	mustCall(t, p, "s", "t")
+	if n := len(markedProcesses(p.servers["s"].spec.Env[marker])); n < 3 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+// kill -9 of a server from outside is a restart.
+func TestKilledServer(t *testing.T) {
+	p := newPool(t, Options{Processes: reaper.New(os.Args[0], "reaper")}, hostileServer("proper"))
+	mustCall(t, p, "s", "t")
+	pid := p.Status("s").PID
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	within(t, "death noticed", func() bool { return p.Status("s").PID != pid })
+	mustCall(t, p, "s", "t")
+	if st := p.Status("s"); st.Restarts != 1 || st.PID == pid {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("RETORT_SECRET_KEY", "hidden")
+	t.Setenv("LC_TIME", "C")
+	s := hostileServer("environment")
+	s.Env = map[string]string{"CONFIGURED": "yes", "LANG": "xx"}
+	p := newPool(t, Options{}, s)
+	r, err := p.Call(t.Context(), "s", "t", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := "\n" + text(t, r) + "\n"
+	for _, want := range []string{"\nCONFIGURED=yes\n", "\nLANG=xx\n", "\nLC_TIME=C\n", "\nPATH=" + os.Getenv("PATH") + "\n"} {
+		if strings.Count(env, want) != 1 {
+			t.Errorf("environment lacks %q", want)
+		}
+	}
+	if strings.Contains(env, "hidden") || strings.Count(env, "\nLANG=") != 1 {
+		t.Errorf("environment: %s", env)
+	}
+}
+
+func TestCommandNotFound(t *testing.T) {
+	p := newPool(t, Options{}, Server{Name: "s", Command: "no-such-program-here"}, Server{Name: "u", Command: "/no/such/program"},
+		Server{Name: "v", Command: "sh", Dir: "/no/such/dir"}, Server{Name: "w", Command: "sh", Env: map[string]string{"PATH": "/no/such/dir"}})
+	for _, name := range []string{"s", "u", "v", "w"} {
+		_, err := p.List(t.Context(), name)
+		wantError(t, err, run.KindUpstreamGone, "can't be started")
+	}
+}
