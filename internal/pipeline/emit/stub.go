@@ -1,0 +1,65 @@
+package emit
+
+import (
+	"strings"
+
+	"retort/internal/run"
+)
+
+// Detail is how much of a tool a stub says.
+type Detail int
+
+// The levels of detail of a stub.
+const (
+	Name        Detail = iota // the name that programs write
+	Description               // and the first sentence
+	Signature                 // a one-line signature with the first sentence and hints on parameters
+	Full                      // everything that the schemas say
+)
+
+// Stub is what a model sees of a tool: text to read, not to compile.
+func Stub(ts *run.Toolset, t *run.Tool, lang run.Language, d Detail) string {
+	python := lang == run.Python
+	name := ts.Qualified(t)
+	if python {
+		name = pythonName(ts, t)
+	}
+	switch {
+	case d <= Name:
+		return name
+	case d == Description:
+		if s := Summary(t); s != "" {
+			return name + ": " + s
+		}
+		return name
+	case d == Signature && python:
+		return pySignature(name, t)
+	case d == Signature:
+		return signature(name, t)
+	case python:
+		return pyFull(name, t)
+	}
+	return full(name, t)
+}
+
+// pythonName is what a Python program writes: github.list_issues.
+func pythonName(ts *run.Toolset, t *run.Tool) string {
+	if s, ok := ts.Server(t.Server); ok {
+		return s.Python + "." + t.Python
+	}
+	return t.Server + "." + t.Python
+}
+
+// full is a tool's TypeScript with the call in front.
+func full(name string, t *run.Tool) string {
+	types := describe(t)
+	p := tsPrinter{bare: true}
+	p.doc(toolDoc(t), 0)
+	optional := ""
+	if optionalInput(types.input.node) {
+		optional = "?"
+	}
+	p.write(name, "(input", optional, ": ", types.input.name, "): ", result(types), "\n\n")
+	p.types(types)
+	return strings.ReplaceAll(strings.TrimSpace(p.b.String()), "\n\n", "\n") + "\n"
+}
