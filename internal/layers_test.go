@@ -29,7 +29,7 @@ var layers = []struct {
 	{"internal/pipeline/discover/index", nil, "pure: words in, ranking out"},
 	{"internal/pipeline/emit", nil, "pure: schema in, text out"},
 	{"internal/pipeline/gate", []string{"internal/pipeline/gate/typescript", "internal/pipeline/emit"}, "judges a program before anything happens, so it can do nothing"},
-	{"internal/pipeline/gate/typescript", nil, "hides the compiler"},
+	{"internal/pipeline/gate/typescript", []string{"internal/pipeline/emit"}, "hides the compiler, which checks against what emit writes"},
 	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},
 	{"internal/pipeline/isolate/isolatetest", []string{"internal/pipeline/isolate"}, "the contract as tests, for backends that it does not know"},
 	{"internal/pipeline/isolate/process", []string{"internal/pipeline/isolate", "internal/wire", "internal/reaper"}, "a backend sees Host and nothing else: no relay, no upstream, no other backend"},

@@ -72,8 +72,7 @@ func (b *bodyWriter) start(n *ast.Node) int { return startOf(b.file, n) }
 
 func (b *bodyWriter) remove(n *ast.Node) { b.edits.replace(b.start(n), n.End(), "") }
 
-// importCode is what an import declaration becomes. Modules without a default
-// export give themselves as the default.
+// importCode is what an import declaration becomes.
 func importCode(d *ast.ImportDeclaration) string {
 	module := "await __import(" + strconv.Quote(d.ModuleSpecifier.Text()) + ")"
 	clause := d.ImportClause
@@ -83,7 +82,7 @@ func importCode(d *ast.ImportDeclaration) string {
 	name, bindings := clause.Name(), clause.AsImportClause().NamedBindings
 	var code strings.Builder
 	if name != nil {
-		fmt.Fprintf(&code, "const %s = (m => m.default ?? m)(%s); ", name.Text(), module)
+		fmt.Fprintf(&code, "const %s = (%s).default; ", name.Text(), module)
 	}
 	switch {
 	case bindings == nil:

@@ -131,7 +131,7 @@ func options() *core.CompilerOptions {
 	return &core.CompilerOptions{
 		Strict: core.TSFalse, NoImplicitAny: core.TSFalse, StrictNullChecks: core.TSFalse,
 		UseUnknownInCatchVariables: core.TSFalse, NoImplicitThis: core.TSFalse,
-		AllowJs: core.TSTrue, CheckJs: core.TSTrue, AllowImportingTsExtensions: core.TSTrue,
+		AllowJs: core.TSTrue, CheckJs: core.TSTrue, AllowUmdGlobalAccess: core.TSTrue, AllowImportingTsExtensions: core.TSTrue,
 		AllowUnreachableCode: core.TSTrue, AllowUnusedLabels: core.TSTrue,
 		Target: target, Module: core.ModuleKindESNext, ModuleResolution: core.ModuleResolutionKindBundler,
 		ModuleDetection: core.ModuleDetectionKindForce, Lib: libs(), Types: []string{}, LibReplacement: core.TSFalse,

@@ -29,16 +29,17 @@ type Import struct {
 	Specifier  string
 	Form       ImportForm
 	Start, End int  // of the specifier with its quotes
-	Sync       bool // require where nothing can be awaited, so that it cannot work
 	// Names are the imported names with how each is used; "*" is the module as
 	// a whole, "default" its default export.
 	Names map[string]*Use
 }
 
-// Use is how a program uses a value: which members it names, and whether as a
-// whole, so that any member may be reached.
+// Use is how a program uses a value: which members it names, whether it calls
+// it, and whether it does anything else with it, so that any member may be
+// reached. A value that typeof is asked for, and nothing else, is not used.
 type Use struct {
 	Whole      bool
+	Called     bool
 	TypeNames  []string // types named as members: ns.T
 	Members    map[string]*Use
 	Start, End int // where it is first named
@@ -218,7 +219,6 @@ func (c *collector) importCall(call *ast.Node, form ImportForm) {
 		return
 	}
 	im := c.add(call.Arguments()[0], form)
-	im.Sync = form == ImportRequire && !awaitable(call)
 	use := &Use{Start: im.Start, End: im.End}
 	im.Names["*"] = use
 	if form == ImportDynamic && c.through(call).Kind != ast.KindAwaitExpression {

@@ -25,6 +25,9 @@ type rewriter struct {
 }
 
 func (r *rewriter) rewrite() {
+	if strings.HasPrefix(r.text, "#!") {
+		r.edits.insert(0, "//")
+	}
 	for _, s := range r.file.Statements.Nodes {
 		r.statement(s)
 	}

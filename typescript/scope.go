@@ -23,7 +23,11 @@ func (s scope) resolve(n *ast.Node) *ast.Symbol {
 	if isTypePosition(n) {
 		meaning = anyMeaning
 	}
-	return s.resolver.Resolve(n, n.Text(), meaning, nil, false, true)
+	symbol := s.resolver.Resolve(n, n.Text(), meaning, nil, false, true)
+	if symbol != nil && symbol.ValueDeclaration != nil && symbol.ValueDeclaration.Kind == ast.KindSourceFile {
+		return nil // CommonJS's module and exports, which exist in no program
+	}
+	return symbol
 }
 
 // isReference tells names that refer to something from names that declare it,

@@ -2,7 +2,6 @@ package tsc
 
 import (
 	"context"
-	"strings"
 
 	"github.com/microsoft/typescript-go/internal/ast"
 	"github.com/microsoft/typescript-go/internal/binder"
@@ -56,6 +55,9 @@ func (s *Source) Errors() []Diagnostic { return s.errors }
 // Facts are empty if there are syntax errors.
 func (s *Source) Facts() Facts { return s.facts }
 
+// Text is what was given to Parse.
+func (s *Source) Text() string { return s.text }
+
 // Position is the line and column of a byte offset.
 func (s *Source) Position(offset int) (line, column int) { return s.lines.position(offset) }
 
@@ -66,16 +68,42 @@ func (s *Source) parseObject() bool {
 	if start >= len(s.text) || s.text[start] != '{' {
 		return false
 	}
+	end, ok := objectEnd(parseModule(s.kind, s.text[:start]+"("+s.text[start:]))
+	if !ok || !isBlank(s.text[end-1:]) {
+		return false
+	}
 	var e edits
 	e.insert(start, "(")
-	e.replace(len(strings.TrimRight(s.text, "; \t\r\n")), len(s.text), "\n)")
+	e.insert(end-1, ")")
 	text, shift := e.apply(s.text)
 	file := parseModule(s.kind, text)
-	if len(file.Diagnostics()) > 0 || len(file.Statements.Nodes) != 1 {
+	if len(file.Diagnostics()) > 0 {
 		return false
 	}
 	s.file, s.shift = file, shift
 	return true
+}
+
+// objectEnd is where the object literal ends that a file, but for an opening
+// parenthesis, begins with.
+func objectEnd(file *ast.SourceFile) (int, bool) {
+	if len(file.Statements.Nodes) == 0 || file.Statements.Nodes[0].Kind != ast.KindExpressionStatement {
+		return 0, false
+	}
+	e := file.Statements.Nodes[0].Expression()
+	if e.Kind != ast.KindParenthesizedExpression || e.Expression().Kind != ast.KindObjectLiteralExpression {
+		return 0, false
+	}
+	return e.Expression().End(), true
+}
+
+// isBlank says that text has nothing but space, comments and semicolons.
+func isBlank(text string) bool {
+	at := scanner.SkipTrivia(text, 0)
+	for at < len(text) && text[at] == ';' {
+		at = scanner.SkipTrivia(text, at+1)
+	}
+	return at == len(text)
 }
 
 const target = core.ScriptTargetES2023

@@ -37,10 +37,12 @@ func (c *collector) follow(n *ast.Node, use *Use, origin Call) {
 	case ast.KindVariableDeclaration:
 		c.followVariable(p, use, origin)
 	case ast.KindCallExpression:
-		use.Whole = true
-		if p.Expression() == n {
-			c.call(p, origin)
+		if p.Expression() != n {
+			use.Whole = true
+			return
 		}
+		use.Called = true
+		c.call(p, origin)
 	case ast.KindExpressionStatement:
 	case ast.KindTypeOfExpression:
 	default:

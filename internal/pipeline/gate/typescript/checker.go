@@ -1,0 +1,158 @@
+// Package typescript decides whether a TypeScript or JavaScript program fits
+// the tools that it names, and makes what the runtime evaluates. The compiler
+// behind it is that of github.com/microsoft/typescript-go/tsc.
+package typescript
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/pipeline/emit"
+	"retort/internal/run"
+)
+
+// Source is a program as it was written.
+type Source struct {
+	Code     string
+	Name     string // file name, for messages
+	Language run.Language
+}
+
+// Checked is a program that may run.
+type Checked struct {
+	Code       string          // the body of an async function, in JavaScript
+	Namespaces []run.Namespace // the servers it names; all of them if Unknown
+	Tools      []*run.Tool     // those it can reach; all of them if that can't be told
+	Unknown    bool            // the program computes names, so that Tools are all
+	Warnings   []string        // what the type check says that is no reason to refuse
+
+	result *tsc.Result
+	lines  int // before the program, in the text as written
+}
+
+// Locate turns a line and column of Code into those of the program as it was
+// written. All are 1-based; columns count code points.
+func (c Checked) Locate(line, column int) (int, int) {
+	if c.result == nil {
+		return line, column
+	}
+	line, column = c.result.Locate(line, column)
+	return line + c.lines, column
+}
+
+// Checker checks programs. It is safe for concurrent use.
+type Checker struct {
+	compiler *tsc.Compiler
+	wrappers *wrappers
+	names    names
+	made     memo[*run.Server, run.Namespace]
+	warm     sync.Once
+}
+
+// New returns a checker. The first check takes some 30 ms more than the others,
+// unless Warm was called before.
+func New() *Checker {
+	return &Checker{
+		compiler: tsc.New(tsc.Limits{}), wrappers: newWrappers(),
+		names: names{emit.Builtins()}, made: memo[*run.Server, run.Namespace]{limit: 512},
+	}
+}
+
+// Warm loads what every check needs. It returns at once if that was done.
+func (c *Checker) Warm() {
+	c.warm.Do(func() {
+		// Whatever fails here fails for the first program too, which tells.
+		_ = c.compiler.Warm(context.Background(), c.wrappers.input(newReach(run.NewToolset(nil))))
+	})
+}
+
+// Check checks a program against the tools it may see. Its error has the kind
+// syntax, type, tool_not_found, limit or cancelled if the program is to blame or
+// ctx ended, internal if the compiler is.
+func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Checked, *run.Error) {
+	program, refusal := c.parse(ctx, src, tools)
+	if refusal != nil {
+		return Checked{}, refusal
+	}
+	program.reach = reachOf(program.source.Facts(), tools, c.names.globals(tools))
+	in := c.wrappers.input(program.reach)
+	result, err := c.compiler.Check(ctx, program.source, in)
+	if err != nil {
+		return Checked{}, failure(err)
+	}
+	findings := program.judge(result.Diagnostics, c.wrappers.modules())
+	if refusal := program.refuse(findings); refusal != nil {
+		return Checked{}, refusal
+	}
+	return Checked{
+		Code: result.JavaScript, Namespaces: c.namespaces(program.reach), Tools: program.reach.list(),
+		Unknown: program.reach.unknown, Warnings: program.warnings(findings), result: result, lines: program.lines,
+	}, nil
+}
+
+// program is one program on its way.
+type program struct {
+	src    Source
+	tools  *run.Toolset
+	source *tsc.Source
+	lines  int // before source's text
+	reach  *reach
+}
+
+// parse finds the program in the text and parses it.
+func (c *Checker) parse(ctx context.Context, src Source, tools *run.Toolset) (*program, *run.Error) {
+	kind := tsc.TypeScript
+	if src.Language == run.JavaScript {
+		kind = tsc.JavaScript
+	}
+	var failed []*program
+	candidates := pieces(src.Code)
+	for _, piece := range candidates {
+		source, err := c.compiler.Parse(ctx, piece.code, kind)
+		if err != nil {
+			return nil, failure(err)
+		}
+		p := &program{src: src, tools: tools, source: source, lines: piece.lines}
+		if len(source.Errors()) == 0 {
+			return p, nil
+		}
+		failed = append(failed, p)
+	}
+	blame := failed[0]
+	if len(failed) > 1 && blame.lines == 0 && blame.source.Errors()[0].Line <= failed[1].lines {
+		blame = failed[1] // the whole is prose around a block
+	}
+	return nil, blame.refuse(blame.syntax())
+}
+
+// failure is the error for a program that could not be checked at all.
+func failure(err error) *run.Error {
+	e := run.Errorf(run.KindLimit, "gate.typescript", "%w", err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		e.Kind = run.KindCancelled
+		return e
+	case errors.Is(err, tsc.ErrTooLarge):
+		return e.WithHint("put data into a workspace file and read it with node:fs/promises")
+	case errors.Is(err, tsc.ErrTooDeep):
+		return e.WithHint("build nested values and long expressions in several statements")
+	case errors.Is(err, tsc.ErrTime):
+		return e.WithHint("simplify the types: annotate with any, or write the program in JavaScript")
+	case errors.Is(err, tsc.ErrBusy):
+		return e.WithHint("try again")
+	}
+	e.Kind = run.KindInternal
+	return e.WithHint("this is a fault of Retort's; another way of writing the program may avoid it")
+}
+
+// namespaces are the servers that the guest makes for a program.
+func (c *Checker) namespaces(r *reach) []run.Namespace {
+	var all []run.Namespace
+	for _, s := range r.named() {
+		all = append(all, c.made.get(s, func() run.Namespace { return namespaceOf(s, c.names.global(s)) }))
+	}
+	return all
+}

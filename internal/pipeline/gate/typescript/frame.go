@@ -1,0 +1,64 @@
+package typescript
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// frameWidth is how much of a long line a frame shows, in code points.
+const frameWidth = 110
+
+// frame shows a place in a program: the line before, the line, and a caret under
+// the place, which is width code points long.
+//
+//	  3 | const a = 1;
+//	> 4 | const b = a.c;
+//	    |             ^
+func frame(text string, line, column, width int) string {
+	lines := splitLines(text)
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	digits := len(fmt.Sprint(line))
+	shown, caret := window(lines[line-1], column)
+	var b strings.Builder
+	if line > 1 && strings.TrimSpace(lines[line-2]) != "" {
+		before, _ := window(lines[line-2], 1)
+		fmt.Fprintf(&b, "  %*d | %s\n", digits, line-1, before)
+	}
+	fmt.Fprintf(&b, "> %*d | %s\n", digits, line, shown)
+	width = max(1, min(width, utf8.RuneCountInString(shown)-utf8.RuneCountInString(caret)))
+	fmt.Fprintf(&b, "  %*s | %s^%s", digits, "", caret, strings.Repeat("~", width-1))
+	return b.String()
+}
+
+func splitLines(text string) []string {
+	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff")), "\n")
+}
+
+// window is the part of a line around a column, and the blank space that leads
+// to the column, with the line's own tabs.
+func window(line string, column int) (shown, caret string) {
+	runes := []rune(line)
+	at := min(max(column-1, 0), len(runes))
+	start := 0
+	if at >= frameWidth {
+		start = at - frameWidth/2
+	}
+	end := min(len(runes), start+frameWidth)
+	lead, tail := "", ""
+	if start > 0 {
+		lead = "…"
+	}
+	if end < len(runes) {
+		tail = "…"
+	}
+	blank := strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return ' '
+	}, lead+string(runes[start:at]))
+	return lead + string(runes[start:end]) + tail, blank
+}

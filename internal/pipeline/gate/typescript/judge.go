@@ -1,0 +1,225 @@
+package typescript
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/run"
+)
+
+// finding is something wrong with a program. Without a kind it is a warning.
+type finding struct {
+	kind       run.Kind
+	message    string
+	hint       string
+	start, end int
+	server     string
+	tool       string
+}
+
+// syntax are the findings of a program that does not parse.
+func (p *program) syntax() []finding {
+	var found []finding
+	for _, d := range p.source.Errors() {
+		found = append(found, finding{kind: run.KindSyntax, message: d.Message, start: d.Start, end: d.End})
+	}
+	if first, _ := fence(strings.SplitN(p.at(found[0].start), "\n", 2)[0]); first != "" {
+		found[0].hint = "send one program, without Markdown around it"
+	}
+	return found
+}
+
+// at is the program's text from an offset's line on.
+func (p *program) at(offset int) string {
+	text := p.source.Text()
+	return text[strings.LastIndexByte(text[:min(offset, len(text))], '\n')+1:]
+}
+
+// judge finds everything that is wrong, in source order.
+func (p *program) judge(diagnostics []tsc.Diagnostic, modules []string) []finding {
+	found := p.absences()
+	found = append(found, p.imports(modules)...)
+	for _, d := range diagnostics {
+		f, ok := p.diagnosed(d)
+		if ok && !slices.ContainsFunc(found, func(g finding) bool { return overlap(f, g) }) {
+			found = append(found, f)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b finding) int { return a.start - b.start })
+	return found
+}
+
+// overlap says that two findings are about the same place, so that the second
+// would only say the first again.
+func overlap(f, g finding) bool { return f.start < g.end && g.start < f.end }
+
+// absences are the servers and tools that a program names and that do not exist.
+func (p *program) absences() []finding {
+	var found []finding
+	for _, a := range p.reach.missing {
+		f := finding{kind: run.KindToolNotFound, start: a.start, end: a.end}
+		if a.server != nil {
+			f.server = a.server.Name
+			f.message, f.hint = p.noTool(a.server, a.name)
+		} else {
+			f.message, f.hint = p.noServer(a.name)
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func (p *program) noTool(s *run.Server, name string) (message, hint string) {
+	message = fmt.Sprintf("%s has no tool %q", s.TypeScript, name)
+	names := make([]string, len(s.Tools))
+	for i, t := range s.Tools {
+		names[i] = t.TypeScript
+	}
+	if t, ok := s.On(name); ok {
+		return message + ". Did you mean " + t.TypeScript + "?", p.signature(t)
+	}
+	near := run.Nearest(name, names, 3)
+	switch {
+	case len(near) == 1:
+		t, _ := s.On(near[0])
+		return message + ". Did you mean " + near[0] + "?", p.signature(t)
+	case len(near) > 1:
+		return message + ". Did you mean " + orList(near) + "?", ""
+	case len(names) <= 12:
+		return message, s.TypeScript + " has " + strings.Join(names, ", ")
+	}
+	return message, fmt.Sprintf("search_tools with server %q finds its tools by what they do", s.Name)
+}
+
+// noServer is for a name that may be that of a server, or a tool's whole name.
+func (p *program) noServer(name string) (message, hint string) {
+	if strings.Contains(name, "__") || strings.Contains(name, ".") {
+		e := p.tools.NotFound(name)
+		return e.Message, e.Hint
+	}
+	message = fmt.Sprintf("there is no server %q", name)
+	var names []string
+	for _, s := range p.tools.Servers {
+		names = append(names, s.TypeScript)
+	}
+	if near := run.Nearest(name, names, 3); len(near) > 0 {
+		return message + ". Did you mean " + orList(near) + "?", ""
+	}
+	if len(names) == 0 {
+		return message, "no server is configured"
+	}
+	return message, "there are " + strings.Join(names[:min(20, len(names))], ", ")
+}
+
+func orList(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// imports are the modules that do not exist.
+func (p *program) imports(modules []string) []finding {
+	var found []finding
+	for _, i := range p.source.Facts().Imports {
+		f := finding{kind: run.KindType, start: i.Start, end: i.End}
+		switch known := resolve(i.Specifier, p.tools).kind != moduleOther || slices.Contains(modules, i.Specifier); {
+		case i.Form == tsc.ImportReExport:
+			f.message = "a program cannot export from another module: nothing imports it"
+			f.hint = "return a value, or export default one"
+		case known, i.Form == tsc.ImportType:
+			continue
+		default:
+			f.message = fmt.Sprintf("there is no module %q", i.Specifier)
+			f.hint = moduleHint(i.Specifier, modules)
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func moduleHint(specifier string, modules []string) string {
+	path, inTree := treePath(specifier)
+	if inTree {
+		switch dir, _, _ := strings.Cut(path, "/"); dir {
+		case "skills":
+			return "skills are not built in this version of Retort"
+		case "workspace":
+			return "files are read with node:fs/promises"
+		}
+	}
+	if near := run.Nearest(specifier, modules, 1); len(near) > 0 {
+		return "did you mean " + near[0] + "?"
+	}
+	return "there are ./servers/<server>, ./client, " + strings.Join(modules, ", ")
+}
+
+// refuse makes the error of the findings that are reasons to refuse; nil if
+// there is none. The first is told in full, some more in a line each.
+func (p *program) refuse(found []finding) *run.Error {
+	refused := slices.DeleteFunc(slices.Clone(found), func(f finding) bool { return f.kind == "" })
+	if len(refused) == 0 {
+		return nil
+	}
+	const others = 4
+	first := refused[0]
+	message := first.message
+	for i, f := range refused[1:] {
+		line, _ := p.position(f.start)
+		if i == others {
+			message += fmt.Sprintf("\nand %d more", len(refused)-1-others)
+			break
+		}
+		message += fmt.Sprintf("\nalso: line %d: %s", line, f.message)
+	}
+	e := &run.Error{
+		Kind: first.kind, Op: "gate.typescript", Message: message, Hint: first.hint, Server: first.server, Tool: first.tool,
+	}
+	e.Line, e.Column = p.position(first.start)
+	e.Frame = frame(p.src.Code, e.Line, e.Column, p.width(first))
+	return e
+}
+
+// position is a place in the text as it was written.
+func (p *program) position(offset int) (line, column int) {
+	line, column = p.source.Position(offset)
+	return line + p.lines, column
+}
+
+// width is how many columns of its first line a finding takes.
+func (p *program) width(f finding) int {
+	text := p.source.Text()
+	marked, _, _ := strings.Cut(text[min(f.start, len(text)):min(max(f.end, f.start), len(text))], "\n")
+	return len([]rune(marked))
+}
+
+const (
+	maxWarnings    = 5
+	maxWarningSize = 200 // code points
+)
+
+// warnings are the findings that are no reason to refuse.
+func (p *program) warnings(found []finding) []string {
+	if p.src.Language == run.JavaScript {
+		return nil
+	}
+	var list []string
+	for _, f := range found {
+		if f.kind != "" {
+			continue
+		}
+		if len(list) == maxWarnings {
+			break
+		}
+		line, _ := p.position(f.start)
+		text := []rune(fmt.Sprintf("line %d: %s", line, f.message))
+		if len(text) > maxWarningSize {
+			text = append(text[:maxWarningSize], '…')
+		}
+		list = append(list, string(text))
+	}
+	return list
+}

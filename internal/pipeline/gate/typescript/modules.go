@@ -1,0 +1,101 @@
+package typescript
+
+import (
+	"strings"
+
+	"retort/internal/run"
+)
+
+// moduleKind is what an import specifier stands for.
+type moduleKind int
+
+const (
+	moduleOther   moduleKind = iota // node:path and the like, or nothing at all
+	moduleAll                       // ./servers
+	moduleServer                    // ./servers/github
+	moduleTool                      // ./servers/github/listIssues
+	moduleClient                    // ./client
+	moduleMissing                   // in ./servers, but there is no such server or tool
+)
+
+// module is what an import specifier means.
+type module struct {
+	kind      moduleKind
+	canonical string // the specifier under which the module is checked and loaded
+	server    *run.Server
+	tool      *run.Tool
+	missing   string // the name that does not exist
+}
+
+// resolve finds what a specifier means, however it is spelled: ./servers/x,
+// servers/x, ../servers/x, /servers/x/index.ts, with the raw name of the
+// server, in camelCase or in snake_case.
+func resolve(specifier string, tools *run.Toolset) module {
+	path, inTree := treePath(specifier)
+	switch {
+	case !inTree && path == specifier:
+		return module{canonical: specifier}
+	case path == "client" || path == "servers/client":
+		return module{kind: moduleClient, canonical: "./client"}
+	case path == "servers":
+		return module{kind: moduleAll, canonical: "./servers/index"}
+	case strings.HasPrefix(path, "servers/"):
+		return resolveServer(strings.TrimPrefix(path, "servers/"), tools)
+	}
+	return module{canonical: specifier}
+}
+
+// treePath is a specifier without what leads into the visible tree and without
+// a file's suffix; inTree says that something did.
+func treePath(specifier string) (path string, inTree bool) {
+	path = specifier
+	for {
+		trimmed := path
+		for _, lead := range []string{"./", "../", "/"} {
+			trimmed = strings.TrimPrefix(trimmed, lead)
+		}
+		if trimmed == path {
+			break
+		}
+		path, inTree = trimmed, true
+	}
+	for _, suffix := range []string{".d.ts", ".ts", ".mts", ".js", ".mjs", ".cjs"} {
+		if strings.HasSuffix(path, suffix) {
+			path = strings.TrimSuffix(path, suffix)
+			break
+		}
+	}
+	path = strings.TrimSuffix(path, "/")
+	path = strings.TrimSuffix(path, "/index")
+	return path, inTree || path == "servers" || strings.HasPrefix(path, "servers/")
+}
+
+func resolveServer(name string, tools *run.Toolset) module {
+	if s, ok := tools.Server(name); ok {
+		return serverModule(s)
+	}
+	if i := strings.LastIndexByte(name, '/'); i > 0 {
+		if s, ok := tools.Server(name[:i]); ok {
+			if t, ok := s.On(name[i+1:]); ok {
+				return module{kind: moduleTool, canonical: "./" + toolPath(s, t), server: s, tool: t}
+			}
+			return module{kind: moduleMissing, canonical: "./servers/" + name, server: s, missing: name[i+1:]}
+		}
+		name = name[:i]
+	}
+	return module{kind: moduleMissing, canonical: "./servers/" + name, missing: name}
+}
+
+func serverModule(s *run.Server) module {
+	return module{kind: moduleServer, canonical: "./servers/" + s.TypeScript + "/index", server: s}
+}
+
+// toolPath is the path of a tool's declaration file, without suffix. A tool
+// named index must not take the place of its server's own file.
+func toolPath(s *run.Server, t *run.Tool) string {
+	name := t.TypeScript
+	if name == "index" {
+		name = "index_"
+	}
+	return "servers/" + s.TypeScript + "/" + name
+}

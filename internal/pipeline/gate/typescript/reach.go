@@ -1,0 +1,235 @@
+package typescript
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/run"
+)
+
+// reach is what a program can reach, as far as its text tells.
+type reach struct {
+	tools   *run.Toolset
+	servers map[*run.Server]*needs
+	called  map[*run.Tool]bool // named in callMCPTool
+	unknown bool               // it may call any tool
+	all     bool               // it may name any server
+	index   bool               // it names the global servers
+
+	specifiers map[string]string // for tsc: as written → canonical
+	missing    []absence
+}
+
+// needs are the tools of one server that a program names.
+type needs struct {
+	tools  map[*run.Tool]bool
+	global bool // named without an import
+}
+
+// absence is something in the tree of servers that does not exist.
+type absence struct {
+	server     *run.Server // nil if it is the server that does not exist
+	name       string
+	start, end int
+}
+
+func newReach(tools *run.Toolset) *reach {
+	return &reach{tools: tools, servers: map[*run.Server]*needs{}, called: map[*run.Tool]bool{}, specifiers: map[string]string{}}
+}
+
+func reachOf(facts tsc.Facts, tools *run.Toolset, globals map[string]*run.Server) *reach {
+	r := newReach(tools)
+	r.unknown, r.all = facts.Unknown, facts.Unknown
+	for _, i := range facts.Imports {
+		r.addImport(i)
+	}
+	for name, use := range facts.Globals {
+		r.addGlobal(name, use, globals)
+	}
+	for _, c := range facts.Calls {
+		r.addCall(c)
+	}
+	if r.all {
+		for _, s := range tools.Servers {
+			r.need(s)
+		}
+	}
+	return r
+}
+
+func (r *reach) addGlobal(name string, use *tsc.Use, globals map[string]*run.Server) {
+	s, isServer := globals[name]
+	switch {
+	case isServer:
+		r.need(s).global = true
+		r.addServer(s, use, false)
+	case name == "servers":
+		r.index = true
+		r.addAll("*", use, false)
+	case name == "callMCPTool" && use.Whole:
+		r.unknown = true
+	}
+}
+
+func (r *reach) need(s *run.Server) *needs {
+	n := r.servers[s]
+	if n == nil {
+		n = &needs{tools: map[*run.Tool]bool{}}
+		r.servers[s] = n
+	}
+	return n
+}
+
+func (r *reach) addImport(i tsc.Import) {
+	m := resolve(i.Specifier, r.tools)
+	r.specifiers[i.Specifier] = m.canonical
+	erased := i.Form == tsc.ImportType
+	switch m.kind {
+	case moduleMissing:
+		r.missing = append(r.missing, absence{m.server, m.missing, i.Start, i.End})
+	case moduleTool:
+		r.need(m.server).tools[m.tool] = true
+	case moduleServer:
+		r.need(m.server)
+		for name, use := range i.Names {
+			r.addNamed(m.server, name, use, erased)
+		}
+	case moduleAll:
+		for name, use := range i.Names {
+			r.addAll(name, use, erased)
+		}
+	case moduleClient:
+		for name, use := range i.Names {
+			if name == "callMCPTool" && use.Whole || name == "*" && use.Whole {
+				r.unknown = true
+			}
+		}
+	}
+}
+
+// addNamed takes note of one name imported from a server's module.
+func (r *reach) addNamed(s *run.Server, name string, use *tsc.Use, erased bool) {
+	if name == "*" || name == "default" {
+		r.addServer(s, use, erased)
+		return
+	}
+	r.addMember(s, name, use, erased)
+}
+
+// addAll takes note of one name imported from ./servers.
+func (r *reach) addAll(name string, use *tsc.Use, erased bool) {
+	if name == "*" || name == "default" {
+		if use.Whole {
+			r.everything()
+		}
+		for member, inner := range use.Members {
+			r.addAll(member, inner, erased)
+		}
+		return
+	}
+	if s, ok := r.tools.Server(name); ok && s.TypeScript == name {
+		r.addServer(s, use, erased)
+	} else if !erased {
+		r.missing = append(r.missing, absence{nil, name, use.Start, use.End})
+	}
+}
+
+func (r *reach) everything() {
+	r.unknown, r.all = true, true
+	for _, s := range r.tools.Servers {
+		r.whole(s)
+	}
+}
+
+func (r *reach) whole(s *run.Server) {
+	n := r.need(s)
+	for _, t := range s.Tools {
+		n.tools[t] = true
+	}
+}
+
+func (r *reach) addServer(s *run.Server, use *tsc.Use, erased bool) {
+	r.need(s)
+	if use.Whole {
+		r.whole(s)
+	}
+	for name, member := range use.Members {
+		r.addMember(s, name, member, erased)
+	}
+	for _, name := range use.TypeNames {
+		r.addType(s, name)
+	}
+}
+
+func (r *reach) addMember(s *run.Server, name string, use *tsc.Use, erased bool) {
+	for _, t := range s.Tools {
+		if t.TypeScript == name {
+			r.need(s).tools[t] = true
+			return
+		}
+	}
+	used := use.Called || use.Whole || len(use.Members) > 0
+	if !erased && used {
+		r.missing = append(r.missing, absence{s, name, use.Start, use.End})
+		return
+	}
+	r.addType(s, name)
+}
+
+// addType takes note of a type's name. Types are named after their tool; one
+// that is named after none can be anywhere on the server.
+func (r *reach) addType(s *run.Server, name string) {
+	found := false
+	for _, t := range s.Tools {
+		if strings.HasPrefix(name, upperFirst(t.TypeScript)) {
+			r.need(s).tools[t], found = true, true
+		}
+	}
+	if !found {
+		r.whole(s)
+	}
+}
+
+func upperFirst(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+func (r *reach) addCall(c tsc.Call) {
+	fromClient := c.Specifier != "" && resolve(c.Specifier, r.tools).kind == moduleClient
+	if c.Name != "callMCPTool" || c.Specifier != "" && !fromClient {
+		return
+	}
+	if !c.IsLiteral {
+		r.unknown = true
+		return
+	}
+	if t, ok := r.tools.Tool(c.Literal); ok {
+		r.called[t] = true
+		return
+	}
+	r.missing = append(r.missing, absence{nil, c.Literal, c.Start, c.End})
+}
+
+// list is every tool that the program can reach, in the order of the toolset.
+func (r *reach) list() []*run.Tool {
+	var found []*run.Tool
+	for _, s := range r.tools.Servers {
+		n := r.servers[s]
+		for _, t := range s.Tools {
+			if r.unknown || r.called[t] || n != nil && n.tools[t] {
+				found = append(found, t)
+			}
+		}
+	}
+	return found
+}
+
+// named are the servers that the program names, in the order of the toolset.
+func (r *reach) named() []*run.Server {
+	return slices.DeleteFunc(slices.Clone(r.tools.Servers), func(s *run.Server) bool { return r.servers[s] == nil })
+}

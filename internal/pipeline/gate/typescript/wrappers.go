@@ -1,0 +1,104 @@
+package typescript
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/pipeline/emit"
+	"retort/internal/run"
+)
+
+// wrappers make the declaration files that a program is checked against.
+type wrappers struct {
+	ambient      string
+	declarations memo[*run.Tool, string]
+	known        func() []string
+}
+
+func newWrappers() *wrappers {
+	w := &wrappers{ambient: emit.Ambient()}
+	w.declarations.limit = 4096
+	w.known = sync.OnceValue(func() []string { return declaredModules(w.ambient) })
+	return w
+}
+
+// modules are the modules that are not servers: node:path and the like.
+func (w *wrappers) modules() []string { return w.known() }
+
+var moduleDeclaration = regexp.MustCompile(`(?m)^\s*declare module "([^"]+)"`)
+
+func declaredModules(ambient string) []string {
+	var names []string
+	for _, m := range moduleDeclaration.FindAllStringSubmatch(ambient, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// clientDeclaration is the module ./client: some globals under their own names.
+const clientDeclaration = `
+declare const call: typeof globalThis.callMCPTool;
+declare const search: typeof globalThis.searchTools;
+declare const pause: typeof globalThis.sleep;
+declare const failure: typeof globalThis.ToolError;
+type failure = InstanceType<typeof globalThis.ToolError>;
+export { call as callMCPTool, search as searchTools, pause as sleep, failure as ToolError };
+`
+
+// input declares what a program can reach: the globals, and of each server
+// that it names the tools that it names.
+func (w *wrappers) input(r *reach) tsc.Input {
+	files := map[string]string{"/globals.d.ts": w.ambient, "/client.d.ts": clientDeclaration}
+	in := tsc.Input{Files: files, Ambient: []string{"/globals.d.ts"}, Specifiers: r.specifiers}
+	var all, index strings.Builder
+	for _, s := range r.named() {
+		needs := r.servers[s]
+		path := "/servers/" + s.TypeScript + "/index.d.ts"
+		files[path] = w.index(s, needs, files)
+		if needs.global {
+			in.Ambient = append(in.Ambient, path)
+		}
+		all.WriteString("export * as " + s.TypeScript + ` from "/servers/` + s.TypeScript + "/index\";\n")
+		index.WriteString("  readonly " + s.TypeScript + `: typeof import("/servers/` + s.TypeScript + "/index\");\n")
+	}
+	files["/servers/index.d.ts"] = all.String() + "export {};\n"
+	if r.index {
+		files["/servers.d.ts"] = "interface Servers {\n" + index.String() + "}\n"
+		in.Ambient = append(in.Ambient, "/servers.d.ts")
+	}
+	return in
+}
+
+// index is a server's module. It declares each tool in a file of its own, which
+// stays parsed for the next program that names it.
+func (w *wrappers) index(s *run.Server, needs *needs, files map[string]string) string {
+	var index strings.Builder
+	for _, t := range s.Tools {
+		if needs.tools[t] {
+			path := toolPath(s, t)
+			files["/"+path+".d.ts"] = w.declarations.get(t, func() string { return declaration(t) })
+			index.WriteString(`export * from "/` + path + "\";\n")
+		}
+	}
+	index.WriteString("export {};\n")
+	if needs.global {
+		index.WriteString("export as namespace " + s.TypeScript + ";\n")
+	}
+	return index.String()
+}
+
+// declaration declares one tool. The compiler explains why a call fits none of
+// the overloads by the last one, so the usual one, with one object, comes last.
+func declaration(t *run.Tool) string {
+	text := strings.TrimRight(emit.Declaration(t), "\n")
+	lead := "export function " + t.TypeScript + "("
+	lines := strings.Split(text, "\n")
+	n := len(lines)
+	if n >= 2 && strings.HasPrefix(lines[n-1], lead) && strings.HasPrefix(lines[n-2], lead) {
+		lines[n-1], lines[n-2] = lines[n-2], lines[n-1]
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
