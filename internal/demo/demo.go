@@ -1,0 +1,127 @@
+// Package demo holds the bundled MCP servers: a drive, a CRM, a chat and so on,
+// filled with seeded data that is the same on every machine and every day.
+// Demonstrations, tests and benchmarks use them as upstreams, over standard
+// input and output or in process.
+//
+// The protocol is spoken by a small loop of the package's own (protocol.go)
+// rather than by the SDK: definitions leave as the exact bytes of tools/*.json in
+// their order, both eras of the protocol are on one page, and our client is tested
+// against something else than the other half of its own library.
+//
+// Some identifiers provoke errors on every server that takes identifiers:
+// "forbidden" is refused, "rate-limited" fails on every second call, the first
+// included, and anything else that does not exist is not found.
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// now is the day on which all data was made; nothing here reads a clock except
+// the chat's deployment.
+var now = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
+
+// product is one kind of server.
+type product struct {
+	name, title, instructions string
+	build                     func(*base) map[string]tool // made on the first call: tools/list needs no data
+}
+
+// products are the bundled servers in the order in which they are presented.
+func products() []product {
+	return []product{
+		{"drive", "Nordlys Drive", "Documents, spreadsheets and folders of Nordlys Instruments.", buildDrive},
+		{"crm", "Nordlys CRM", "Accounts, contacts, leads, deals and sales meetings. Records carry a version for optimistic locking.", buildCRM},
+		{"chat", "Nordlys Chat", "Channels, threads and people of the Nordlys workspace.", buildChat},
+		{"calendar", "Nordlys Calendar", "Calendars and events. Times are RFC 3339; the working week is Monday to Friday.", buildCalendar},
+		{"mail", "Nordlys Mail", "The mailbox of the sales team. Searching answers ids; read a message to see it.", buildMail},
+		{"sheets", "Nordlys Sheets", "Spreadsheets by A1 ranges or by rows.", buildSheets},
+		{"issues", "Nordlys Issues", "Repositories of the organisation nordlys with issues and pull requests.", buildIssues},
+		{"database", "Nordlys Warehouse", "A relational store. query reads; execute writes.", buildDatabase},
+		{"files", "Nordlys Files", "A file tree below /srv/nordlys.", buildFiles},
+	}
+}
+
+// Names lists the bundled servers.
+func Names() []string {
+	var names []string
+	for _, p := range products() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// Server is one instance of a bundled server with its own data. Connections to
+// the same instance see each other's changes.
+type Server struct {
+	product
+	definitions []*definition
+	base        base
+	tools       func() map[string]tool
+}
+
+// Open makes a fresh instance. The error names the servers that exist.
+func Open(name string) (*Server, error) {
+	all := products()
+	i := slices.IndexFunc(all, func(p product) bool { return p.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no demo server %q; there are %s", name, strings.Join(Names(), ", "))
+	}
+	definitions, err := loadDefinitions(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{product: all[i], definitions: definitions}
+	s.tools = sync.OnceValue(func() map[string]tool { return s.build(&s.base) })
+	return s, nil
+}
+
+// Effects lists every change that calls have made, oldest first.
+func (s *Server) Effects() []Effect {
+	s.base.lock.RLock()
+	defer s.base.lock.RUnlock()
+	return slices.Clone(s.base.effects)
+}
+
+// Dial opens a connection to this instance, in process. The connection ends
+// when it is closed; ctx bounds the dialling alone.
+func (s *Server) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	client, server := net.Pipe()
+	go func() {
+		defer server.Close()
+		_ = s.Serve(context.WithoutCancel(ctx), server, server) // the client sees the end of the stream
+	}()
+	return client, nil
+}
+
+// Serve runs a fresh instance of the named server over in and out, one JSON-RPC
+// message a line, until in ends or ctx is done.
+func Serve(ctx context.Context, name string, in io.Reader, out io.Writer) error {
+	s, err := Open(name)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx, in, out)
+}
+
+// Dial returns a function that opens connections to a fresh instance of its own
+// each, in process.
+func Dial(name string) func(context.Context) (io.ReadWriteCloser, error) {
+	return func(ctx context.Context) (io.ReadWriteCloser, error) {
+		s, err := Open(name)
+		if err != nil {
+			return nil, err
+		}
+		return s.Dial(ctx)
+	}
+}

@@ -1,0 +1,102 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// condition is one filter of a search: the value of a field compared with one
+// given, or with each of several for "in".
+type condition struct {
+	Field string `json:"field"`
+	Op    string `json:"op"`
+	Value any    `json:"value"`
+}
+
+type sorting struct {
+	Field     string `json:"field"`
+	Direction string `json:"direction"`
+}
+
+// sel returns the rows that meet every condition, in the order asked for. The
+// slice is the caller's, the rows are the table's.
+func (t *table) sel(conditions []condition, by sorting) ([][]any, error) {
+	var tests []func(row []any) bool
+	for _, c := range conditions {
+		test, err := t.test(c)
+		if err != nil {
+			return nil, err
+		}
+		tests = append(tests, test)
+	}
+	found := [][]any{}
+	for _, row := range t.rows {
+		if !slices.ContainsFunc(tests, func(test func([]any) bool) bool { return !test(row) }) {
+			found = append(found, row)
+		}
+	}
+	if by.Field == "" {
+		return found, nil
+	}
+	i, err := t.field(by.Field)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(found, func(a, b []any) int {
+		n, _ := compare(a[i], b[i])
+		if by.Direction == "desc" {
+			return -n
+		}
+		return n
+	})
+	return found, nil
+}
+
+// field is the index of a column, or an error that names those that exist.
+func (t *table) field(name string) (int, error) {
+	if i := t.col(name); i >= 0 {
+		return i, nil
+	}
+	return -1, fmt.Errorf("INVALID_FIELD: %s has no field '%s'; it has %s", t.name, name, strings.Join(t.colNames(), ", "))
+}
+
+func (t *table) test(c condition) (func(row []any) bool, error) {
+	i, err := t.field(c.Field)
+	if err != nil {
+		return nil, err
+	}
+	list, isList := c.Value.([]any)
+	if isList != (c.Op == "in") {
+		return nil, fmt.Errorf("INVALID_FILTER: %s: the operator in, and no other, needs a list of values", c.Field)
+	}
+	if c.Op == "contains" {
+		part, ok := c.Value.(string)
+		if !ok {
+			return nil, fmt.Errorf("INVALID_FILTER: %s: contains needs a text", c.Field)
+		}
+		return func(row []any) bool { return has(fmt.Sprint(row[i]), part) }, nil
+	}
+	is := func(v, want any) bool { n, ok := compare(v, want); return ok && n == 0 }
+	if isList {
+		return func(row []any) bool {
+			return slices.ContainsFunc(list, func(want any) bool { return is(row[i], want) })
+		}, nil
+	}
+	return func(row []any) bool {
+		n, ok := compare(row[i], c.Value)
+		switch c.Op {
+		case "eq":
+			return ok && n == 0
+		case "ne":
+			return !ok || n != 0
+		case "lt":
+			return ok && n < 0
+		case "lte":
+			return ok && n <= 0
+		case "gt":
+			return ok && n > 0
+		}
+		return ok && n >= 0
+	}, nil
+}

@@ -1,0 +1,80 @@
+package demo
+
+import (
+	"fmt"
+	"math"
+)
+
+// orderCount is the number of rows of the orders, on the drive, in the sheets
+// and in the database alike.
+const orderCount = 10_000
+
+type article struct {
+	sku, name, category string
+	price               float64
+}
+
+// catalogue is what Nordlys Instruments sells.
+func catalogue() []article {
+	return []article{
+		{"NL-T100", "T100 thermometer", "Sensors", 149.00}, {"NL-T200", "T200 cryo thermometer", "Sensors", 389.00},
+		{"NL-H50", "H50 humidity sensor", "Sensors", 119.50}, {"NL-P30", "P30 pressure transmitter", "Sensors", 274.00},
+		{"NL-V10", "V10 vibration monitor", "Sensors", 512.00}, {"NL-F80", "F80 flow meter", "Sensors", 845.00},
+		{"NL-G2", "G2 gateway", "Gateways", 699.00}, {"NL-G2X", "G2X explosion-proof gateway", "Gateways", 1890.00},
+		{"NL-C1", "C1 calibration bath", "Laboratory", 4250.00}, {"NL-R5", "R5 reference probe", "Laboratory", 1320.00},
+		{"NL-LIC", "Aurora licence, one site", "Software", 960.00}, {"NL-SUP", "Support plan, one year", "Services", 1450.00},
+	}
+}
+
+// orders is the table of orders, oldest first. Its amounts are whole cents.
+func orders(w *world) *table {
+	r := seeded("orders")
+	t := &table{name: "orders", cols: []column{
+		{name: "Order ID", kind: textKind}, {name: "Date", kind: dateKind}, {name: "Customer", kind: textKind}, {name: "Email", kind: textKind},
+		{name: "Region", kind: textKind, options: regions}, {name: "Product", kind: textKind}, {name: "Quantity", kind: integerKind},
+		{name: "Unit Price", kind: decimalKind}, {name: "Amount", kind: decimalKind},
+		{name: "Status", kind: textKind, options: []string{"pending", "processing", "shipped", "completed", "cancelled", "refunded"}},
+		{name: "Sales Rep", kind: textKind},
+	}}
+	goods := catalogue()
+	for i := range orderCount {
+		buyer := pick(r, w.contacts)
+		item := pick(r, goods)
+		quantity := between(r, 1, 40)
+		age := 720 - i*720/orderCount
+		t.rows = append(t.rows, []any{
+			fmt.Sprintf("ORD-%05d", 10_001+i), day(now.AddDate(0, 0, -age)), buyer.Company, buyer.Email, regionOf(buyer.Country), item.name,
+			int64(quantity), item.price, math.Round(item.price*float64(quantity)*100) / 100, orderStatus(r.IntN(100), age), w.staff[r.IntN(10)].name(),
+		})
+	}
+	return t
+}
+
+// orderStatus is what becomes of an order: the older, the more likely done.
+func orderStatus(dice, age int) string {
+	switch {
+	case dice < 4:
+		return "cancelled"
+	case dice < 6:
+		return "refunded"
+	case age < 20 || dice < 14:
+		return "pending"
+	case age < 45:
+		return "processing"
+	case age < 60:
+		return "shipped"
+	}
+	return "completed"
+}
+
+func regionOf(country string) string {
+	switch country {
+	case "United States":
+		return "North America"
+	case "Brazil":
+		return "LATAM"
+	case "Japan", "India":
+		return "APAC"
+	}
+	return "EMEA"
+}

@@ -1,0 +1,45 @@
+package demo
+
+import (
+	"embed"
+	"path"
+	"strings"
+)
+
+// programs/*.ts begin with a comment: the title in its first line, what the
+// program shows in the others.
+//
+//go:embed programs/*.ts
+var programFiles embed.FS
+
+// Program is one of the programs that show what code execution is good for. It
+// runs against the bundled servers under their own names.
+type Program struct {
+	Name  string // "1-copy-transcript"
+	Title string
+	About string // one or two sentences
+	Code  string // TypeScript, without the comment in front
+}
+
+// Programs are shown in this order.
+func Programs() []Program {
+	entries, err := programFiles.ReadDir("programs")
+	if err != nil {
+		panic(err) // embedded
+	}
+	var list []Program
+	for _, e := range entries {
+		source, err := programFiles.ReadFile(path.Join("programs", e.Name()))
+		if err != nil {
+			panic(err) // embedded
+		}
+		list = append(list, newProgram(strings.TrimSuffix(e.Name(), ".ts"), string(source)))
+	}
+	return list
+}
+
+func newProgram(name, source string) Program {
+	front, code, _ := strings.Cut(source, "\n\n")
+	title, about, _ := strings.Cut(strings.ReplaceAll("\n"+front, "\n// ", "\n")[1:], "\n")
+	return Program{Name: name, Title: title, About: strings.ReplaceAll(about, "\n", " "), Code: code}
+}

@@ -1,0 +1,364 @@
+package demo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+)
+
+const (
+	maxMessage    = 32 << 20 // bytes of one incoming line
+	maxConcurrent = 256      // calls under way on one connection
+	toolsPerPage  = 8        // of tools/list: small, so that clients meet a second page
+)
+
+// The versions of the protocol, newest first. The first is the stateless era;
+// the others begin with initialize.
+var (
+	modernVersion  = "2026-07-28"
+	legacyVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+)
+
+// The error codes of JSON-RPC and, last, of the stateless era.
+const (
+	codeParse          = -32700
+	codeInvalidRequest = -32600
+	codeNoMethod       = -32601
+	codeInvalidParams  = -32602
+	codeInternal       = -32603
+	codeVersion        = -32022
+)
+
+type request struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+func refuse(code int, format string, args ...any) *rpcError {
+	return &rpcError{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// conn is one connection to a Server.
+type conn struct {
+	server *Server
+	end    context.CancelCauseFunc
+	slots  chan struct{}
+	calls  sync.WaitGroup
+
+	writing sync.Mutex
+	out     io.Writer
+
+	mu      sync.Mutex
+	running map[string]context.CancelFunc // by request id
+}
+
+// Serve answers one client until in ends, ctx is done or out fails. When in
+// ends, calls under way are answered first. Where ctx ends it, the goroutine that
+// reads in ends with in.
+func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	c := &conn{server: s, end: end, out: out, slots: make(chan struct{}, maxConcurrent), running: map[string]context.CancelFunc{}}
+	lines, ended := readLines(ctx, in)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case line := <-lines:
+			c.accept(ctx, line)
+		case err := <-ended:
+			return errors.Join(err, c.drain(ctx))
+		}
+	}
+}
+
+// readLines reads non-empty lines until in ends; then ended is told why.
+func readLines(ctx context.Context, in io.Reader) (lines <-chan []byte, ended <-chan error) {
+	out, end := make(chan []byte), make(chan error, 1)
+	go func() {
+		scanner := bufio.NewScanner(in)
+		scanner.Buffer(make([]byte, 0, 64<<10), maxMessage)
+		for scanner.Scan() {
+			line := bytes.TrimSpace(scanner.Bytes())
+			if len(line) == 0 {
+				continue
+			}
+			select {
+			case out <- bytes.Clone(line):
+			case <-ctx.Done():
+				return
+			}
+		}
+		end <- scanner.Err()
+	}()
+	return out, end
+}
+
+// drain waits for the calls under way.
+func (c *conn) drain(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { c.calls.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// accept starts to answer one line: a message, or a batch as 2025-03-26 has it.
+func (c *conn) accept(ctx context.Context, line []byte) {
+	if line[0] == '[' {
+		c.start(ctx, "", func(ctx context.Context) []byte { return c.batch(ctx, line) })
+		return
+	}
+	var r request
+	if err := json.Unmarshal(line, &r); err != nil {
+		c.write(failed(nil, refuse(codeParse, "parse error: %v", err)))
+		return
+	}
+	switch {
+	case r.Method == "": // an answer to a question that was never asked
+	case r.ID == nil:
+		c.notified(r)
+	default:
+		c.start(ctx, string(r.ID), func(ctx context.Context) []byte { return c.answer(ctx, r) })
+	}
+}
+
+// start runs work in a goroutine of its own and writes what it returns, unless
+// the client has cancelled it.
+func (c *conn) start(ctx context.Context, id string, work func(context.Context) []byte) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c.mu.Lock()
+	c.running[id] = cancel
+	c.mu.Unlock()
+	c.calls.Go(func() {
+		defer func() { <-c.slots }()
+		reply := work(ctx)
+		c.mu.Lock()
+		delete(c.running, id)
+		c.mu.Unlock()
+		if ctx.Err() == nil && reply != nil {
+			c.write(reply)
+		}
+		cancel()
+	})
+}
+
+func (c *conn) notified(r request) {
+	if r.Method != "notifications/cancelled" {
+		return
+	}
+	var p struct {
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	_ = json.Unmarshal(r.Params, &p) // a malformed notification has no answer
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel, ok := c.running[string(p.RequestID)]; ok {
+		cancel()
+	}
+}
+
+func (c *conn) batch(ctx context.Context, line []byte) []byte {
+	var items []request
+	if err := json.Unmarshal(line, &items); err != nil || len(items) == 0 {
+		return failed(nil, refuse(codeInvalidRequest, "a batch must be a non-empty array of messages"))
+	}
+	var replies [][]byte
+	for _, r := range items {
+		if r.ID == nil || r.Method == "" {
+			c.notified(r)
+			continue
+		}
+		replies = append(replies, c.answer(ctx, r))
+	}
+	if replies == nil {
+		return nil
+	}
+	return slices.Concat([]byte("["), bytes.Join(replies, []byte(",")), []byte("]"))
+}
+
+func (c *conn) write(message []byte) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if _, err := c.out.Write(append(message, '\n')); err != nil {
+		c.end(err)
+	}
+}
+
+func (c *conn) answer(ctx context.Context, r request) []byte {
+	modern, refusal := isModern(r.Params)
+	if refusal != nil {
+		return failed(r.ID, refusal)
+	}
+	result, refusal := c.server.handle(ctx, r, modern)
+	if refusal != nil {
+		return failed(r.ID, refusal)
+	}
+	if modern {
+		result = c.server.stamp(result)
+	}
+	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), r.ID, []byte(`,"result":`), result, []byte(`}`))
+}
+
+func failed(id json.RawMessage, e *rpcError) []byte {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), encode(e), []byte(`}`))
+}
+
+// isModern reports whether a request follows the stateless era: then, and only
+// then, its _meta names the version.
+func isModern(params json.RawMessage) (bool, *rpcError) {
+	var p struct {
+		Meta struct {
+			Version      string          `json:"io.modelcontextprotocol/protocolVersion"`
+			Capabilities json.RawMessage `json:"io.modelcontextprotocol/clientCapabilities"`
+		} `json:"_meta"`
+	}
+	if len(params) > 0 && json.Unmarshal(params, &p) != nil {
+		return false, refuse(codeInvalidParams, "params must be an object")
+	}
+	switch version := p.Meta.Version; {
+	case version < modernVersion:
+		return false, nil
+	case version > modernVersion:
+		e := refuse(codeVersion, "unsupported protocol version")
+		e.Data = map[string]any{"supported": allVersions(), "requested": version}
+		return false, e
+	case len(p.Meta.Capabilities) == 0 || p.Meta.Capabilities[0] != '{':
+		return false, refuse(codeInvalidParams, "missing or invalid _meta field %q", "io.modelcontextprotocol/clientCapabilities")
+	}
+	return true, nil
+}
+
+func allVersions() []string { return append([]string{modernVersion}, legacyVersions...) }
+
+// handle answers one request with a non-empty JSON object, except for ping.
+func (s *Server) handle(ctx context.Context, r request, modern bool) ([]byte, *rpcError) {
+	switch {
+	case r.Method == "tools/call":
+		return s.callTool(ctx, r.Params)
+	case r.Method == "tools/list":
+		return s.listTools(r.Params, modern)
+	case r.Method == "server/discover" && modern:
+		return s.discover(), nil
+	case r.Method == "initialize" && !modern:
+		return s.initialize(r.Params)
+	case r.Method == "ping" && !modern:
+		return []byte("{}"), nil
+	}
+	return nil, refuse(codeNoMethod, "method %q is not supported", r.Method)
+}
+
+type implementation struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Version string `json:"version"`
+}
+
+func (s *Server) info() implementation {
+	return implementation{Name: "nordlys-" + s.name, Title: s.title, Version: "1.0.0"}
+}
+
+var capabilities = json.RawMessage(`{"tools":{}}`)
+
+func (s *Server) initialize(params json.RawMessage) ([]byte, *rpcError) {
+	var p struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil || p.ProtocolVersion == "" {
+		return nil, refuse(codeInvalidParams, "initialize needs protocolVersion")
+	}
+	version := p.ProtocolVersion
+	if !slices.Contains(legacyVersions, version) {
+		version = legacyVersions[0]
+	}
+	return encode(struct {
+		ProtocolVersion string          `json:"protocolVersion"`
+		Capabilities    json.RawMessage `json:"capabilities"`
+		ServerInfo      implementation  `json:"serverInfo"`
+		Instructions    string          `json:"instructions"`
+	}{version, capabilities, s.info(), s.instructions}), nil
+}
+
+func (s *Server) discover() []byte {
+	return encode(struct {
+		SupportedVersions []string        `json:"supportedVersions"`
+		Capabilities      json.RawMessage `json:"capabilities"`
+		Instructions      string          `json:"instructions"`
+		TTL               int             `json:"ttlMs"`
+		Scope             string          `json:"cacheScope"`
+	}{allVersions(), capabilities, s.instructions, 300_000, "public"})
+}
+
+// stamp adds what every result of the stateless era carries.
+func (s *Server) stamp(object []byte) []byte {
+	return slices.Concat([]byte(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`), encode(s.info()), []byte(`},`), object[1:])
+}
+
+func (s *Server) listTools(params json.RawMessage, modern bool) ([]byte, *rpcError) {
+	var p struct {
+		Cursor string `json:"cursor"`
+	}
+	if len(params) > 0 && json.Unmarshal(params, &p) != nil {
+		return nil, refuse(codeInvalidParams, "cursor must be a string")
+	}
+	page, next, err := pageByToken(s.definitions, "tools", p.Cursor, toolsPerPage)
+	if err != nil {
+		return nil, refuse(codeInvalidParams, "invalid cursor")
+	}
+	var list struct {
+		Tools []json.RawMessage `json:"tools"`
+		Next  string            `json:"nextCursor,omitempty"`
+		TTL   int               `json:"ttlMs,omitempty"`
+		Scope string            `json:"cacheScope,omitempty"`
+	}
+	for _, d := range page {
+		list.Tools = append(list.Tools, d.raw)
+	}
+	list.Next = next
+	if modern {
+		list.TTL, list.Scope = 300_000, "public"
+	}
+	return encode(list), nil
+}
+
+func (s *Server) callTool(ctx context.Context, params json.RawMessage) ([]byte, *rpcError) {
+	var p struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, refuse(codeInvalidParams, "tools/call needs name and arguments: %v", err)
+	}
+	i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name == p.Name })
+	if i < 0 {
+		return nil, refuse(codeInvalidParams, "unknown tool %q", p.Name)
+	}
+	if ctx.Err() != nil {
+		return nil, refuse(codeInternal, "cancelled")
+	}
+	return s.call(s.definitions[i], p.Arguments), nil
+}

@@ -1,0 +1,382 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const maxCells = 2_000_000 // of one spreadsheet
+
+type sheets struct {
+	*base
+	w     *world
+	books []*workbook
+}
+
+type workbook struct {
+	ID      string
+	Title   string
+	Version int
+	Tabs    []*table
+}
+
+func buildSheets(b *base) map[string]tool {
+	s := &sheets{base: b, w: newWorld()}
+	s.fill()
+	return map[string]tool{
+		"list_spreadsheets": read(s.list),
+		"get_spreadsheet":   read(s.get),
+		"read_range":        read(s.readRange),
+		"read_rows":         read(s.readRows),
+		"list_revisions":    read(s.revisions),
+		"append_rows":       write(s.appendRows),
+		"update_range":      write(s.updateRange),
+		"clear_range":       write(s.clearRange),
+		"add_sheet":         write(s.addSheet),
+	}
+}
+
+func (s *sheets) fill() {
+	s.books = append(s.books, &workbook{ordersSheet, "Orders 2025-2026", 1, []*table{named(orders(s.w), "Orders"), s.targets()}})
+	r := seeded("sheets")
+	for i := range 30 {
+		t := &table{name: "Readings", cols: []column{{name: "Sensor", kind: textKind}, {name: "Date", kind: dateKind}, {name: "Mean", kind: decimalKind}, {name: "Alarms", kind: integerKind}}}
+		for j := range 120 {
+			t.rows = append(t.rows, []any{fmt.Sprintf("S-%04d", i*10+j%10), day(now.AddDate(0, 0, -j/10)), float64(between(r, -2000, 2500)) / 100, int64(r.IntN(4))})
+		}
+		s.books = append(s.books, &workbook{fmt.Sprintf("readings-%02d", i+1), "Readings " + s.w.companies[i].Name, 1, []*table{t}})
+	}
+}
+
+func named(t *table, name string) *table { t.name = name; return t }
+
+// targets is a small sheet that goes with the orders.
+func (s *sheets) targets() *table {
+	t := &table{name: "Targets", cols: []column{{name: "Region", kind: textKind}, {name: "Quarter", kind: textKind}, {name: "Target", kind: decimalKind}}}
+	for i, region := range regions {
+		for q := range 4 {
+			t.rows = append(t.rows, []any{region, fmt.Sprintf("2026-Q%d", q+1), float64(900_000 - i*150_000 + q*40_000)})
+		}
+	}
+	return t
+}
+
+func (s *sheets) book(id string) (*workbook, error) {
+	i := slices.IndexFunc(s.books, func(b *workbook) bool { return b.ID == id })
+	if i < 0 {
+		return nil, s.missing("spreadsheet", id)
+	}
+	return s.books[i], nil
+}
+
+// tab finds a sheet by its name; the first if the name is empty.
+func (s *sheets) tab(id, name string) (*workbook, *table, error) {
+	b, err := s.book(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range b.Tabs {
+		if name == "" || strings.EqualFold(t.name, name) {
+			return b, t, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("400 Bad request: '%s' has no sheet '%s'", id, name)
+}
+
+func (s *sheets) list(in struct {
+	Query     string `json:"query"`
+	PageToken string `json:"pageToken"`
+}) (result, error) {
+	type entry struct {
+		ID    string `json:"spreadsheetId"`
+		Title string `json:"title"`
+	}
+	var found []entry
+	for _, b := range s.books {
+		if has(b.Title, in.Query) {
+			found = append(found, entry{b.ID, b.Title})
+		}
+	}
+	page, next, err := pageByToken(found, "books:"+in.Query, in.PageToken, 20)
+	if err != nil {
+		return result{}, err
+	}
+	return jsonText(struct {
+		Spreadsheets []entry `json:"spreadsheets"`
+		Next         string  `json:"nextPageToken,omitempty"`
+	}{append([]entry{}, page...), next})
+}
+
+func (s *sheets) get(in struct {
+	ID string `json:"spreadsheetId"`
+}) (result, error) {
+	b, err := s.book(in.ID)
+	if err != nil {
+		return result{}, err
+	}
+	type tab struct {
+		Name    string   `json:"name"`
+		Rows    int      `json:"rowCount"`
+		Columns []string `json:"columns"`
+	}
+	var tabs []tab
+	for _, t := range b.Tabs {
+		tabs = append(tabs, tab{t.name, len(t.rows), t.colNames()})
+	}
+	return structured(struct {
+		ID      string `json:"spreadsheetId"`
+		Title   string `json:"title"`
+		Version int    `json:"version"`
+		Sheets  []tab  `json:"sheets"`
+	}{b.ID, b.Title, b.Version, tabs})
+}
+
+// area is a range of cells; row 0 holds the titles. The last row and column are
+// not part of it.
+type area struct {
+	book           *workbook
+	tab            *table
+	r0, c0, r1, c1 int
+}
+
+var a1 = regexp.MustCompile(`^(?:([^!]+)!)?(?:([A-Z]{1,2})(\d{1,6})?(?::([A-Z]{1,2})(\d{1,6})?)?)?$`)
+
+// area reads A1 notation: Orders!A1:C10, A:C, B2, Orders!.
+func (s *sheets) area(id, text string) (area, error) {
+	m := a1.FindStringSubmatch(text)
+	if m == nil {
+		if _, t, err := s.tab(id, text); err == nil { // the name of a sheet alone
+			m = []string{"", t.name, "", "", "", ""}
+		} else if _, err := s.book(id); err != nil {
+			return area{}, err
+		} else {
+			return area{}, fmt.Errorf("400 Bad request: unable to parse range '%s'; an example is Orders!A1:C10", text)
+		}
+	}
+	b, t, err := s.tab(id, strings.Trim(m[1], "'"))
+	if err != nil {
+		return area{}, err
+	}
+	x := area{b, t, 0, 0, len(t.rows) + 1, len(t.cols)}
+	if m[2] != "" {
+		x.c0, x.c1 = letters(m[2]), letters(m[2])+1
+		if m[4] != "" {
+			x.c1 = letters(m[4]) + 1
+		}
+	}
+	if row, _ := strconv.Atoi(m[3]); row > 0 {
+		x.r0, x.r1 = row-1, row
+		if m[4] != "" {
+			x.r1 = len(t.rows) + 1
+		}
+	}
+	if row, _ := strconv.Atoi(m[5]); row > 0 {
+		x.r1 = row
+	}
+	if x.r0 >= x.r1 || x.c0 >= x.c1 || x.c1 > len(t.cols) {
+		return area{}, fmt.Errorf("400 Bad request: range '%s' exceeds the grid of '%s', which has %d rows and %d columns", text, t.name, len(t.rows)+1, len(t.cols))
+	}
+	return x, nil
+}
+
+// letters is the index of a column: A is 0, Z is 25, AA is 26.
+func letters(s string) int {
+	n := 0
+	for _, c := range s {
+		n = n*26 + int(c-'A') + 1
+	}
+	return n - 1
+}
+
+func (s *sheets) readRange(in struct {
+	ID     string `json:"spreadsheetId"`
+	Range  string `json:"range"`
+	Render string `json:"valueRenderOption"`
+}) (result, error) {
+	x, err := s.area(in.ID, in.Range)
+	if err != nil {
+		return result{}, err
+	}
+	values := [][]any{}
+	for r := x.r0; r < min(x.r1, len(x.tab.rows)+1); r++ {
+		row := make([]any, 0, x.c1-x.c0)
+		for c := x.c0; c < x.c1; c++ {
+			row = append(row, x.cell(r, c, in.Render == "FORMATTED_VALUE"))
+		}
+		values = append(values, row)
+	}
+	return jsonText(struct {
+		Range  string  `json:"range"`
+		Values [][]any `json:"values"`
+	}{in.Range, values})
+}
+
+func (x area) cell(r, c int, formatted bool) any {
+	if r == 0 {
+		return x.tab.cols[c].name
+	}
+	v := x.tab.rows[r-1][c]
+	if n, ok := v.(float64); ok && formatted {
+		return fmt.Sprintf("%.2f", n)
+	}
+	if v == nil {
+		return ""
+	}
+	return v
+}
+
+func (s *sheets) readRows(in struct {
+	ID      string      `json:"spreadsheetId"`
+	Sheet   string      `json:"sheet"`
+	Filters []condition `json:"filters"`
+	OrderBy sorting     `json:"orderBy"`
+	Offset  int         `json:"offset"`
+	Limit   int         `json:"limit"`
+}) (result, error) {
+	_, t, err := s.tab(in.ID, in.Sheet)
+	if err != nil {
+		return result{}, err
+	}
+	found, err := t.sel(in.Filters, in.OrderBy)
+	if err != nil {
+		return result{}, err
+	}
+	page := pageByOffset(found, in.Offset, or(in.Limit, 500))
+	return structured(struct {
+		Columns []string        `json:"columns"`
+		Rows    json.RawMessage `json:"rows"`
+		Total   int             `json:"total"`
+		HasMore bool            `json:"has_more"`
+	}{t.colNames(), t.objects(page), len(found), in.Offset+len(page) < len(found)})
+}
+
+func (s *sheets) revisions(in struct {
+	ID    string `json:"spreadsheetId"`
+	Limit int    `json:"limit"`
+}) (result, error) {
+	b, err := s.book(in.ID)
+	if err != nil {
+		return result{}, err
+	}
+	return jsonText(struct {
+		Version   int      `json:"version"`
+		Revisions []Effect `json:"revisions"`
+	}{b.Version, pageByOffset(s.effectsOn(b.ID), 0, or(in.Limit, 100))})
+}
+
+type sheetChange struct {
+	ID      string `json:"spreadsheetId"`
+	Version int    `json:"version"`
+	Cells   int    `json:"updatedCells"`
+}
+
+func (s *sheets) changed(b *workbook, tool string, cells int, format string, args ...any) (result, error) {
+	b.Version++
+	s.did(tool, b.ID, format, args...)
+	return structured(sheetChange{b.ID, b.Version, cells})
+}
+
+// cells checks that values have a place in the columns from c0 on.
+func (t *table) cells(values [][]any, c0 int) ([][]any, error) {
+	fitted := make([][]any, len(values))
+	for i, row := range values {
+		if c0+len(row) > len(t.cols) {
+			return nil, fmt.Errorf("400 Bad request: row %d has %d values for %d columns", i+1, len(row), len(t.cols)-c0)
+		}
+		fitted[i] = make([]any, len(row))
+		for j, v := range row {
+			var err error
+			if fitted[i][j], err = t.cols[c0+j].fit(v); err != nil {
+				return nil, fmt.Errorf("400 Bad request: row %d: %w", i+1, err)
+			}
+		}
+	}
+	return fitted, nil
+}
+
+func (s *sheets) appendRows(in struct {
+	ID    string  `json:"spreadsheetId"`
+	Sheet string  `json:"sheet"`
+	Rows  [][]any `json:"rows"`
+}) (result, error) {
+	b, t, err := s.tab(in.ID, in.Sheet)
+	if err != nil {
+		return result{}, err
+	}
+	rows, err := t.cells(in.Rows, 0)
+	if err != nil {
+		return result{}, err
+	}
+	if (len(t.rows)+len(rows))*len(t.cols) > maxCells {
+		return result{}, fmt.Errorf("400 Bad request: a sheet has at most %d cells", maxCells)
+	}
+	cells := 0
+	for _, row := range rows {
+		cells += len(row)
+		t.rows = append(t.rows, append(row, make([]any, len(t.cols)-len(row))...))
+	}
+	return s.changed(b, "append_rows", cells, "%d rows to %s", len(rows), t.name)
+}
+
+func (s *sheets) updateRange(in struct {
+	ID     string  `json:"spreadsheetId"`
+	Range  string  `json:"range"`
+	Values [][]any `json:"values"`
+}) (result, error) {
+	x, err := s.area(in.ID, in.Range)
+	if err != nil {
+		return result{}, err
+	}
+	if x.r0 == 0 || x.r0+len(in.Values) > len(x.tab.rows)+1 {
+		return result{}, fmt.Errorf("400 Bad request: the values must lie in the rows 2 to %d; use append_rows for new ones", len(x.tab.rows)+1)
+	}
+	values, err := x.tab.cells(in.Values, x.c0)
+	if err != nil {
+		return result{}, err
+	}
+	cells := 0
+	for i, row := range values {
+		cells += copy(x.tab.rows[x.r0-1+i][x.c0:], row)
+	}
+	return s.changed(x.book, "update_range", cells, "%s", in.Range)
+}
+
+func (s *sheets) clearRange(in struct {
+	ID    string `json:"spreadsheetId"`
+	Range string `json:"range"`
+}) (result, error) {
+	x, err := s.area(in.ID, in.Range)
+	if err != nil {
+		return result{}, err
+	}
+	cells := 0
+	for r := max(x.r0, 1); r < min(x.r1, len(x.tab.rows)+1); r++ {
+		clear(x.tab.rows[r-1][x.c0:x.c1])
+		cells += x.c1 - x.c0
+	}
+	return s.changed(x.book, "clear_range", cells, "%s", in.Range)
+}
+
+func (s *sheets) addSheet(in struct {
+	ID      string   `json:"spreadsheetId"`
+	Name    string   `json:"name"`
+	Columns []string `json:"columns"`
+}) (result, error) {
+	b, err := s.book(in.ID)
+	if err != nil {
+		return result{}, err
+	}
+	if slices.ContainsFunc(b.Tabs, func(t *table) bool { return strings.EqualFold(t.name, in.Name) }) {
+		return result{}, fmt.Errorf("409 Conflict: '%s' has a sheet '%s' already", b.ID, in.Name)
+	}
+	t := &table{name: in.Name}
+	for _, c := range in.Columns {
+		t.cols = append(t.cols, column{name: c, kind: textKind})
+	}
+	b.Tabs = append(b.Tabs, t)
+	return s.changed(b, "add_sheet", 0, "%s", in.Name)
+}

@@ -1,0 +1,286 @@
+package demo
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// matching returns the rows of t for which where is true.
+func (t *table) matching(where expr) ([][]any, error) {
+	if where == nil {
+		return slices.Clone(t.rows), nil
+	}
+	test, err := where(t)
+	if err != nil {
+		return nil, err
+	}
+	rows := [][]any{}
+	for _, row := range t.rows {
+		if test(row) == true {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// answer is one row of a result and, unless it stands for several, the row it
+// was made from.
+type answer struct {
+	values []any
+	from   []any
+}
+
+// run makes the result of a query as a table of its own.
+func (s *selectStmt) run(t *table) (*table, error) {
+	rows, err := t.matching(s.where)
+	if err != nil {
+		return nil, err
+	}
+	items := s.items
+	if len(items) == 0 {
+		for _, c := range t.cols {
+			items = append(items, selectItem{column: c.name})
+		}
+	}
+	out, err := resultTable(t, items)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := s.answers(t, items, rows)
+	if err != nil {
+		return nil, err
+	}
+	if s.distinct {
+		answers = unique(answers)
+	}
+	if err := s.sort(t, items, answers); err != nil {
+		return nil, err
+	}
+	limit := s.limit
+	if limit < 0 {
+		limit = len(answers)
+	}
+	for _, a := range pageByOffset(answers, s.offset, limit) {
+		out.rows = append(out.rows, a.values)
+	}
+	return out, nil
+}
+
+// resultTable has the columns of a result, which must be told apart by name.
+func resultTable(t *table, items []selectItem) (*table, error) {
+	out := &table{name: t.name}
+	for _, item := range items {
+		name := or(item.alias, item.text())
+		if i := t.col(item.column); item.aggregate == "" && item.alias == "" && i >= 0 {
+			name = t.cols[i].name
+		}
+		if slices.Contains(out.colNames(), name) {
+			return nil, fmt.Errorf("the result has two columns %q; name one with AS", name)
+		}
+		out.cols = append(out.cols, column{name: name})
+	}
+	return out, nil
+}
+
+func (s *selectStmt) answers(t *table, items []selectItem, rows [][]any) ([]answer, error) {
+	columns := make([]int, len(items))
+	grouped := len(s.group) > 0
+	for i, item := range items {
+		grouped = grouped || item.aggregate != ""
+		if item.column == "" {
+			continue
+		}
+		var err error
+		if columns[i], err = t.sqlColumn(item.column); err != nil {
+			return nil, err
+		}
+	}
+	if grouped {
+		return s.groups(t, items, columns, rows)
+	}
+	answers := make([]answer, len(rows))
+	for i, row := range rows {
+		values := make([]any, len(columns))
+		for j, c := range columns {
+			values[j] = row[c]
+		}
+		answers[i] = answer{values, row}
+	}
+	return answers, nil
+}
+
+// groups makes one answer for each group of rows, in the order in which the
+// groups first appear. Without GROUP BY all rows are one group.
+func (s *selectStmt) groups(t *table, items []selectItem, columns []int, rows [][]any) ([]answer, error) {
+	var keys []int
+	for _, name := range s.group {
+		i, err := t.sqlColumn(name)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, i)
+	}
+	for i, item := range items {
+		if item.aggregate == "" && !slices.Contains(keys, columns[i]) {
+			return nil, fmt.Errorf("column %q must appear in GROUP BY or in an aggregate", item.column)
+		}
+	}
+	var answers []answer
+	for _, group := range split(rows, keys) {
+		values := make([]any, len(items))
+		for i, item := range items {
+			v, err := item.value(group, columns[i])
+			if err != nil {
+				return nil, err
+			}
+			values[i] = v
+		}
+		answers = append(answers, answer{values: values})
+	}
+	return answers, nil
+}
+
+// split puts rows with equal values in the columns keys together.
+func split(rows [][]any, keys []int) [][][]any {
+	if len(keys) == 0 {
+		return [][][]any{rows}
+	}
+	var groups [][][]any
+	index := map[string]int{}
+	for _, row := range rows {
+		key := make([]any, len(keys))
+		for i, k := range keys {
+			key[i] = row[k]
+		}
+		name := string(encode(key))
+		i, seen := index[name]
+		if !seen {
+			i = len(groups)
+			index[name] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], row)
+	}
+	return groups
+}
+
+// value is the item for a group of rows; a plain column has one value for all.
+func (i selectItem) value(group [][]any, column int) (any, error) {
+	if i.aggregate == "" {
+		return group[0][column], nil
+	}
+	if i.column == "" {
+		return int64(len(group)), nil
+	}
+	var values []any
+	seen := map[any]bool{}
+	for _, row := range group {
+		v := row[column]
+		if v == nil || i.distinct && seen[v] {
+			continue
+		}
+		seen[v] = i.distinct
+		values = append(values, v)
+	}
+	return aggregate(i, values)
+}
+
+func aggregate(item selectItem, values []any) (any, error) {
+	if item.aggregate == "COUNT" {
+		return int64(len(values)), nil
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	byValue := func(a, b any) int { n, _ := compare(a, b); return n }
+	switch item.aggregate {
+	case "MIN":
+		return slices.MinFunc(values, byValue), nil
+	case "MAX":
+		return slices.MaxFunc(values, byValue), nil
+	}
+	return sum(item, values)
+}
+
+// sum is SUM or AVG. Decimals are kept to four digits.
+func sum(item selectItem, values []any) (any, error) {
+	total, whole := 0.0, true
+	var exact int64
+	for _, v := range values {
+		x, ok := number(v)
+		if !ok {
+			return nil, fmt.Errorf("function %s(text) does not exist: %q has no numbers", strings.ToLower(item.aggregate), item.column)
+		}
+		n, isWhole := v.(int64)
+		total, exact, whole = total+x, exact+n, whole && isWhole
+	}
+	if math.Abs(total) >= math.MaxInt64 {
+		return nil, fmt.Errorf("%s is out of range", item.text())
+	}
+	switch {
+	case item.aggregate == "AVG":
+		return math.Round(total/float64(len(values))*1e4) / 1e4, nil
+	case whole:
+		return exact, nil
+	}
+	return math.Round(total*1e4) / 1e4, nil
+}
+
+func unique(answers []answer) []answer {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(answers, func(a answer) bool {
+		key := string(encode(a.values))
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+}
+
+// sort orders the answers by the columns of the result or, where an answer is
+// one row, by any column of the table.
+func (s *selectStmt) sort(t *table, items []selectItem, answers []answer) error {
+	var keys []func(answer) any
+	for _, k := range s.order {
+		key, err := s.sortKey(t, items, k)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, key)
+	}
+	slices.SortStableFunc(answers, func(a, b answer) int {
+		for i, key := range keys {
+			n, _ := compare(key(a), key(b))
+			if s.order[i].descending {
+				n = -n
+			}
+			if n != 0 {
+				return n
+			}
+		}
+		return 0
+	})
+	return nil
+}
+
+func (s *selectStmt) sortKey(t *table, items []selectItem, k orderKey) (func(answer) any, error) {
+	at := slices.IndexFunc(items, func(i selectItem) bool {
+		return strings.EqualFold(i.alias, k.item.text()) || strings.EqualFold(i.text(), k.item.text())
+	})
+	if k.ordinal > 0 {
+		at = k.ordinal - 1
+	}
+	if at >= len(items) {
+		return nil, fmt.Errorf("ORDER BY position %d is not in the select list", k.ordinal)
+	}
+	if at >= 0 {
+		return func(a answer) any { return a.values[at] }, nil
+	}
+	oneRow := len(s.group) == 0 && !slices.ContainsFunc(items, func(i selectItem) bool { return i.aggregate != "" })
+	if k.item.aggregate != "" || !oneRow || s.distinct {
+		return nil, fmt.Errorf("ORDER BY %s must appear in the select list", k.item.text())
+	}
+	c, err := t.sqlColumn(k.item.column)
+	return func(a answer) any { return a.from[c] }, err
+}

@@ -1,0 +1,194 @@
+package demo
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// kind is the type of a column.
+type kind string
+
+const (
+	textKind     kind = "text"
+	integerKind  kind = "integer"
+	decimalKind  kind = "decimal"
+	booleanKind  kind = "boolean"
+	dateKind     kind = "date"
+	datetimeKind kind = "datetime"
+)
+
+type column struct {
+	name    string
+	kind    kind
+	options []string // the values that are allowed; any if empty
+	fixed   bool     // set by the server alone
+}
+
+// maxDecimal bounds decimals, so that no sum of them overflows.
+const maxDecimal = 1e15
+
+// table is rows of values. A value is a string, an int64, a float64, a bool or
+// nil; dates are strings that sort by time.
+type table struct {
+	name string
+	cols []column
+	rows [][]any
+}
+
+// col is the index of a column, whatever the case of its name; -1 if there is none.
+func (t *table) col(name string) int {
+	return slices.IndexFunc(t.cols, func(c column) bool { return strings.EqualFold(c.name, name) })
+}
+
+func (t *table) colNames() []string {
+	names := make([]string, len(t.cols))
+	for i, c := range t.cols {
+		names[i] = c.name
+	}
+	return names
+}
+
+// row finds the row that has key in its first column; -1 if there is none.
+func (t *table) row(key any) int {
+	return slices.IndexFunc(t.rows, func(r []any) bool { return r[0] == key })
+}
+
+// fit converts a decoded JSON value to one that the column can hold.
+func (c column) fit(v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	switch x := v.(type) {
+	case string:
+		return c.fitText(x)
+	case float64:
+		if c.kind == decimalKind && math.Abs(x) <= maxDecimal {
+			return x, nil
+		}
+		if c.kind == integerKind && x == float64(int64(x)) {
+			return int64(x), nil
+		}
+	case int64:
+		if c.kind == integerKind {
+			return x, nil
+		}
+		if c.kind == decimalKind {
+			return float64(x), nil
+		}
+	case bool:
+		if c.kind == booleanKind {
+			return x, nil
+		}
+	}
+	return nil, fmt.Errorf("%s must be of type %s, not %s", c.name, c.kind, encode(v))
+}
+
+func (c column) fitText(s string) (any, error) {
+	switch c.kind {
+	case textKind:
+		if len(c.options) > 0 && !slices.Contains(c.options, s) {
+			return nil, fmt.Errorf("%s must be one of %s, not '%s'", c.name, strings.Join(c.options, ", "), s)
+		}
+		return s, nil
+	case dateKind:
+		if _, err := time.Parse(time.DateOnly, s); err == nil {
+			return s, nil
+		}
+	case datetimeKind:
+		if t, err := time.Parse(time.RFC3339, s); err == nil {
+			return t.UTC().Format(time.RFC3339), nil
+		}
+	}
+	return nil, fmt.Errorf("%s must be of type %s, not '%s'", c.name, c.kind, s)
+}
+
+// object writes a row as a JSON object with the columns in their order, all or
+// the first and those that only names.
+func (t *table) object(b *bytes.Buffer, row []any, only []string) {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	put := func(v any, end byte) {
+		_ = e.Encode(v) // strings, numbers and booleans can be encoded
+		b.Bytes()[b.Len()-1] = end
+	}
+	b.WriteByte('{')
+	for i, c := range t.cols {
+		if i > 0 && len(only) > 0 && !slices.Contains(only, c.name) {
+			continue
+		}
+		put(c.name, ':')
+		put(row[i], ',')
+	}
+	b.Bytes()[b.Len()-1] = '}'
+}
+
+// objects is rows as a JSON array of objects.
+func (t *table) objects(rows [][]any, only ...string) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, row := range rows {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		t.object(&b, row, only)
+	}
+	b.WriteByte(']')
+	return b.Bytes()
+}
+
+// compare orders two values: nil first, numbers by value, everything else as
+// text. The second result is false for values of different types.
+func compare(a, b any) (int, bool) {
+	if a == nil || b == nil {
+		return rank(a) - rank(b), a == nil && b == nil
+	}
+	if x, ok := a.(int64); ok {
+		if y, ok := b.(int64); ok { // exact beyond 2^53
+			return cmp.Compare(x, y), true
+		}
+	}
+	if x, ok := number(a); ok {
+		if y, ok := number(b); ok {
+			return cmp.Compare(x, y), true
+		}
+		return -1, false
+	}
+	if x, ok := a.(bool); ok {
+		if y, ok := b.(bool); ok {
+			return truth(x) - truth(y), true
+		}
+		return -1, false
+	}
+	x, isText := a.(string)
+	y, ok := b.(string)
+	return strings.Compare(x, y), isText && ok
+}
+
+func rank(v any) int { return truth(v != nil) }
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// number is the value of an int64 or a float64.
+func number(v any) (float64, bool) {
+	switch x := v.(type) {
+	case int64:
+		return float64(x), true
+	case float64:
+		return x, true
+	}
+	return 0, false
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,36 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+)
+
+// transcriptTurns makes the long transcript one of about 50,000 tokens
+// (o200k_base).
+const transcriptTurns = 900
+
+// transcript is the protocol of a meeting: who said what at which second.
+func transcript(w *world, seed string, turns int) string {
+	r := seeded(seed)
+	a := newAuthor(w, "transcript", r)
+	speakers := []person{w.staff[0], w.staff[9], w.staff[4], w.staff[6], pick(r, w.contacts), pick(r, w.contacts)}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Recorded on %s. Present:", day(daysAgo(r, between(r, 3, 90))))
+	for _, p := range speakers {
+		fmt.Fprintf(&b, " %s (%s, %s);", p.name(), p.Title, p.Company)
+	}
+	b.WriteString("\n")
+	second, last := 4, -1
+	for range turns {
+		who := r.IntN(len(speakers))
+		if who == last {
+			who = (who + 1) % len(speakers)
+		}
+		last = who
+		text := a.paragraph(between(r, 1, 2))
+		fmt.Fprintf(&b, "\n[%02d:%02d:%02d] %s: %s", second/3600, second/60%60, second%60, speakers[who].name(), text)
+		second += 2 + len(text)/15
+	}
+	fmt.Fprintf(&b, "\n\nEnd of the recording.\n")
+	return b.String()
+}

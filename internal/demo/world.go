@@ -1,0 +1,143 @@
+package demo
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// world is what all servers know of: the people of Nordlys Instruments, its
+// customers and their people. The same everywhere, so that an e-mail address
+// found in the calendar is the address of a contact in the CRM.
+type world struct {
+	staff     []person
+	companies []company
+	contacts  []person // company by company
+}
+
+type person struct {
+	ID, First, Last, Email, Phone, Title, Country, City, Company string
+}
+
+func (p person) name() string { return p.First + " " + p.Last }
+
+// handle is the first part of the e-mail address.
+func (p person) handle() string { h, _, _ := strings.Cut(p.Email, "@"); return h }
+
+type company struct {
+	ID, Name, Domain, Industry, Country, City string
+	Employees, Revenue                        int // revenue in euros a year
+}
+
+const (
+	staffCount   = 48
+	companyCount = 320
+	contactCount = 1600
+)
+
+// seeded is a source of numbers that is the same every time for one purpose.
+func seeded(purpose string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(purpose))
+	return rand.New(rand.NewPCG(h.Sum64(), 20261102))
+}
+
+func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+
+// between is a whole number from low to high, both included.
+func between(r *rand.Rand, low, high int) int { return low + r.IntN(high-low+1) }
+
+// daysAgo is the time at n days before now, at a working hour.
+func daysAgo(r *rand.Rand, n int) time.Time {
+	return now.AddDate(0, 0, -n).Add(time.Duration(r.IntN(9*60)) * time.Minute)
+}
+
+func day(t time.Time) string { return t.Format(time.DateOnly) }
+
+func newWorld() *world {
+	w, r := &world{}, seeded("world")
+	for i := range companyCount {
+		w.companies = append(w.companies, newCompany(r, i))
+	}
+	home := company{Name: "Nordlys Instruments", Domain: "nordlys.example"}
+	for i := range staffCount {
+		p := newPerson(r, pick(r, countries()), home)
+		p.ID, p.Title, p.Email = fmt.Sprintf("U%04d", 100+i), staffTitles[i%len(staffTitles)], fold(p.Email)
+		w.staff = append(w.staff, p)
+	}
+	for i := range contactCount {
+		c := w.companies[i%companyCount]
+		p := newPerson(r, countryNamed(c.Country), c)
+		p.ID = fmt.Sprintf("003%06d", 1000+i)
+		w.contacts = append(w.contacts, p)
+	}
+	return w
+}
+
+func newCompany(r *rand.Rand, i int) company {
+	land := pick(r, countries())
+	stem := companyStems[i%len(companyStems)]
+	second := companyFields[(i/len(companyStems)+i)%len(companyFields)]
+	name := stem + " " + second + " " + pick(r, land.legal)
+	return company{
+		ID: fmt.Sprintf("001%06d", 1000+i), Name: name, Domain: domain(stem, second, i), Industry: pick(r, industries),
+		Country: land.name, City: pick(r, land.cities), Employees: between(r, 12, 9000), Revenue: between(r, 400, 250_000) * 1000,
+	}
+}
+
+func domain(stem, second string, i int) string {
+	name := fold(strings.ToLower(stem + "-" + second))
+	if i >= len(companyStems)*len(companyFields)/2 {
+		name += fmt.Sprint(i)
+	}
+	return name + ".example"
+}
+
+func newPerson(r *rand.Rand, land country, c company) person {
+	p := person{First: pick(r, land.first), Last: pick(r, land.last), Title: pick(r, contactTitles), Country: land.name, City: pick(r, land.cities), Company: c.Name}
+	p.Email = fold(strings.ToLower(p.First+"."+p.Last)) + "@" + c.Domain
+	if r.IntN(40) == 0 { // a few people have addresses that are not ASCII
+		p.Email = strings.ToLower(p.First+"."+p.Last) + "@" + c.Domain
+	}
+	p.Phone = phone(r, land.phone)
+	return p
+}
+
+// phone replaces every # of a pattern by a digit. The patterns are of numbers
+// set aside for fiction where a country has such.
+func phone(r *rand.Rand, pattern string) string {
+	b := []byte(pattern)
+	for i, c := range b {
+		if c == '#' {
+			b[i] = byte('0' + r.IntN(10))
+		}
+	}
+	return string(b)
+}
+
+// fold makes ASCII of a name as its owner would in an e-mail address.
+func fold(s string) string { return folder.Replace(s) }
+
+var folder = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss", "å", "aa", "ø", "oe", "æ", "ae",
+	"é", "e", "è", "e", "ê", "e", "ë", "e", "ç", "c", "ñ", "n", "í", "i", "ó", "o", "á", "a", "ú", "u", "ã", "a", "ô", "o", "ł", "l",
+	"ń", "n", "ś", "s", "ż", "z", "ź", "z", "ę", "e", "ą", "a", " ", "", "'", "")
+
+type country struct {
+	name, phone                string
+	first, last, cities, legal []string
+}
+
+func countryNamed(name string) country {
+	for _, c := range countries() {
+		if c.name == name {
+			return c
+		}
+	}
+	return countries()[0]
+}
+
+func newCountry(name, phone, first, last, cities, legal string) country {
+	return country{name, phone, strings.Fields(first), strings.Fields(last), strings.Split(cities, ", "), strings.Split(legal, ", ")}
+}
