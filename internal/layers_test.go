@@ -51,21 +51,19 @@ var owners = []struct {
 	dirs   []string
 	why    string
 }{
-	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/upstream", "internal/mcpserver", "internal/demo"}, "the protocol has two edges; demo is an upstream server itself"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/upstream", "internal/mcpserver"}, "the protocol has two edges"},
 	{"github.com/microsoft/typescript-go/tsc", []string{"internal/pipeline/gate/typescript"}, "nothing else sees the compiler"},
 	{"modernc.org/quickjs", []string{"internal/guest"}, "untrusted code never runs in the host's own process"},
 	{"modernc.org/libquickjs", []string{"internal/guest"}, "the same engine, one floor below"},
 	{"modernc.org/libc", []string{"internal/guest"}, "the same engine, two floors below"},
 	{"github.com/goccy/go-yaml", []string{"internal/config"}, "settings are the only YAML"},
 	{"github.com/spf13/cobra", []string{"cmd/retort"}, "the command line"},
-	{"github.com/spf13/pflag", []string{"cmd/retort"}, "the command line"},
 	{"github.com/kljensen/snowball", []string{"internal/pipeline/discover/index"}, "words are stemmed where they are ranked"},
 	{"github.com/tiktoken-go/tokenizer", []string{"internal/ledger"}, "tokens are counted in one place"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/pipeline/relay", "internal/demo"}, "arguments are checked where they leave and where they arrive"},
 	{"golang.org/x/text", []string{"internal/pipeline/relay", "internal/demo"}, "the schema validator words its errors with it"},
 	{"golang.org/x/sys", []string{"internal/reaper", "internal/guest", "internal/pipeline/isolate/process", "internal/upstream"}, "processes and their limits"},
 	{"golang.org/x/term", []string{"cmd/retort"}, "colour only on a terminal"},
-	{"golang.org/x/sync", []string{"..."}, "goroutines that end together"},
 }
 
 // testModules are for tests only, in every package.
