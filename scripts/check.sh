@@ -25,7 +25,7 @@ tool() { go tool -modfile=tools/go.mod "$@"; }
 
 formatted() {
   local files
-  files=$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l -s) || return 1
+  files=$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 gofmt -l -s) || return 1
   [[ -z $files ]] || { printf 'gofmt -s -w is needed for:\n%s\n' "$files"; return 1; }
 }
 
