@@ -26,13 +26,20 @@ var scriptReserved = set(`
 	`constructor hasOwnProperty isPrototypeOf propertyIsEnumerable prototype then toJSON toLocaleString toString valueOf
 	NaN Infinity globalThis callMCPTool named`)
 
-// pythonReserved cannot be the name of a function or module in Python:
-// keywords, the types that annotations name, what the wrappers themselves use,
-// and file names that Windows keeps for devices.
+// pythonKeyword cannot be the name of a parameter in Python: keywords, and what
+// the bodies of wrappers use.
+var pythonKeyword = set(`
+	False None True and as assert async await break class continue def del elif else except finally for from global if import
+	in is lambda nonlocal not or pass raise return try while with yield`,
+	`call_mcp_tool given unset __debug__`)
+
+// pythonReserved cannot be the name of a function or module in Python without
+// surprise: keywords, the types that annotations name, what the wrappers
+// themselves use, and file names that Windows keeps for devices.
 var pythonReserved = set(`
 	False None True and as assert async await break case class continue def del elif else except finally for from global if import
-	in is lambda match nonlocal not or pass raise return try type while with yield self`,
-	`bool bytes dict float int list object set str tuple call_mcp_tool client annotations given unset servers`,
+	in is lambda match nonlocal not or pass raise return try type while with yield`,
+	`bool bytes dict float int list object str tuple call_mcp_tool annotations given unset __debug__`,
 	`aux con nul prn com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9`)
 
 var builtins = set(`

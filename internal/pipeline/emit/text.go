@@ -177,7 +177,7 @@ func paragraph(s string) string {
 		switch {
 		case bare == "" && len(words) == 0:
 			continue
-		case bare == "", len(words) > 0 && (heading || isItem(trimmed)):
+		case bare == "", len(words) > 0 && (heading || isItem(trimmed) || strings.HasSuffix(trimmed, ":")):
 			return strings.Join(words, " ")
 		case len(words) == 0:
 			words = strings.Fields(bare)
