@@ -1,0 +1,191 @@
+package guest
+
+import (
+	"errors"
+	"reflect"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/libquickjs"
+	"modernc.org/quickjs"
+)
+
+// engine is a QuickJS machine with what package quickjs leaves out of its
+// reach: a name for evaluated code, the state of promises, rejections that
+// nobody handles, and bytes that need not become text. For these it calls the
+// library below with the handles that quickjs.VM keeps to itself; newEngine
+// fails if they are not where they are expected.
+//
+// One goroutine at a time uses an engine.
+type engine struct {
+	*quickjs.VM
+	tls         *libc.TLS
+	context     uintptr
+	offVM, offV uintptr // of the fields of quickjs.Value
+	onRejection func(*libc.TLS, uintptr, lib.TJSValue, lib.TJSValue, int32, uintptr)
+	rejections  map[uint64]rejection // by the address of the promise
+	rejected    int                  // rejections so far
+}
+
+// rejection is a rejected promise that nobody handles, so far.
+type rejection struct {
+	promise, reason lib.TJSValue
+	seq             int
+}
+
+// maxDepth bounds the depth of calls. The library counts slots, about one per
+// call: at a million, Go's own stack overflows, which ends the process.
+const maxDepth = 30_000
+
+var errLayout = errors.New("guest: this version of the QuickJS library is laid out differently")
+
+func newEngine() (*engine, error) {
+	vm, err := quickjs.NewVM()
+	if err != nil {
+		return nil, err
+	}
+	vm.SetMaxStackSize(maxDepth)
+	e := &engine{VM: vm, rejections: map[uint64]rejection{}}
+	runtime, err := e.handles()
+	if err != nil {
+		_ = vm.Close()
+		return nil, err
+	}
+	e.onRejection = e.track
+	lib.XJS_SetHostPromiseRejectionTracker(e.tls, runtime, funcPointer(&e.onRejection), 0)
+	return e, nil
+}
+
+// handles finds the handles of the library below in e.VM.
+func (e *engine) handles() (runtime uintptr, err error) {
+	defer func() {
+		if recover() != nil { // reflect, at a field that is not there
+			err = errLayout
+		}
+	}()
+	vm := reflect.ValueOf(e.VM).Elem()
+	e.context = uintptr(vm.FieldByName("cContext").Uint())
+	rt := vm.FieldByName("runtime").Elem()
+	runtime = uintptr(rt.FieldByName("cRuntime").Uint())
+	tls := rt.FieldByName("tls")
+	value := reflect.TypeFor[quickjs.Value]()
+	ofVM, ok1 := value.FieldByName("vm")
+	ofV, ok2 := value.FieldByName("v")
+	if !ok1 || !ok2 || ofVM.Type != reflect.TypeFor[*quickjs.VM]() || ofV.Type != reflect.TypeFor[lib.TJSValue]() || tls.Type() != reflect.TypeFor[*libc.TLS]() {
+		return 0, errLayout
+	}
+	e.tls = (*libc.TLS)(tls.UnsafePointer())
+	e.offVM, e.offV = ofVM.Offset, ofV.Offset
+	return runtime, nil
+}
+
+// funcPointer is f as the translated C code calls functions. f must stay
+// reachable for as long as it may be called.
+func funcPointer[F any](f *F) uintptr { return *(*uintptr)(unsafe.Pointer(f)) }
+
+// at is the T at an address of the library's own memory, which Go does not move.
+func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
+
+// wrap makes a quickjs.Value of v, to which it passes the ownership.
+func (e *engine) wrap(v lib.TJSValue) quickjs.Value {
+	var value quickjs.Value
+	p := unsafe.Pointer(&value)
+	*(**quickjs.VM)(unsafe.Add(p, e.offVM)) = e.VM
+	*(*lib.TJSValue)(unsafe.Add(p, e.offV)) = v
+	return value
+}
+
+// unwrap borrows what is in v.
+func (e *engine) unwrap(v quickjs.Value) lib.TJSValue {
+	return *(*lib.TJSValue)(unsafe.Add(unsafe.Pointer(&v), e.offV))
+}
+
+// object is the address of the object that v refers to.
+func object(v lib.TJSValue) uint64 { return *(*uint64)(unsafe.Pointer(&v)) }
+
+// evaluate evaluates a script whose frames carry the name file. ok is false if
+// it threw; the value is then what it threw.
+func (e *engine) evaluate(source, file string) (value quickjs.Value, ok bool, err error) {
+	code, err := libc.CString(source)
+	if err != nil {
+		return value, false, err
+	}
+	defer libc.Xfree(e.tls, code)
+	name, err := libc.CString(file)
+	if err != nil {
+		return value, false, err
+	}
+	defer libc.Xfree(e.tls, name)
+	v := lib.XJS_Eval(e.tls, e.context, code, libc.Tsize_t(len(source)), name, lib.MJS_EVAL_TYPE_GLOBAL)
+	if v.Ftag == lib.EJS_TAG_EXCEPTION {
+		return e.wrap(lib.XJS_GetException(e.tls, e.context)), false, nil
+	}
+	return e.wrap(v), true, nil
+}
+
+// settled says whether a promise is settled, how, and with what value.
+func (e *engine) settled(promise quickjs.Value) (value quickjs.Value, fulfilled, settled bool) {
+	p := e.unwrap(promise)
+	state := lib.XJS_PromiseState(e.tls, e.context, p)
+	if state != lib.EJS_PROMISE_FULFILLED && state != lib.EJS_PROMISE_REJECTED {
+		return value, false, false
+	}
+	return e.wrap(lib.XJS_PromiseResult(e.tls, e.context, p)), state == lib.EJS_PROMISE_FULFILLED, true
+}
+
+// track is told of each promise that is rejected without a handler, and again
+// when it gets one after all.
+func (e *engine) track(_ *libc.TLS, _ uintptr, promise, reason lib.TJSValue, handled int32, _ uintptr) {
+	if handled == 0 {
+		e.rejected++
+		e.rejections[object(promise)] = rejection{e.dup(promise), e.dup(reason), e.rejected}
+		return
+	}
+	if r, ok := e.rejections[object(promise)]; ok {
+		delete(e.rejections, object(promise))
+		e.free(r.promise)
+		e.free(r.reason)
+	}
+}
+
+func (e *engine) dup(v lib.TJSValue) lib.TJSValue { return lib.XDupValue(e.tls, e.context, v) }
+func (e *engine) free(v lib.TJSValue)             { lib.XFreeValue(e.tls, e.context, v) }
+
+// unhandled is the reason of the first rejection that nobody has handled, apart
+// from that of except.
+func (e *engine) unhandled(except quickjs.Value) (reason quickjs.Value, found bool) {
+	first := rejection{seq: e.rejected + 1}
+	for promise, r := range e.rejections {
+		if promise != object(e.unwrap(except)) && r.seq < first.seq {
+			first, found = r, true
+		}
+	}
+	if !found {
+		return reason, false
+	}
+	return e.wrap(e.dup(first.reason)), true
+}
+
+// bytes copies what an ArrayBuffer holds.
+func (e *engine) bytes(buffer quickjs.Value) []byte {
+	const word = int(unsafe.Sizeof(libc.Tsize_t(0)))
+	size := e.tls.Alloc(word)
+	defer e.tls.Free(word)
+	p := lib.XJS_GetArrayBuffer(e.tls, e.context, size, e.unwrap(buffer))
+	n := *at[libc.Tsize_t](size)
+	if p == 0 || n == 0 {
+		return nil
+	}
+	return append([]byte(nil), unsafe.Slice(at[byte](p), n)...)
+}
+
+// newBytes makes an ArrayBuffer that holds a copy of b.
+func (e *engine) newBytes(b []byte) quickjs.Value {
+	p := libc.Xmalloc(e.tls, libc.Tsize_t(max(len(b), 1)))
+	if p == 0 {
+		return e.wrap(lib.XJS_ThrowOutOfMemory(e.tls, e.context))
+	}
+	defer libc.Xfree(e.tls, p)
+	copy(unsafe.Slice(at[byte](p), len(b)), b)
+	return e.wrap(lib.XJS_NewArrayBufferCopy(e.tls, e.context, p, libc.Tsize_t(len(b))))
+}

@@ -1,0 +1,155 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"modernc.org/quickjs"
+
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+// What stands before and after the code of a program, on its own first and last
+// line. Positions in the first line are corrected for it.
+const (
+	programHead = `(async function (__import, __exports, __meta) { "use strict"; `
+	programTail = "\n})"
+)
+
+// plainName is what may stand as a file name in stack traces.
+var plainName = regexp.MustCompile(`^[\w./-]{1,100}$`)
+
+// fileName is the name of the program in stack traces.
+func (g *guest) fileName() string {
+	if plainName.MatchString(g.program.Name) {
+		return g.program.Name
+	}
+	return "program.ts"
+}
+
+// thrownValue is what the prelude's describe says of something thrown.
+type thrownValue struct {
+	Name    string   `json:"name"`    // "TypeError"
+	Message string   `json:"message"` // "not a function"
+	Null    bool     `json:"null"`    // null was thrown
+	Kind    run.Kind `json:"kind"`    // of a ToolError
+	Server  string   `json:"server"`
+	Tool    string   `json:"tool"`
+	Hint    string   `json:"hint"`
+	Stack   string   `json:"stack"`
+}
+
+// thrown reports what the program threw, or rejected and did not handle. It
+// takes the value over.
+func (g *guest) thrown(value quickjs.Value) wire.Done {
+	g.js.SetMemoryLimit(uintptr(g.program.Memory + 4*ownMemory)) // enough to speak of it
+	defer value.Free()
+	described, err := g.describe.Call(quickjs.UndefinedValue, value)
+	if err != nil {
+		return g.failure(err)
+	}
+	text, _ := described.(string)
+	var t thrownValue
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return g.failure(err)
+	}
+	return g.report(t)
+}
+
+// failure reports an error that ended the program outside of its own functions.
+func (g *guest) failure(err error) wire.Done {
+	if errors.Is(err, errDeadlock) {
+		return failed(&run.Error{Kind: run.KindRuntime, Message: "the program waits for something that never happens",
+			Hint: "it awaits a promise that nothing is left to settle: look for a resolve that is never called"})
+	}
+	var e *quickjs.Error
+	if errors.As(err, &e) {
+		return g.report(thrownValue{Name: e.Name, Message: e.Message, Stack: e.Stack, Null: e.Error() == "null"})
+	}
+	return failed(run.Errorf(run.KindInternal, "guest", "%v", err))
+}
+
+func failed(e *run.Error) wire.Done { return wire.Done{Status: run.StatusError, Error: e} }
+
+// report words a failure as a status with an error.
+func (g *guest) report(t thrownValue) wire.Done {
+	if g.outOfMemory(t) {
+		stop := wire.MemoryStop(g.program.Memory)
+		return wire.Done{Status: stop.Status, Error: g.locate(stop.Reason, t.Stack)}
+	}
+	e := &run.Error{Kind: t.Kind, Server: t.Server, Tool: t.Tool, Hint: t.Hint, Message: t.Message}
+	switch {
+	case t.Kind != "":
+	case strings.HasSuffix(t.Message, "stack overflow") && (t.Name == "InternalError" || t.Name == "SyntaxError"):
+		e.Kind, e.Message = run.KindLimit, "the call stack overflowed: functions called each other too deeply"
+		e.Hint = "look for a recursion without an end, or use a loop"
+	default:
+		e.Kind = run.KindRuntime
+		if t.Name != "" {
+			e.Message = strings.TrimSuffix(t.Name+": "+t.Message, ": ")
+		}
+	}
+	return failed(g.locate(e, t.Stack))
+}
+
+// outOfMemory reports whether something thrown means that the memory is used
+// up. The engine throws an InternalError if it still can, and null if not; a
+// string or buffer beyond what it can ever hold is a RangeError.
+func (g *guest) outOfMemory(t thrownValue) bool {
+	switch t.Message {
+	case "out of memory", "string too long":
+		return t.Name == "InternalError"
+	case "invalid string length", "invalid array buffer length":
+		return t.Name == "RangeError"
+	}
+	return t.Null && peakMemory() > g.program.Memory/2
+}
+
+// frameOf matches a line of a stack trace: "    at name (file:line:column)".
+var frameOf = regexp.MustCompile(`^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\)?$`)
+
+// locate adds to e the frames of stack that are the program's own, and the
+// position of the innermost.
+func (g *guest) locate(e *run.Error, stack string) *run.Error {
+	const maxFrames = 20
+	c := *e
+	var frames []string
+	for line := range strings.Lines(stack) {
+		m := frameOf.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		if m == nil || m[2] != g.fileName() {
+			continue
+		}
+		row, column := position(m[3], m[4])
+		if len(frames) == 0 {
+			c.Line, c.Column = row, column
+		}
+		if frames = append(frames, frame(m[1], m[2], row, column)); len(frames) == maxFrames {
+			break
+		}
+	}
+	c.Stack = strings.Join(frames, "\n")
+	return &c
+}
+
+// position is a position in the program's code, given the one in what was
+// evaluated.
+func position(row, column string) (int, int) {
+	r, _ := strconv.Atoi(row)
+	c, _ := strconv.Atoi(column)
+	if r == 1 {
+		c = max(c-len(programHead), 1)
+	}
+	return r, c
+}
+
+func frame(function, file string, row, column int) string {
+	if function == "" || function == "<anonymous>" {
+		return fmt.Sprintf("at %s:%d:%d", file, row, column)
+	}
+	return fmt.Sprintf("at %s (%s:%d:%d)", function, file, row, column)
+}

@@ -1,0 +1,86 @@
+// Package guest is the code that runs inside a sandbox: a QuickJS machine with
+// the surroundings that programs expect, and nothing else. It has no file
+// system, no environment and no network of its own; everything that a program
+// can reach is a call over the wire.
+//
+// A program's Code is the body of an async function with the parameters
+// __import, __exports and __meta, in strict mode. Its value is what the
+// function returns; if that is undefined, it is __exports.default, called first
+// if it is a function. Times are UTC.
+//
+// # Values
+//
+// The value becomes JSON, and so do the arguments of calls: a BigInt becomes an
+// integer literal with all its digits, a Date its ISO string, a Map with string
+// keys an object and any other the list of its entries, a Set, typed array or
+// ArrayBuffer a list, an Error {name, message} and its own properties; toJSON
+// is honoured; NaN and infinities become null; functions, symbols and undefined
+// are left out. A promise inside of the value is awaited. A value that contains
+// itself is an error that names the place. Integers beyond 2^53 in what calls
+// return are BigInts in the program.
+//
+// # When a program is over
+//
+// A program is over when its function has returned, thrown, or waits while
+// nothing is under way that could wake it: no call and no timer. Calls that it
+// did not await are given a second to end, in which their handlers run; timers
+// are not waited for. A rejection that nobody has handled by then, and an
+// exception in a timer's callback at once, end the program with an error.
+package guest
+
+import (
+	"io"
+	"os"
+
+	"retort/internal/wire"
+)
+
+// Main serves one program: it gets everything ready, says so on out, reads the
+// program from in and runs it. It returns when in is closed, program or not:
+// the caller must then end the process, since a program that is busy cannot be
+// stopped otherwise. An error is a fault of the guest's own.
+//
+// With os.Stdin as in, the process is taken to be a guest's own: descriptors
+// that it inherited are closed.
+func Main(in io.Reader, out io.Writer) error {
+	if in == io.Reader(os.Stdin) {
+		sealProcess()
+	}
+	conn := wire.NewConn(&duplex{in, out})
+	conn.Accept(wire.GuestSizes())
+	frames, gone, failed := make(chan wire.Frame, 256), make(chan struct{}), make(chan error, 1)
+	go func() {
+		if err := serve(conn, frames); err != nil {
+			failed <- err
+		}
+	}()
+	go receive(conn, frames, gone)
+	select {
+	case <-gone:
+		return nil
+	case err := <-failed:
+		return err
+	}
+}
+
+// receive passes frames on until the input ends or makes no sense.
+func receive(conn *wire.Conn, frames chan<- wire.Frame, gone chan<- struct{}) {
+	defer close(gone)
+	defer close(frames)
+	for started := false; ; started = true {
+		f, err := conn.Read()
+		if err != nil || (f.Kind == wire.KindStart) == started {
+			return
+		}
+		frames <- f
+	}
+}
+
+// duplex joins the two halves of a connection.
+type duplex struct {
+	io.Reader
+	io.Writer
+}
+
+// Close does nothing: the process ends instead.
+func (*duplex) Close() error { return nil }

@@ -1,0 +1,114 @@
+// The servers as programs see them: a frozen namespace of functions each, made
+// when it is first looked at.
+'use strict';
+const { callTool } = require('calls');
+const { parse } = JSON;
+const { defineProperty, freeze, hasOwn, getPrototypeOf } = Object;
+const isArray = Array.isArray;
+const plain = Object.prototype;
+
+const byModule = { __proto__: null };
+const byName = { __proto__: null };
+exports.byModule = byModule;
+
+// arrange makes the arguments object of a call: a single plain object is it,
+// anything else is positional.
+function arrange(f, args) {
+	if (args.length === 0 || args.length === 1 && args[0] === undefined) {
+		return {};
+	}
+	if (args.length === 1 && isPlain(args[0])) {
+		return args[0];
+	}
+	if (args.length > f.params.length) {
+		throw new TypeError(`${f.name} takes ${f.params.length === 0 ? 'no arguments' : `one object, or in this order: ${f.params.join(', ')}`}; ${args.length} were given`);
+	}
+	const named = {};
+	for (let i = 0; i < args.length; i++) {
+		if (args[i] !== undefined) {
+			defineProperty(named, f.params[i], { value: args[i], enumerable: true });
+		}
+	}
+	return named;
+}
+
+function isPlain(value) {
+	if (typeof value !== 'object' || value === null || isArray(value)) {
+		return false;
+	}
+	const prototype = getPrototypeOf(value);
+	return prototype === null || prototype === plain || getPrototypeOf(prototype) === null;
+}
+
+function functionOf(server, f) {
+	const call = (...args) => callTool(server, f.tool, arrange(f, args));
+	return defineProperty(call, 'name', { value: f.name });
+}
+
+function build(index, server) {
+	const namespace = {};
+	for (const f of parse(native.functions(index))) {
+		f.params ??= [];
+		defineProperty(namespace, f.name, { value: functionOf(server, f), enumerable: true });
+	}
+	if (!hasOwn(namespace, 'default')) {
+		defineProperty(namespace, 'default', { value: namespace });
+	}
+	return freeze(namespace);
+}
+
+// toolsByRawName gives a function for ./servers/<module>/<raw name of a tool>.
+function toolModule(entry, name) {
+	for (const f of parse(native.functions(entry.index))) {
+		if (f.name === name || f.tool === name) {
+			const call = entry.namespace()[f.name];
+			return freeze({ [f.name]: call, default: call });
+		}
+	}
+	return undefined;
+}
+exports.toolModule = toolModule;
+
+// installNamespaces makes every server known, and a global where its name is free.
+exports.installNamespaces = function installNamespaces(list) {
+	list.forEach(({ server, global, modules }, index) => {
+		let built;
+		const entry = { index, namespace: () => (built ??= build(index, server)) };
+		for (const module of modules) {
+			byModule[module] ??= entry;
+		}
+		byName[global || modules[0] || server] = entry;
+		if (global && !(global in globalThis)) {
+			lazy(globalThis, global, entry.namespace, true);
+		}
+	});
+};
+
+// lazy defines a property whose value is made when it is first used.
+function lazy(object, name, make, writable) {
+	defineProperty(object, name, {
+		get() {
+			const value = make();
+			defineProperty(object, name, { value, writable, enumerable: !writable, configurable: true });
+			return value;
+		},
+		set: writable ? (value) => defineProperty(object, name, { value, writable, configurable: true }) : undefined,
+		enumerable: !writable,
+		configurable: true,
+	});
+}
+exports.lazy = lazy;
+
+// all is the namespace of all servers by name.
+let everything;
+exports.all = function all() {
+	if (everything === undefined) {
+		everything = {};
+		for (const name in byName) {
+			defineProperty(everything, name, { get: byName[name].namespace, enumerable: true });
+		}
+		defineProperty(everything, 'default', { value: everything });
+		freeze(everything);
+	}
+	return everything;
+};

@@ -1,0 +1,155 @@
+// Values as JSON. JSON.stringify asks every object and every BigInt for its
+// toJSON, so the types that JSON does not know get one; the rest is native speed.
+// Programs see this too: JSON.stringify of a Map or a BigInt does what they mean.
+'use strict';
+const { stringify, rawJSON } = JSON;
+const { apply, ownKeys, getPrototypeOf } = Reflect;
+const { defineProperty, isFrozen } = Object;
+const isArray = Array.isArray;
+const { all, prototype: { then: promiseThen } } = Promise;
+const P = Promise, W = WeakMap;
+const mapForEach = Map.prototype.forEach, setForEach = Set.prototype.forEach;
+const weakGet = WeakMap.prototype.get, weakHas = WeakMap.prototype.has, weakSet = WeakMap.prototype.set;
+const bigIntText = BigInt.prototype.toString;
+const TypedArray = getPrototypeOf(Uint8Array);
+
+function addToJSON(prototype, toJSON) {
+	defineProperty(prototype, 'toJSON', { value: toJSON, writable: true, configurable: true });
+}
+
+addToJSON(BigInt.prototype, function toJSON() {
+	return rawJSON(apply(bigIntText, this, []));
+});
+
+addToJSON(Map.prototype, function toJSON() {
+	const entries = [];
+	const object = { __proto__: null };
+	let textual = true, n = 0;
+	apply(mapForEach, this, [(value, key) => {
+		textual &&= typeof key === 'string';
+		entries[n++] = [key, value];
+		if (textual) {
+			object[key] = value;
+		}
+	}]);
+	return textual ? object : entries;
+});
+
+addToJSON(Set.prototype, function toJSON() {
+	const list = [];
+	let n = 0;
+	apply(setForEach, this, [(value) => { list[n++] = value; }]);
+	return list;
+});
+
+addToJSON(Error.prototype, function toJSON() {
+	const object = { name: `${this.name}`, message: `${this.message}` };
+	const keys = ownKeys(this);
+	for (let i = 0; i < keys.length; i++) {
+		if (keys[i] !== 'stack' && keys[i] !== 'message' && typeof keys[i] === 'string') {
+			object[keys[i]] = this[keys[i]];
+		}
+	}
+	return object;
+});
+
+addToJSON(TypedArray.prototype, function toJSON() {
+	const list = [];
+	for (let i = 0; i < this.length; i++) {
+		list[i] = this[i];
+	}
+	return list;
+});
+
+const Bytes = Uint8Array;
+addToJSON(ArrayBuffer.prototype, function toJSON() {
+	return new Bytes(this);
+});
+
+// Promises inside of a value are collected while it is rendered for the first
+// time, awaited, and replaced by what they were fulfilled with.
+const fulfilled = new W();
+let unawaited = null;
+
+addToJSON(Promise.prototype, function toJSON() {
+	if (apply(weakHas, fulfilled, [this])) {
+		return apply(weakGet, fulfilled, [this]);
+	}
+	if (unawaited !== null) {
+		unawaited[unawaited.length] = this;
+	}
+	return {};
+});
+
+// render is the JSON of a value, or undefined if it has none.
+function render(value) {
+	try {
+		return stringify(value);
+	} catch (e) {
+		const place = circle(value);
+		if (place !== undefined) {
+			throw new TypeError(`the value contains itself at ${place}, which JSON cannot express`);
+		}
+		throw e;
+	}
+}
+exports.render = render;
+
+// awaitInside gives value once the promises inside of it are fulfilled.
+exports.awaitInside = async function awaitInside(value) {
+	if (typeof value !== 'object' || value === null) {
+		return value;
+	}
+	for (let round = 0; round < 10; round++) {
+		unawaited = [];
+		const found = unawaited;
+		try {
+			render(value);
+		} finally {
+			unawaited = null;
+		}
+		if (found.length === 0) {
+			break;
+		}
+		for (let i = 0; i < found.length; i++) {
+			apply(weakSet, fulfilled, [found[i], await found[i]]);
+		}
+	}
+	return value;
+};
+
+// circle is the path at which a value contains itself, if it does.
+function circle(value) {
+	const parents = [];
+	let budget = 100_000;
+	function walk(node, path) {
+		if (typeof node !== 'object' || node === null || budget-- < 0) {
+			return undefined;
+		}
+		for (let i = 0; i < parents.length; i++) {
+			if (parents[i] === node) {
+				return path;
+			}
+		}
+		if (parents.length > 500) {
+			return undefined;
+		}
+		parents[parents.length] = node;
+		const keys = ownKeys(node);
+		for (let i = 0; i < keys.length; i++) {
+			if (typeof keys[i] !== 'symbol' && !(isArray(node) && keys[i] === 'length')) {
+				const found = walk(node[keys[i]], isArray(node) ? `${path}[${keys[i]}]` : `${path}.${keys[i]}`);
+				if (found !== undefined) {
+					return found;
+				}
+			}
+		}
+		parents.length--;
+		return undefined;
+	}
+	try {
+		return walk(value, '$');
+	} catch {
+		return undefined;
+	}
+}

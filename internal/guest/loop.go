@@ -1,0 +1,324 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"modernc.org/quickjs"
+
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+const (
+	// flushEvery is how long output and calls may lie in the guest while the
+	// program computes.
+	flushEvery = 5 * time.Millisecond
+	// lingering is how long calls that were not awaited may go on after the
+	// program has ended.
+	lingering = time.Second
+	// ownMemory is what the prelude uses, and what is needed to report that
+	// the program's memory is used up.
+	ownMemory = 8 << 20
+)
+
+// guest runs one program. Everything but the connection belongs to the
+// goroutine of serve.
+type guest struct {
+	conn    *wire.Conn
+	frames  <-chan wire.Frame
+	stash   []wire.Frame // results that arrived during a synchronous call
+	js      *engine
+	program wire.Start
+	started time.Time
+	timers  *timers
+
+	underWay int   // calls without a result so far, but for synchronous ones
+	fatal    error // what ended the program outside of its function
+
+	// Functions of the prelude.
+	start, settle, fire, finish, render, describe quickjs.Value
+}
+
+// serve builds the machine and runs the program that frames begins with.
+func serve(conn *wire.Conn, frames <-chan wire.Frame) error {
+	js, err := newEngine()
+	if err != nil {
+		return err
+	}
+	g := &guest{conn: conn, frames: frames, js: js, timers: newTimers()}
+	if err := g.load(); err != nil {
+		return err
+	}
+	if err := conn.Send(wire.ReadyFrame("quickjs")); err != nil {
+		return err
+	}
+	start, ok := <-frames
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(start.Head, &g.program); err != nil {
+		return err
+	}
+	go g.flushAlways()
+	g.started = time.Now()
+	done, value := g.run(string(start.Body))
+	err = conn.Send(wire.DoneFrame(done, value))
+	for range frames { // nobody waits for these results any more
+	}
+	return err
+}
+
+// flushAlways sends what is queued while the program is busy.
+func (g *guest) flushAlways() {
+	for range time.Tick(flushEvery) {
+		if g.conn.Flush() != nil {
+			return
+		}
+	}
+}
+
+// Errors of the connection are not looked at where they occur: they mean that
+// the host is gone, which the reader sees and ends the process for.
+
+func (g *guest) post(f wire.Frame) { _ = g.conn.Post(f) }
+func (g *guest) flush()            { _ = g.conn.Flush() }
+
+func (g *guest) print(text string) {
+	const part = 64 << 10
+	for len(text) > 0 {
+		n := min(len(text), part)
+		g.post(wire.OutputFrame([]byte(text[:n])))
+		text = text[n:]
+	}
+}
+
+// run runs the program to its end.
+func (g *guest) run(code string) (wire.Done, []byte) {
+	g.js.SetMemoryLimit(uintptr(g.program.Memory + ownMemory))
+	promise, failed := g.begin(code)
+	if failed != nil {
+		return *failed, nil
+	}
+	for phase := 0; ; phase++ {
+		value, fulfilled, err := g.await(promise)
+		switch {
+		case err != nil:
+			return g.failure(err), nil
+		case !fulfilled:
+			return g.thrown(value), nil
+		case phase == 0:
+			// The function has returned: a default export may have to be awaited.
+			promise, err = g.finish.CallValue(quickjs.UndefinedValue, value)
+			if err != nil {
+				return g.failure(err), nil
+			}
+		default:
+			return g.conclude(value, promise)
+		}
+	}
+}
+
+// begin compiles the program and calls its function, which gives a promise.
+func (g *guest) begin(code string) (promise quickjs.Value, failed *wire.Done) {
+	function, ok, err := g.js.evaluate(programHead+code+programTail, g.fileName())
+	if err != nil {
+		d := g.failure(err)
+		return promise, &d
+	}
+	if !ok {
+		d := g.thrown(function)
+		return promise, &d
+	}
+	namespaces, err := json.Marshal(g.names())
+	if err == nil {
+		promise, err = g.start.CallValue(quickjs.UndefinedValue, function, string(namespaces), g.fileName())
+	}
+	if err != nil {
+		d := g.failure(err)
+		return promise, &d
+	}
+	return promise, nil
+}
+
+// names are the namespaces without their functions.
+func (g *guest) names() []wire.Namespace {
+	names := make([]wire.Namespace, len(g.program.Namespaces))
+	for i, n := range g.program.Namespaces {
+		names[i] = wire.Namespace{Server: n.Server, Global: n.Global, Modules: n.Modules, Functions: json.RawMessage("[]")}
+	}
+	return names
+}
+
+var (
+	errDeadlock = errors.New("deadlock")
+	errGone     = errors.New("the host is gone")
+)
+
+// await turns the event loop until promise is settled.
+func (g *guest) await(promise quickjs.Value) (value quickjs.Value, fulfilled bool, err error) {
+	for {
+		if err := g.drain(); err != nil {
+			return value, false, err
+		}
+		if value, fulfilled, settled := g.js.settled(promise); settled {
+			return value, fulfilled, nil
+		}
+		if g.underWay == 0 && len(g.timers.queue) == 0 {
+			return value, false, errDeadlock
+		}
+		if err := g.turn(time.Time{}); err != nil {
+			return value, false, err
+		}
+	}
+}
+
+// drain runs the jobs that are ready. A job throws only for want of memory or
+// for a fault of the engine's: exceptions of programs become rejections.
+func (g *guest) drain() error {
+	for {
+		n, err := g.js.ExecutePendingJobs()
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// turn waits for one thing to happen, but not beyond deadline unless that is
+// zero, and tells the program of it.
+func (g *guest) turn(deadline time.Time) error {
+	if id, due := g.timers.take(time.Now()); due {
+		_, err := g.fire.Call(quickjs.UndefinedValue, id)
+		return err
+	}
+	f, ok, err := g.next(deadline)
+	if !ok {
+		return err
+	}
+	g.underWay--
+	_, err = g.settle.Call(quickjs.UndefinedValue, int(f.ID), answer(f))
+	return err
+}
+
+// next is the next result, or nothing if the next timer is due or the deadline
+// has come before one arrives. What is queued is sent before it waits.
+func (g *guest) next(deadline time.Time) (f wire.Frame, ok bool, err error) {
+	if len(g.stash) > 0 {
+		f, g.stash = g.stash[0], g.stash[1:]
+		return f, true, nil
+	}
+	select {
+	case f, open := <-g.frames:
+		return received(f, open)
+	default:
+	}
+	g.flush()
+	if due, ok := g.timers.next(); ok && (deadline.IsZero() || due.Before(deadline)) {
+		deadline = due
+	}
+	if deadline.IsZero() {
+		f, open := <-g.frames
+		return received(f, open)
+	}
+	wake := time.NewTimer(time.Until(deadline))
+	defer wake.Stop()
+	select {
+	case f, open := <-g.frames:
+		return received(f, open)
+	case <-wake.C:
+		return f, false, nil
+	}
+}
+
+func received(f wire.Frame, open bool) (wire.Frame, bool, error) {
+	if !open {
+		return f, false, errGone
+	}
+	return f, true, nil
+}
+
+// linger lets calls that nobody awaits come to their end.
+func (g *guest) linger() error {
+	deadline := time.Now().Add(lingering)
+	for g.underWay > 0 && time.Now().Before(deadline) {
+		if err := g.turn(deadline); err != nil {
+			return err
+		}
+		if err := g.drain(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude makes the report of a program that has returned value.
+func (g *guest) conclude(value, promise quickjs.Value) (wire.Done, []byte) {
+	if err := g.linger(); err != nil {
+		return g.failure(err), nil
+	}
+	if reason, found := g.js.unhandled(promise); found {
+		return g.thrown(reason), nil
+	}
+	rendered, err := g.render.Call(quickjs.UndefinedValue, value)
+	if err != nil {
+		return g.failure(err), nil
+	}
+	text, has := rendered.(string)
+	if size := int64(len(text)); size > g.program.Result {
+		stop := wire.ResultStop(size, g.program.Result)
+		return wire.Done{Status: stop.Status, Error: stop.Reason}, nil
+	}
+	return wire.Done{Status: run.StatusOK, HasValue: has}, []byte(text)
+}
+
+// answer is the result of a call as the prelude takes it: a letter and a text.
+// "v" is JSON, "b" JSON with integers that may be too long for a number, "e" an
+// error as JSON.
+func answer(f wire.Frame) string {
+	var head wire.Answer
+	_ = json.Unmarshal(f.Head, &head) // an empty head is no error
+	var b strings.Builder
+	switch {
+	case head.Error != nil:
+		b.WriteString("e")
+		text, _ := json.Marshal(head.Error)
+		b.Write(text)
+	case hasLongInteger(f.Body):
+		b.WriteString("b")
+		b.Write(f.Body)
+	default:
+		b.Grow(1 + len(f.Body))
+		b.WriteString("v")
+		b.Write(f.Body)
+	}
+	return b.String()
+}
+
+// hasLongInteger reports whether JSON holds a run of digits that may be an
+// integer beyond 2^53.
+func hasLongInteger(data []byte) bool {
+	const digits = 16
+	for i := digits - 1; i < len(data); i++ {
+		if !isDigit(data[i]) {
+			i += digits - 1 // nothing that covers this place can be long enough
+			continue
+		}
+		first := i
+		for first > 0 && isDigit(data[first-1]) {
+			first--
+		}
+		last := i
+		for last+1 < len(data) && isDigit(data[last+1]) {
+			last++
+		}
+		if last-first+1 >= digits {
+			return true
+		}
+		i = last + digits
+	}
+	return false
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }

@@ -1,0 +1,20 @@
+//go:build unix
+
+package guest
+
+import (
+	"runtime"
+	"syscall"
+)
+
+// peakMemory is the most memory this process has had resident, in bytes.
+func peakMemory() int64 {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return int64(usage.Maxrss) // in bytes there
+	}
+	return int64(usage.Maxrss) << 10
+}

@@ -1,0 +1,194 @@
+package guest
+
+import (
+	"crypto/md5"
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"modernc.org/quickjs"
+	"modernc.org/quickjs/intl"
+
+	"retort/internal/wire"
+)
+
+// native is one Go function that the prelude can call. The program itself
+// never gets hold of one.
+type native struct {
+	name string
+	fn   any // for RegisterFunc; a quickjs.HostFunc for RegisterHostFunc
+}
+
+func (g *guest) natives() []native {
+	return []native{
+		{"compile", g.nativeCompile},
+		{"call", host(g.nativeCall)},
+		{"callSync", host(g.nativeCallSync)},
+		{"print", host(g.nativePrint)},
+		{"functions", host(g.nativeFunctions)},
+		{"timer", host(g.nativeTimer)},
+		{"clearTimer", host(g.nativeClearTimer)},
+		{"now", host(g.nativeNow)},
+		{"random", g.nativeRandom},
+		{"digest", g.nativeDigest},
+		{"encode", g.nativeEncode},
+		{"decode", g.nativeDecode},
+		{"registerIntl", host(g.nativeRegisterIntl)},
+	}
+}
+
+func host(fn func(args []any) (any, error)) quickjs.HostFunc { return fn }
+
+func (g *guest) register() error {
+	for _, n := range g.natives() {
+		var err error
+		if fn, ok := n.fn.(quickjs.HostFunc); ok {
+			err = g.js.RegisterHostFunc(n.name, fn)
+		} else {
+			err = g.js.RegisterFunc(n.name, n.fn, false)
+		}
+		if err != nil {
+			return fmt.Errorf("guest: %s: %w", n.name, err)
+		}
+	}
+	return nil
+}
+
+// text and number read arguments of native functions, which the prelude alone
+// calls. Still, nothing that it could be made to pass may panic.
+func text(args []any, i int) string {
+	if i < len(args) {
+		if s, ok := args[i].(string); ok {
+			return s
+		}
+	}
+	return ""
+}
+
+func number(args []any, i int) float64 {
+	if i < len(args) {
+		switch v := args[i].(type) {
+		case int:
+			return float64(v)
+		case int32:
+			return float64(v)
+		case int64:
+			return float64(v)
+		case float64:
+			return v
+		}
+	}
+	return 0
+}
+
+// nativeCompile gives the function of a module of the prelude.
+func (g *guest) nativeCompile(name string) quickjs.Value {
+	v, err := g.compile(name)
+	if err != nil {
+		return quickjs.UndefinedValue
+	}
+	return v
+}
+
+// nativeCall (id, server, tool, arguments) sends a call, whose result settles id.
+func (g *guest) nativeCall(args []any) (any, error) {
+	g.underWay++
+	g.post(wire.CallFrame(uint32(number(args, 0)), wire.Call{Server: text(args, 1), Tool: text(args, 2)}, []byte(text(args, 3))))
+	return nil, nil
+}
+
+// nativeCallSync (id, tool, arguments) calls one of the engine's own functions
+// and waits. Results of other calls that arrive meanwhile are kept for later.
+func (g *guest) nativeCallSync(args []any) (any, error) {
+	id := uint32(number(args, 0))
+	g.post(wire.CallFrame(id, wire.Call{Tool: text(args, 1)}, []byte(text(args, 2))))
+	g.flush()
+	for f := range g.frames {
+		if f.ID == id {
+			return answer(f), nil
+		}
+		g.stash = append(g.stash, f)
+	}
+	return nil, errGone
+}
+
+func (g *guest) nativePrint(args []any) (any, error) {
+	g.print(text(args, 0))
+	return nil, nil
+}
+
+// nativeFunctions (i) gives the functions of the i-th namespace, as JSON.
+func (g *guest) nativeFunctions(args []any) (any, error) {
+	i := int(number(args, 0))
+	if i < 0 || i >= len(g.program.Namespaces) {
+		return "[]", nil
+	}
+	return string(g.program.Namespaces[i].Functions), nil
+}
+
+// nativeTimer (id, ms) has the loop fire timer id.
+func (g *guest) nativeTimer(args []any) (any, error) {
+	g.timers.add(int(number(args, 0)), time.Now().Add(time.Duration(number(args, 1)*float64(time.Millisecond))))
+	return nil, nil
+}
+
+func (g *guest) nativeClearTimer(args []any) (any, error) {
+	g.timers.remove(int(number(args, 0)))
+	return nil, nil
+}
+
+// nativeNow gives the milliseconds since the program started.
+func (g *guest) nativeNow([]any) (any, error) {
+	return float64(time.Since(g.started)) / float64(time.Millisecond), nil
+}
+
+// nativeRandom gives n random bytes, at most 64 KiB.
+func (g *guest) nativeRandom(n int) quickjs.Value {
+	b := make([]byte, min(max(n, 0), 64<<10))
+	_, _ = rand.Read(b) // never fails
+	return g.js.newBytes(b)
+}
+
+// nativeDigest gives the digest of a buffer in hex, or nothing if the algorithm
+// is not known.
+func (g *guest) nativeDigest(algorithm string, buffer quickjs.Value) string {
+	algorithms := map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}
+	make, ok := algorithms[algorithm]
+	if !ok {
+		return ""
+	}
+	h := make()
+	h.Write(g.js.bytes(buffer))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// nativeEncode gives an ArrayBuffer of the UTF-8 of s.
+func (g *guest) nativeEncode(s string) quickjs.Value { return g.js.newBytes([]byte(s)) }
+
+// nativeDecode makes a string of bytes in UTF-8 or UTF-16LE, with U+FFFD for
+// what is not valid; if strict, it gives null for UTF-8 that is not.
+func (g *guest) nativeDecode(buffer quickjs.Value, encoding string, strict bool) any {
+	b := g.js.bytes(buffer)
+	switch {
+	case encoding == "utf-16le":
+		units := make([]uint16, len(b)/2)
+		for i := range units {
+			units[i] = uint16(b[2*i]) | uint16(b[2*i+1])<<8
+		}
+		return string(utf16.Decode(units))
+	case strict && !utf8.Valid(b):
+		return nil
+	}
+	return string(b)
+}
+
+func (g *guest) nativeRegisterIntl([]any) (any, error) {
+	return nil, intl.Register(g.js.VM, intl.TimeZone("UTC"))
+}

@@ -1,0 +1,76 @@
+package guest
+
+import (
+	"embed"
+	"fmt"
+
+	"modernc.org/quickjs"
+)
+
+// prelude holds what programs find around them, as modules: each file is the
+// body of a function (require, exports, native). Only those that main.js
+// requires are evaluated before the program; the others when they are first
+// used.
+//
+//go:embed js/*.js
+var prelude embed.FS
+
+// compile is the function that a module of the prelude is.
+func (g *guest) compile(name string) (quickjs.Value, error) {
+	source, err := prelude.ReadFile("js/" + name + ".js")
+	if err != nil {
+		return quickjs.Value{}, fmt.Errorf("guest: there is no module %q", name)
+	}
+	return g.js.EvalValue("(function (require, exports, native) {\n"+string(source)+"\n})", quickjs.EvalGlobal)
+}
+
+// load evaluates the prelude and takes from it what the loop needs.
+func (g *guest) load() error {
+	if err := g.register(); err != nil {
+		return err
+	}
+	names := make([]any, 0, len(g.natives()))
+	for _, n := range g.natives() {
+		names = append(names, n.name)
+	}
+	boot, err := g.js.EvalValue(bootstrap, quickjs.EvalGlobal)
+	if err != nil {
+		return fmt.Errorf("guest: bootstrap: %w", err)
+	}
+	defer boot.Free()
+	main, err := boot.CallValue(quickjs.UndefinedValue, names...)
+	if err != nil {
+		return fmt.Errorf("guest: prelude: %w", err)
+	}
+	defer main.Free()
+	for name, function := range map[string]*quickjs.Value{
+		"start": &g.start, "settle": &g.settle, "fire": &g.fire, "finish": &g.finish, "render": &g.render, "describe": &g.describe,
+	} {
+		atom, err := g.js.NewAtom(name)
+		if err != nil {
+			return err
+		}
+		if *function, err = main.GetPropertyValue(atom); err != nil {
+			return fmt.Errorf("guest: prelude: %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// bootstrap collects the Go functions, whose names are its arguments, takes
+// them away from the global object, and makes the loader of modules.
+const bootstrap = `'use strict'; (function (...names) {
+	const native = { __proto__: null }, loaded = { __proto__: null };
+	for (const name of names) {
+		native[name] = globalThis[name];
+		delete globalThis[name];
+	}
+	function require(name) {
+		if (!(name in loaded)) {
+			loaded[name] = { __proto__: null };
+			native.compile(name)(require, loaded[name], native);
+		}
+		return loaded[name];
+	}
+	return require('main');
+})`

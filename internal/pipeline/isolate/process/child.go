@@ -1,0 +1,156 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/wire"
+)
+
+const (
+	greeting  = 10 * time.Second // in which a child must be ready
+	maxStderr = 8 << 10          // bytes of a child's standard error that are kept
+)
+
+// child is one guest process.
+type child struct {
+	cmd    *exec.Cmd
+	conn   *wire.Conn
+	stderr *head
+	peak   peak
+	exited chan struct{} // closed when it has ended and been waited for
+}
+
+// spawn starts a child and returns when it is ready for a program.
+func (b *Backend) spawn() (*child, error) {
+	c, err := b.start()
+	if err != nil {
+		return nil, err
+	}
+	late := time.AfterFunc(greeting, c.kill)
+	defer late.Stop()
+	if _, err := wire.Greet(c.conn); err != nil {
+		c.kill()
+		<-c.exited
+		return nil, fmt.Errorf("%s did not get ready: %w%s", b.command[0], err, c.complaint())
+	}
+	return c, nil
+}
+
+func (b *Backend) start() (*child, error) {
+	in, toChild, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	fromChild, out, err := os.Pipe()
+	if err != nil {
+		_, _ = in.Close(), toChild.Close()
+		return nil, err
+	}
+	c := &child{cmd: exec.Command(b.command[0], b.command[1:]...), stderr: &head{most: maxStderr}, exited: make(chan struct{})}
+	c.conn = wire.NewConn(&pipes{child: c, in: fromChild, out: toChild})
+	c.cmd.Env, c.cmd.Dir = []string{}, rootDir()
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = in, out, c.stderr
+	c.cmd.SysProcAttr = attributes()
+	c.cmd.WaitDelay = time.Second // for standard error, should somebody else hold it
+	err = b.spawner.start(c.cmd)
+	_, _ = in.Close(), out.Close()
+	if err != nil {
+		_, _ = toChild.Close(), fromChild.Close()
+		return nil, err
+	}
+	b.children.Go(func() {
+		_ = c.cmd.Wait() // how it ended is in ProcessState
+		close(c.exited)
+	})
+	confine(c.cmd.Process.Pid)
+	return c, nil
+}
+
+// kill ends the child. It is idempotent and does not wait.
+func (c *child) kill() { _ = c.conn.Close() }
+
+// end is what closing the connection does.
+func (c *child) end() {
+	c.peak.note(highWater(c.cmd.Process.Pid))
+	_ = c.cmd.Process.Kill()
+}
+
+// complaint is what the child said of its end, as the tail of a message. It
+// must have exited.
+func (c *child) complaint() string {
+	for line := range strings.Lines(c.stderr.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			return ": " + line
+		}
+	}
+	return ""
+}
+
+func (c *child) alive() bool {
+	select {
+	case <-c.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// pipes are the connection to a child. Closing them ends it.
+type pipes struct {
+	child   *child
+	in, out *os.File
+}
+
+func (p *pipes) Read(b []byte) (int, error)  { return p.in.Read(b) }
+func (p *pipes) Write(b []byte) (int, error) { return p.out.Write(b) }
+
+func (p *pipes) Close() error {
+	p.child.end()
+	_ = p.out.Close()
+	return p.in.Close()
+}
+
+// peak is the most memory that a child was seen to use, in bytes.
+type peak struct {
+	mu    sync.Mutex
+	bytes int64
+}
+
+func (p *peak) note(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes = max(p.bytes, bytes)
+}
+
+func (p *peak) value() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bytes
+}
+
+// head keeps the first bytes written to it: the message of a crash stands
+// before its stack traces.
+type head struct {
+	most int
+
+	mu   sync.Mutex
+	text []byte
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, b[:min(len(b), h.most-len(h.text))]...)
+	return len(b), nil
+}
+
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.ToValidUTF8(string(h.text), "�")
+}

@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package process
+
+import "syscall"
+
+// attributes put a child into a session of its own.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

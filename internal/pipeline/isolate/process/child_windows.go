@@ -1,0 +1,8 @@
+package process
+
+import "syscall"
+
+// attributes keep a child from receiving the console's signals.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}

@@ -1,0 +1,104 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+const (
+	lookEvery = 20 * time.Millisecond
+	maxFiles  = 64 // descriptors; the runtime of the guest needs about ten
+	// goReserve is what the Go runtime of a guest maps before it uses it.
+	goReserve = 1 << 30
+)
+
+// confine sets the limits that are the same for all children.
+func confine(pid int) {
+	for resource, most := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: maxFiles} {
+		setLimit(pid, resource, most)
+	}
+}
+
+// limit sets the limits of one program, as a backstop: the guest's runtime and
+// the watcher come first.
+func limit(pid int, l run.Limits) {
+	setLimit(pid, unix.RLIMIT_DATA, uint64(allowance(l)+goReserve))
+	setLimit(pid, unix.RLIMIT_CPU, uint64(l.Timeout/time.Second)*2+10)
+}
+
+func setLimit(pid, resource int, most uint64) {
+	_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil) // the child may be gone
+}
+
+// allowance is how much memory a child may have resident: the program's, and
+// what the guest needs beside it, such as copies of what is sent and received.
+func allowance(l run.Limits) int64 { return l.Memory + 64<<20 + 2*l.Result }
+
+// watch cancels the program when its child uses more memory than it may. The
+// runtime's own limit comes first; this one holds when that does not.
+func (c *child) watch(l run.Limits, cancel context.CancelCauseFunc) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			used := residentPrivate(c.cmd.Process.Pid)
+			c.peak.note(used)
+			if used > allowance(l) {
+				cancel(wire.MemoryStop(l.Memory))
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// residentPrivate is the memory of a process that is its own: what it shares
+// with others, such as the pages of this very program, is not counted.
+func residentPrivate(pid int) int64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(data) // in pages: size resident shared …
+	if len(fields) < 3 {
+		return 0
+	}
+	resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+	shared, _ := strconv.ParseInt(string(fields[2]), 10, 64)
+	return (resident - shared) * int64(os.Getpagesize())
+}
+
+// highWater is the most memory that a process has had resident, of which its
+// program's pages are a part.
+func highWater(pid int) int64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, after, found := bytes.Cut(data, []byte("VmHWM:"))
+	fields := bytes.Fields(after)
+	if !found || len(fields) == 0 {
+		return 0
+	}
+	kb, _ := strconv.ParseInt(string(fields[0]), 10, 64)
+	return kb << 10
+}

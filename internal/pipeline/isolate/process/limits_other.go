@@ -1,0 +1,18 @@
+//go:build !linux
+
+package process
+
+import (
+	"context"
+
+	"retort/internal/run"
+)
+
+// The runtime in the child limits memory by itself here, and the deadline ends
+// everything else.
+
+func confine(int)           {}
+func limit(int, run.Limits) {}
+func highWater(int) int64   { return 0 }
+
+func (c *child) watch(run.Limits, context.CancelCauseFunc) (stop func()) { return func() {} }

@@ -1,0 +1,153 @@
+package process
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// restAfter is how long nothing must be taken before a pool that grew with
+// demand shrinks again.
+const restAfter = 30 * time.Second
+
+// pool keeps children ready. Each is given out once. It grows when somebody had
+// to wait, and shrinks when it rests.
+type pool struct {
+	spawn      func() (*child, error)
+	least      int // ready at rest
+	most       int // ready at any time
+	mostAtOnce int // spawns
+
+	mu       sync.Mutex
+	ready    []*child
+	target   int // how many should be ready
+	starting int
+	waiters  []chan spawned // in the order of their coming
+	rest     *time.Timer
+	closed   bool
+	spawns   sync.WaitGroup
+}
+
+type spawned struct {
+	child *child
+	err   error
+}
+
+func newPool(spawn func() (*child, error), least, most int) *pool {
+	p := &pool{spawn: spawn, least: least, most: most, target: least, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
+	p.rest = time.AfterFunc(restAfter, p.shrink)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refill()
+	return p
+}
+
+// take gives out a child that is ready, or the next to become so.
+func (p *pool) take(ctx context.Context) (*child, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errClosed
+	}
+	p.rest.Reset(restAfter)
+	p.ready = slices.DeleteFunc(p.ready, func(c *child) bool { return !c.alive() })
+	if n := len(p.ready); n > 0 {
+		c := p.ready[0]
+		p.ready = slices.Delete(p.ready, 0, 1)
+		p.refill()
+		p.mu.Unlock()
+		return c, nil
+	}
+	p.target = min(p.most, p.target+1)
+	waiter := make(chan spawned, 1)
+	p.waiters = append(p.waiters, waiter)
+	p.refill()
+	p.mu.Unlock()
+
+	select {
+	case s := <-waiter:
+		return s.child, s.err
+	case <-ctx.Done():
+		p.abandon(waiter)
+		return nil, ctx.Err()
+	}
+}
+
+// abandon gives back what a waiter that left was given, or its place.
+func (p *pool) abandon(waiter chan spawned) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiters = slices.DeleteFunc(p.waiters, func(w chan spawned) bool { return w == waiter })
+	select {
+	case s := <-waiter:
+		if s.child != nil {
+			p.keep(s.child)
+		}
+	default:
+	}
+}
+
+// refill starts as many children as are wanted. p.mu is held.
+func (p *pool) refill() {
+	for !p.closed && p.starting < p.mostAtOnce && len(p.ready)+p.starting < p.target+len(p.waiters) {
+		p.starting++
+		p.spawns.Go(p.add)
+	}
+}
+
+func (p *pool) add() {
+	c, err := p.spawn()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting--
+	switch {
+	case len(p.waiters) > 0:
+		p.waiters[0] <- spawned{c, err}
+		p.waiters = p.waiters[1:]
+	case err == nil:
+		p.keep(c)
+	}
+	// After a failure nobody tries again before somebody asks.
+	if err == nil || len(p.waiters) > 0 {
+		p.refill()
+	}
+}
+
+// keep takes a child in, if it is wanted. p.mu is held.
+func (p *pool) keep(c *child) {
+	if p.closed || len(p.ready) >= p.target {
+		c.kill()
+		return
+	}
+	p.ready = append(p.ready, c)
+}
+
+func (p *pool) shrink() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = p.least
+	for len(p.ready) > p.target {
+		p.ready[len(p.ready)-1].kill()
+		p.ready = p.ready[:len(p.ready)-1]
+	}
+}
+
+// close ends the children that are ready and returns when no spawn is under
+// way. Those who wait are told.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.rest.Stop()
+	for _, w := range p.waiters {
+		w <- spawned{err: errClosed}
+	}
+	p.waiters = nil
+	for _, c := range p.ready {
+		c.kill()
+	}
+	p.ready = nil
+	p.mu.Unlock()
+	p.spawns.Wait()
+}

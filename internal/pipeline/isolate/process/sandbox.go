@@ -1,0 +1,87 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+// sandbox is one child with its limits. It runs one program.
+type sandbox struct {
+	backend *Backend
+	child   *child
+	limits  run.Limits
+
+	mu     sync.Mutex
+	used   bool
+	closed bool
+	cancel context.CancelCauseFunc // while a program runs
+}
+
+// Run implements isolate.Sandbox.
+func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isolate.Report, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if err := s.begin(cancel); err != nil {
+		return isolate.Report{}, err
+	}
+	defer s.backend.forget(s)
+	p.Limits = p.Limits.Or(s.limits).Or(run.DefaultLimits())
+	limit(s.child.cmd.Process.Pid, p.Limits)
+	stop := s.child.watch(p.Limits, cancel)
+	end, err := wire.Serve(ctx, s.child.conn, p, h)
+	stop()
+	if errors.Is(err, wire.ErrGone) {
+		s.child.explain(&end, p.Limits)
+	}
+	return isolate.Report{
+		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings,
+		MemoryBytes: s.child.peak.value(), Runtime: engine, Backend: name,
+	}, nil
+}
+
+func (s *sandbox) begin(cancel context.CancelCauseFunc) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used {
+		return run.Errorf(run.KindInternal, "process.run", "a sandbox runs one program only")
+	}
+	s.used, s.cancel = true, cancel
+	if s.closed {
+		cancel(context.Canceled)
+	}
+	return nil
+}
+
+// Close implements isolate.Sandbox. The child is dead when it returns; Backend
+// waits for it to be reaped.
+func (s *sandbox) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	if s.cancel != nil {
+		s.cancel(context.Canceled)
+	}
+	s.mu.Unlock()
+	s.child.kill()
+	s.backend.forget(s)
+	return nil
+}
+
+// explain says how a program ended whose child went away by itself.
+func (c *child) explain(end *wire.End, limits run.Limits) {
+	<-c.exited
+	state, stderr := c.cmd.ProcessState.String(), c.stderr.String()
+	if strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory") {
+		stop := wire.MemoryStop(limits.Memory)
+		end.Status, end.Error = stop.Status, stop.Reason
+		return
+	}
+	end.Status = run.StatusError
+	end.Error = run.Errorf(run.KindRuntime, "process.run", "the sandbox's process ended unexpectedly (%s)%s", state, c.complaint()).
+		WithHint("calls that the program had made before may have had their effects; run it again, in smaller steps")
+}

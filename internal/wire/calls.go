@@ -1,0 +1,89 @@
+package wire
+
+import (
+	"context"
+	"sync"
+
+	"retort/internal/run"
+)
+
+// Host answers the calls of a program; its errors are *run.Error.
+type Host interface {
+	Call(ctx context.Context, c run.Call) (run.Result, error)
+}
+
+// maxPending bounds the arguments of the calls that wait or are under way. The
+// guest is not read from while they exceed it.
+const maxPending = 128 << 20
+
+type call struct {
+	id uint32
+	run.Call
+}
+
+// calls brings the calls of one program to its host, a bounded number at once
+// and the others in their order.
+type calls struct {
+	ctx    context.Context // ends every call
+	host   Host
+	most   int // under way at once
+	answer func(id uint32, r run.Result, err error)
+
+	mu      sync.Mutex
+	room    sync.Cond // signalled when bytes shrinks
+	waiting []call
+	running int
+	bytes   int
+	workers sync.WaitGroup
+}
+
+func newCalls(ctx context.Context, host Host, most int, answer func(uint32, run.Result, error)) *calls {
+	c := &calls{ctx: ctx, host: host, most: most, answer: answer}
+	c.room.L = &c.mu
+	context.AfterFunc(ctx, c.room.Broadcast)
+	return c
+}
+
+// submit takes a call over. It waits while too much is pending.
+func (c *calls) submit(next call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.bytes > 0 && c.bytes+len(next.Arguments) > maxPending && c.ctx.Err() == nil {
+		c.room.Wait()
+	}
+	c.bytes += len(next.Arguments)
+	if c.running >= c.most {
+		c.waiting = append(c.waiting, next)
+		return
+	}
+	c.running++
+	c.workers.Go(func() { c.work(next) })
+}
+
+func (c *calls) work(next call) {
+	for more := true; more; next, more = c.finish(next) {
+		if c.ctx.Err() != nil {
+			continue
+		}
+		result, err := c.host.Call(c.ctx, next.Call)
+		c.answer(next.id, result, err)
+	}
+}
+
+// finish accounts for a call that has ended and takes the next one, if there is one.
+func (c *calls) finish(ended call) (next call, more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bytes -= len(ended.Arguments)
+	c.room.Broadcast()
+	if len(c.waiting) == 0 {
+		c.running--
+		return call{}, false
+	}
+	next = c.waiting[0]
+	c.waiting = c.waiting[1:]
+	return next, true
+}
+
+// wait returns when no call is under way. The context must have ended.
+func (c *calls) wait() { c.workers.Wait() }

@@ -1,0 +1,50 @@
+package wire
+
+import (
+	"sync"
+	"time"
+)
+
+// clock calls expired once a span of active time has passed.
+type clock struct {
+	mu      sync.Mutex
+	left    time.Duration // when the clock was last stopped
+	started time.Time     // when it was last started
+	pauses  int           // that are in force
+	ended   bool
+	timer   *time.Timer
+}
+
+func startClock(span time.Duration, expired func()) *clock {
+	return &clock{left: span, started: time.Now(), timer: time.AfterFunc(span, expired)}
+}
+
+// pause stops the clock until resume is called, which is idempotent. With
+// several pauses in force, it runs again after the last has ended.
+func (c *clock) pause() (resume func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pauses++
+	if c.pauses == 1 && c.timer.Stop() {
+		c.left -= time.Since(c.started)
+	}
+	return sync.OnceFunc(c.resume)
+}
+
+func (c *clock) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pauses--
+	if c.pauses == 0 && !c.ended {
+		c.started = time.Now()
+		c.timer.Reset(c.left)
+	}
+}
+
+// stop ends the clock for good.
+func (c *clock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timer.Stop()
+	c.ended = true
+}

@@ -1,0 +1,249 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"retort/internal/run"
+)
+
+// What a guest may send besides the value, whose limit is the program's.
+const (
+	maxReady     = 4 << 10
+	maxOutput    = 256 << 10
+	maxArguments = 16 << 20
+	maxDoneHead  = 256 << 10
+	maxError     = 64 << 10 // bytes of an error's message or stack
+)
+
+// maxAnswer is what a guest reads as the result of one call.
+const maxAnswer = 512 << 20
+
+// GuestSizes are what a guest accepts.
+func GuestSizes() Sizes { return Sizes{KindStart: 256 << 20, KindResult: maxAnswer} }
+
+// Greet reads the first word of a guest: that it is ready, and of what kind.
+func Greet(conn *Conn) (Ready, error) {
+	conn.Accept(Sizes{KindReady: maxReady})
+	f, err := conn.Read()
+	if err != nil {
+		return Ready{}, err
+	}
+	var ready Ready
+	if err := decode(f, &ready); err != nil {
+		return Ready{}, err
+	}
+	if ready.Protocol != Protocol {
+		return Ready{}, violation("the guest speaks protocol %d, the host %d", ready.Protocol, Protocol)
+	}
+	return ready, nil
+}
+
+// End is how a program ended.
+type End struct {
+	Status   run.Status
+	Value    json.RawMessage // nil if the program has none
+	Error    *run.Error
+	Output   []byte // valid UTF-8, cut at the limit
+	Warnings []string
+}
+
+// Serve runs p on the guest at the other end of conn, which has been greeted,
+// and answers its calls from h, until the program ends, ctx ends or a limit is
+// reached. When it returns, conn is closed and no call is under way. p.Limits
+// must be complete.
+//
+// A context that ends with a *Stop as its cause ends the program that way, any
+// other as cancelled. The error is nil, or ErrGone when the guest closed its
+// end before the program was done; End then holds the output so far.
+func Serve(ctx context.Context, conn *Conn, p run.Program, h Host) (End, error) {
+	s := &session{conn: conn, limits: p.Limits}
+	s.ctx, s.stop = context.WithCancelCause(ctx)
+	defer s.stop(nil)
+	release := context.AfterFunc(s.ctx, func() { _ = conn.Close() })
+	defer release()
+	s.clock = startClock(p.Limits.Timeout, func() { s.stop(timeoutStop(p.Limits.Timeout)) })
+	defer s.clock.stop()
+	s.calls = newCalls(run.WithPause(s.ctx, s.clock.pause), h, p.Limits.Concurrency, s.answer)
+	conn.Accept(s.sizes())
+
+	err := s.conn.Send(Frame{Kind: KindStart, Head: encode(startOf(p)), Body: []byte(p.Code)})
+	for err == nil && !s.done {
+		err = s.receive()
+	}
+	cause := context.Cause(s.ctx)
+	s.stop(nil)
+	_ = conn.Close()
+	s.calls.wait()
+	return s.settle(err, cause)
+}
+
+func startOf(p run.Program) Start {
+	start := Start{Name: p.Name, Memory: p.Limits.Memory, Result: p.Limits.Result}
+	for _, n := range p.Namespaces {
+		start.Namespaces = append(start.Namespaces, Namespace{Server: n.Server, Global: n.Global, Modules: n.Modules, Functions: encode(n.Functions)})
+	}
+	return start
+}
+
+// session is the host's side of one program.
+type session struct {
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	conn   *Conn
+	limits run.Limits
+	clock  *clock
+	calls  *calls
+
+	// The goroutine of Serve alone uses what follows.
+	made   int // tool calls
+	output []byte
+	done   bool
+	end    End
+}
+
+func (s *session) sizes() Sizes {
+	return Sizes{KindOutput: maxOutput, KindCall: maxArguments, KindDone: int(s.limits.Result) + maxDoneHead}
+}
+
+// receive deals with one frame. An error ends the session.
+func (s *session) receive() error {
+	f, err := s.conn.Read()
+	if err != nil {
+		return err
+	}
+	switch f.Kind {
+	case KindOutput:
+		return s.print(f.Body)
+	case KindCall:
+		return s.call(f)
+	default:
+		return s.finish(f)
+	}
+}
+
+func (s *session) print(text []byte) error {
+	room := s.limits.Output - int64(len(s.output))
+	if int64(len(text)) <= room {
+		s.output = append(s.output, text...)
+		return nil
+	}
+	for room > 0 && !utf8.RuneStart(text[room]) {
+		room--
+	}
+	s.output = append(s.output, text[:room]...)
+	return outputStop(s.limits.Output)
+}
+
+// call dispatches a call. Only those that go to a tool count towards the limit.
+func (s *session) call(f Frame) error {
+	var head Call
+	if err := decode(f, &head); err != nil {
+		return err
+	}
+	if !json.Valid(f.Body) {
+		return violation("the arguments of a call are not JSON")
+	}
+	if head.Server != "" || head.Tool == "call" {
+		if s.made++; s.made > s.limits.ToolCalls {
+			return callStop(s.limits.ToolCalls)
+		}
+	}
+	s.calls.submit(call{f.ID, run.Call{Server: head.Server, Tool: head.Tool, Arguments: f.Body}})
+	return nil
+}
+
+// answer sends the result of a call. That it can't be sent is seen by whoever reads.
+func (s *session) answer(id uint32, r run.Result, err error) {
+	if err == nil && int64(len(r.Value)) > min(maxAnswer, s.limits.Memory) {
+		err = &run.Error{Kind: run.KindLimit, Message: "the tool returned " + Bytes(int64(len(r.Value))) + ", more than the program can hold",
+			Hint: "ask the tool for less: a page, a filter, fewer fields"}
+	}
+	f := Frame{Kind: KindResult, ID: id, Body: r.Value}
+	if err != nil {
+		f.Head, f.Body = encode(Answer{Error: run.AsError(err)}), nil
+	} else if len(f.Body) == 0 {
+		f.Body = []byte("null")
+	}
+	_ = s.conn.Send(f)
+}
+
+// finish takes the guest's last word, of which nothing is taken on trust.
+func (s *session) finish(f Frame) error {
+	var head Done
+	if err := decode(f, &head); err != nil {
+		return err
+	}
+	s.end = End{Status: head.Status, Error: sanitize(head.Error), Warnings: head.Warnings}
+	switch head.Status {
+	case run.StatusOK:
+		s.end.Error = nil
+	case run.StatusError, run.StatusMemoryLimit, run.StatusOutputLimit:
+		if head.Error == nil || head.HasValue {
+			return violation("a failed program without an error, or with a value")
+		}
+	default:
+		return violation("a program that ended with status %q", head.Status)
+	}
+	if head.HasValue {
+		if int64(len(f.Body)) > s.limits.Result {
+			return ResultStop(int64(len(f.Body)), s.limits.Result)
+		}
+		if !json.Valid(f.Body) {
+			return violation("the program's value is not JSON")
+		}
+		s.end.Value = f.Body
+	}
+	s.done = true
+	return nil
+}
+
+// sanitize bounds the error of a guest, and keeps it from blaming the host.
+func sanitize(e *run.Error) *run.Error {
+	if e == nil {
+		return nil
+	}
+	c := *e
+	if c.Kind == "" || c.Kind == run.KindPolicy || c.Kind == run.KindSandboxUnavailable {
+		c.Kind = run.KindRuntime
+	}
+	c.Message, c.Hint, c.Stack, c.Frame = clip(c.Message), clip(c.Hint), clip(c.Stack), ""
+	return &c
+}
+
+func clip(text string) string {
+	if len(text) > maxError {
+		text = text[:maxError] + "…"
+	}
+	return strings.ToValidUTF8(text, "�")
+}
+
+// settle says how the program ended, given the error that ended reading and the
+// cause for which the context had ended before.
+func (s *session) settle(err, cause error) (End, error) {
+	end := s.end
+	end.Output = []byte(strings.ToValidUTF8(string(s.output), "�"))
+	if s.done {
+		return end, nil
+	}
+	if cause != nil {
+		err = cause
+	}
+	var stopped *Stop
+	var broken *Violation
+	switch {
+	case errors.As(err, &stopped):
+	case cause != nil:
+		stopped = cancelStop()
+	case errors.As(err, &broken):
+		reason := run.Errorf(run.KindInternal, "isolate.run", "the sandbox was ended: %w", broken)
+		stopped = &Stop{Status: run.StatusError, Reason: reason}
+	default:
+		return end, ErrGone
+	}
+	end.Status, end.Error, end.Value = stopped.Status, stopped.Reason, nil
+	return end, nil
+}
