@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -206,4 +207,30 @@ func dialScripted(prepare func(s *scripted)) func(context.Context) (io.ReadWrite
 		go func() { s.serve(); theirs.Close() }()
 		return ours, nil
 	}
+}
+
+// startNode runs a server of node that listens on the port that it is told, and
+// returns when it does.
+func startNode(t *testing.T, node string, args ...string) (port int) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port = l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	cmd := exec.Command(node, args...)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("PORT=%d", port))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	within(t, "the server listens", func() bool {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return port
 }

@@ -1,0 +1,92 @@
+// Package testenv tells tests what this machine has. What is missing skips the
+// test, unless the environment variable RETORT_REQUIRE, a list of names separated
+// by commas, says that it must not be missing: then the test fails.
+//
+//	RETORT_REQUIRE=node,node22 go test ./...
+package testenv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Required reports whether name must not be missing.
+func Required(name string) bool {
+	return slices.Contains(strings.FieldsFunc(os.Getenv("RETORT_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' }), name)
+}
+
+// Need returns the path of a program, or skips or fails the test. The name
+// "node22" means Node.js 22 or newer from testdata/npm22 and what is installed
+// with it; every other name is looked up in PATH.
+func Need(t testing.TB, name string) string {
+	t.Helper()
+	find := exec.LookPath
+	if name == "node22" {
+		find = func(string) (string, error) {
+			return existing(filepath.Join(root(t), "testdata", "npm22", "node_modules", ".bin", "node"), "npm ci in testdata/npm22")
+		}
+	}
+	path, err := find(name)
+	Missing(t, name, err)
+	return path
+}
+
+// NPM returns the folder node_modules of testdata/npm, where the real servers
+// are, or skips or fails the test for the want of "node".
+func NPM(t testing.TB) string {
+	t.Helper()
+	Need(t, "node")
+	dir, err := existing(filepath.Join(root(t), "testdata", "npm", "node_modules"), "npm ci in testdata/npm")
+	Missing(t, "node", err)
+	return dir
+}
+
+// NPM22 returns the folder node_modules of testdata/npm22, or skips or fails the
+// test for the want of "node22".
+func NPM22(t testing.TB) string {
+	t.Helper()
+	return filepath.Dir(filepath.Dir(Need(t, "node22")))
+}
+
+// Missing skips the test if err says that name is missing, or fails it if name
+// is required. A nil err means that it is there.
+func Missing(t testing.TB, name string, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case Required(name):
+		t.Fatalf("%s is required by RETORT_REQUIRE: %v", name, err)
+	default:
+		t.Skipf("%s is not here: %v", name, err)
+	}
+}
+
+func existing(path, install string) (string, error) {
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w (install with: %s)", err, install)
+	}
+	return path, nil
+}
+
+// root is the folder of the module that the test belongs to.
+func root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for ; err == nil; dir = filepath.Dir(dir) {
+		if data, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(data), "module retort\n") {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			err = errors.New("no go.mod above")
+			break
+		}
+	}
+	t.Fatalf("testenv: the module's folder was not found: %v", err)
+	return ""
+}
