@@ -247,6 +247,11 @@ func TestWhichFiles(t *testing.T) {
 			args:  []string{".vscode/mcp.json"}, server: "project", tokens: 2000, home: "project/.retort",
 		},
 		{
+			name:  "another editor's directory",
+			files: map[string]string{"project/.cursor/mcp.json": project},
+			args:  []string{".cursor/mcp.json"}, server: "project", tokens: 2000, home: "project/.retort",
+		},
+		{
 			name:  "a file in the person's home is no project",
 			files: map[string]string{".claude.json": user},
 			args:  []string{"../.claude.json"}, server: "user", tokens: 2000, home: ".local/share/retort",
@@ -282,6 +287,11 @@ func TestXDGAndHome(t *testing.T) {
 	if err != nil || len(c.Servers) != 1 || c.Home != m.path("data/retort") {
 		t.Errorf("got %+v, %v", c, err)
 	}
+	relative := o
+	relative.Getenv = func(string) (string, bool) { return "relative", true }
+	if c, err = Load(relative); err != nil || c.Home != m.path(".local/share/retort") {
+		t.Errorf("relative XDG directories must be ignored: %+v, %v", c, err)
+	}
 	o.Home = "kept"
 	if c, err = Load(o); err != nil || c.Home != m.path("project/kept") {
 		t.Errorf("got %+v, %v", c, err)
@@ -290,12 +300,12 @@ func TestXDGAndHome(t *testing.T) {
 
 func TestSettingsOfAServer(t *testing.T) {
 	m := newMachine(t, map[string]string{
-		"project/.mcp.json":   `{"mcpServers": {"github": {"command": "x", "timeout": 100}, "b": {"command": "x"}}}`,
+		"project/.mcp.json":   `{"mcpServers": {"github": {"command": "x", "timeout": 100, "disabled": true}, "b": {"command": "x"}}}`,
 		"project/retort.yaml": `servers: {github: {allow: ["list_*", "get_*"], deny: ["get_secret*"], category: code, timeout: 1m, pii: {reveal: [email]}}, b: {disabled: true}}`,
 	})
 	c := m.load()
 	s := c.Servers[0]
-	if s.Category != "code" || s.Timeout != time.Minute || !cmp.Equal(s.Reveal, []string{"email"}) || !c.Servers[1].Disabled {
+	if s.Category != "code" || s.Timeout != time.Minute || !cmp.Equal(s.Reveal, []string{"email"}) || !s.Disabled || !c.Servers[1].Disabled {
 		t.Errorf("got %+v", c.Servers)
 	}
 	for tool, want := range map[string]bool{"list_issues": true, "get_secrets": false, "get_x/y": true, "delete": false} {
@@ -348,6 +358,44 @@ func TestDefaults(t *testing.T) {
 	l := Settings{MaxExecutionTime: time.Minute, ResourceLimits: ResourceLimits{Memory: 1 << 30}}.Limits()
 	if l.Timeout != time.Minute || l.Memory != 1<<30 || l.ToolCalls != run.DefaultLimits().ToolCalls {
 		t.Errorf("limits: %+v", l)
+	}
+}
+
+func TestFolders(t *testing.T) {
+	m := newMachine(t, map[string]string{
+		".config/retort/retort.yaml": `toolDefinitions: ["./a", "~/b", "${workspaceFolder}/c", "/d/../e"]`,
+	})
+	want := []string{m.path(".config/retort/a"), m.path("b"), m.path("project/c"), filepath.FromSlash("/e")}
+	if got := m.load().Settings.ToolDefinitions; !cmp.Equal(want, got) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	m := newMachine(t, map[string]string{
+		"project/.mcp.json": `{"mcpServers": {"` + strings.Repeat("n", 129) + `": {"command": "x"}, "a\u0007b": {"command": "x"}, " ": {}}}`,
+		"project/retort.yaml": "network: {blacklist: [" + strings.Repeat("a.", 130) + "com]}\nresults: {maxTokens: true}\n" +
+			"resourceLimits: {memory: true}\n",
+		"project/large.json": "{}" + strings.Repeat(" ", maxFile-1),
+		"project/many.json":  "[" + strings.Repeat("0,", maxNodes) + "]",
+	})
+	for _, tt := range []struct{ file, want string }{
+		{"", "is longer than 128 bytes"},
+		{"", "holds control characters"},
+		{"", "a server's name is empty"},
+		{"", "network.blacklist.1: expected a domain"},
+		{"", "results.maxTokens: expected a whole number, found true"},
+		{"", "resourceLimits.memory: expected a size such as 512MB, found true"},
+		{"large.json", "large.json: it is larger than 64MB"},
+		{"many.json", "the file has more than 1048576 values"},
+	} {
+		var args []string
+		if tt.file != "" {
+			args = []string{tt.file}
+		}
+		if got := m.problems(args...); !strings.Contains(got, tt.want) {
+			t.Errorf("got %s\nwant %s", got, tt.want)
+		}
 	}
 }
 

@@ -254,7 +254,7 @@ func measure[T cmp.Ordered](v *T, lo, hi T, what string, parse func(string) (T, 
 		}
 		value, ok := parse(s)
 		switch {
-		case n.kind == boolKind || !ok:
+		case !ok:
 			r.want(n, what)
 		case value < lo:
 			r.fail(n, "the least is "+show(lo), "%s is too small", n.describe())
