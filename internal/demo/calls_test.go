@@ -103,7 +103,7 @@ crm bulk_update_records {"objectType":"Lead","updates":[{"recordId":"00Q001000",
 crm bulk_update_records {"objectType":"Lead","updates":[]} | ! minItems
 crm delete_record {"objectType":"Lead","recordId":"00Q001000"} | Deleted Lead 00Q001000
 crm delete_record {"objectType":"Lead","recordId":"nobody"} | ! 404
-crm convert_lead {"leadId":"00Q001001","deal":{"name":"First order","amount":500}} | "dealId":"006900001"
+crm convert_lead {"leadId":"00Q001001","deal":{"name":"First order","amount":500}} | "dealId":"006900002"
 crm convert_lead {"leadId":"00Q001000"} | ! LEAD_ALREADY_CONVERTED
 crm convert_lead {"leadId":"nobody"} | ! 404
 crm convert_lead {"leadId":"00Q001000","deal":{"name":"x"}} | ! deal: missing property 'amount'

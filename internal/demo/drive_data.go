@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	transcriptID = "abc123"      // the document of 50,000 tokens
-	ordersSheet  = "orders-2026" // the spreadsheet of 10,000 rows
-	folderCount  = 40
-	fileCount    = 2400
+	transcriptID    = "abc123" // the document of 50,000 tokens
+	transcriptBytes = 194_612
+	ordersSheet     = "orders-2026" // the spreadsheet of 10,000 rows
+	folderCount     = 40
+	fileCount       = 2400
 )
 
 func newDrive(b *base) *drive {
@@ -28,7 +29,7 @@ func newDrive(b *base) *drive {
 	for i := range fileCount {
 		d.add(d.newFile(r, i))
 	}
-	d.add(&driveFile{ID: transcriptID, Name: "Quarterly account review, meeting transcript", MimeType: documentMime, FolderID: "fld-001", Size: 216_000,
+	d.add(&driveFile{ID: transcriptID, Name: "Quarterly account review, meeting transcript", MimeType: documentMime, FolderID: "fld-001", Size: transcriptBytes,
 		body: func() string { return transcript(d.w, "transcript", transcriptTurns) }})
 	d.add(&driveFile{ID: ordersSheet, Name: "Orders 2025-2026", MimeType: sheetMime, FolderID: "root", Size: 1_180_000})
 	slices.SortStableFunc(d.files, func(x, y *driveFile) int { return y.Modified.Compare(x.Modified) })

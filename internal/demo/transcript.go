@@ -7,7 +7,7 @@ import (
 
 // transcriptTurns makes the long transcript one of about 50,000 tokens
 // (o200k_base).
-const transcriptTurns = 900
+const transcriptTurns = 930
 
 // transcript is the protocol of a meeting: who said what at which second.
 func transcript(w *world, seed string, turns int) string {
