@@ -13,7 +13,8 @@ type Filter struct {
 	Category string
 }
 
-func (f Filter) passes(t *run.Tool) bool {
+// Passes reports whether the filter lets a tool through.
+func (f Filter) Passes(t *run.Tool) bool {
 	return (f.Server == "" || f.Server == t.Server) && (f.Category == "" || f.Category == t.Category)
 }
 
@@ -39,7 +40,7 @@ func (x *Index) Search(query string, f Filter, limit int) (hits []Hit, total int
 	best := ranking{limit: limit}
 	for _, d := range found.touched {
 		t := s.entries[d].tool
-		if f.passes(t) {
+		if f.Passes(t) {
 			total++
 			best.offer(ranked{Hit{t, found.weigh(s, d), found.cells[d].rank != byWords}, found.cells[d].rank})
 		}
