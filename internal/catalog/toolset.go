@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"retort/internal/pipeline/emit"
 	"retort/internal/run"
 )
 
@@ -30,7 +31,7 @@ func (c *Catalog) invalidate() { c.current.Store(nil) }
 func (c *Catalog) build() *run.Toolset {
 	visible := c.visible()
 	names := slices.Sorted(maps.Keys(visible))
-	identifiers := assignServers(names)
+	identifiers := emit.AssignServer(names)
 	servers := make([]*run.Server, len(names))
 	for i, name := range names {
 		servers[i] = c.server(name, visible[name])
@@ -83,7 +84,7 @@ func identify(tools []*run.Tool) []*run.Tool {
 	for i, t := range tools {
 		names[i] = t.Name
 	}
-	identifiers := assignTools(names)
+	identifiers := emit.AssignTools(names)
 	for _, t := range tools {
 		t.TypeScript, t.Python = identifiers[t.Name].TypeScript, identifiers[t.Name].Python
 	}
