@@ -1,0 +1,222 @@
+package retort
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"retort/internal/catalog"
+	"retort/internal/config"
+	"retort/internal/ledger"
+	"retort/internal/pipeline"
+	"retort/internal/pipeline/discover"
+	"retort/internal/pipeline/gate"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/process"
+	"retort/internal/pipeline/relay"
+	"retort/internal/reaper"
+	"retort/internal/run"
+	"retort/internal/upstream"
+	"retort/internal/workspace"
+)
+
+// parts are what an engine is made of. closers end them, last first.
+type parts struct {
+	config    *config.Config
+	servers   []Server
+	pool      *upstream.Pool
+	catalog   *catalog.Catalog
+	live      *catalog.Live
+	sandboxes *chooser
+	ledger    *ledger.Ledger
+	pipeline  *pipeline.Pipeline
+	closers   []func() error
+}
+
+// assemble joins implementations to the interfaces that the phases declare. It
+// returns a whole engine or an error and nothing left behind.
+func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err error) {
+	p := &parts{config: loaded, ledger: ledger.New()}
+	e := &Engine{p}
+	defer func() {
+		if err != nil {
+			_ = e.Close()
+		}
+	}()
+	if err := refuseUnbuilt(loaded.Settings); err != nil {
+		return nil, err
+	}
+	if p.servers, err = c.servers(loaded); err != nil {
+		return nil, err
+	}
+	commands, err := c.commands()
+	if err != nil {
+		return nil, err
+	}
+	children := reaper.New(commands.reaper...)
+	p.onClose(func() error { children.Close(0); return nil })
+	if err := p.connect(children); err != nil {
+		return nil, err
+	}
+	if err := p.isolate(commands.guest); err != nil {
+		return nil, err
+	}
+	return p, p.join(c)
+}
+
+func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
+
+// connect opens the catalogue and the pool of servers that keeps it current.
+func (p *parts) connect(children *reaper.Reaper) (err error) {
+	dir := ""
+	if p.config.Home != "" {
+		dir = filepath.Join(p.config.Home, "catalog")
+	}
+	if p.catalog, err = catalog.Open(dir); err != nil {
+		return err
+	}
+	p.onClose(p.catalog.Close)
+	var names []string
+	for _, s := range p.servers {
+		names = append(names, s.Name)
+	}
+	for _, s := range p.config.Servers {
+		p.catalog.SetCategory(s.Name, s.Category)
+	}
+	p.catalog.Keep(names)
+	if err := p.catalog.LoadStatic(p.config.Settings.ToolDefinitions); err != nil {
+		return err
+	}
+	changed := func(server string) { p.live.Changed(server) }
+	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed})
+	p.onClose(p.pool.Close)
+	p.live = catalog.NewLive(p.catalog, lister{p.pool}, catalog.LiveOptions{Servers: names, Allows: p.allows(), Count: ledger.Count})
+	p.onClose(p.live.Close)
+	return nil
+}
+
+// allows is what the settings say of tools; it decides for listing, searching
+// and calling alike.
+func (p *parts) allows() func(server, tool string) bool {
+	servers := map[string]*config.Server{}
+	for i := range p.config.Servers {
+		servers[p.config.Servers[i].Name] = &p.config.Servers[i]
+	}
+	return func(server, tool string) bool {
+		s, ok := servers[server]
+		return !ok || s.Allows(tool)
+	}
+}
+
+// lister lists a server of the pool for the catalogue.
+type lister struct{ pool *upstream.Pool }
+
+func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, string, error) {
+	listing, err := l.pool.List(ctx, server)
+	return listing.Tools, listing.Instructions, err
+}
+
+func (p *parts) isolate(guest []string) error {
+	backend := process.New(process.Options{Command: guest})
+	p.onClose(backend.Close)
+	p.sandboxes = &chooser{backend}
+	return nil
+}
+
+// join puts the pipeline together.
+func (p *parts) join(c Config) error {
+	limits := c.Limits.Or(p.config.Settings.Limits())
+	home := p.config.Home
+	if home == "" {
+		dir, err := os.MkdirTemp("", "retort-")
+		if err != nil {
+			return run.Errorf(run.KindInternal, "retort.open", "%w", err)
+		}
+		home = dir
+		p.onClose(func() error { return os.RemoveAll(dir) })
+	}
+	searcher, err := discover.New(p.live, p.embeddings(home))
+	if err != nil {
+		return err
+	}
+	p.onClose(searcher.Close)
+	files := workspace.NewStore(filepath.Join(home, "workspace"), limits.Disk)
+	p.onClose(files.Close)
+	g := gate.New()
+	go g.Warm()
+	p.pipeline = &pipeline.Pipeline{
+		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool),
+		Ledger: p.ledger, Workspaces: files, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
+	}
+	return nil
+}
+
+// embeddings says how searches are helped by vectors, if the settings name an
+// endpoint that makes them.
+func (p *parts) embeddings(home string) discover.Options {
+	e := p.config.Settings.Search.Embeddings
+	if e.URL == "" {
+		return discover.Options{}
+	}
+	return discover.Options{Embedder: discover.NewEndpoint(e.URL, e.Model, e.APIKey), Dir: filepath.Join(home, "catalog", "vectors")}
+}
+
+// commandLines are how the engine starts the two other roles of the binary.
+type commandLines struct{ guest, reaper []string }
+
+func (c Config) commands() (commandLines, error) {
+	guest := slices.Clone(c.Guest)
+	if len(guest) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return commandLines{}, run.Errorf(run.KindSandboxUnavailable, "retort.open", "cannot find the own executable: %w", err)
+		}
+		guest = []string{self, guestArgument}
+	}
+	return commandLines{guest: guest, reaper: []string{guest[0], reaperArgument}}, nil
+}
+
+// servers are those of the files and those of c, each name once.
+func (c Config) servers(loaded *config.Config) ([]Server, error) {
+	servers := slices.Clone(c.Servers)
+	for _, s := range loaded.Servers {
+		if s.Disabled {
+			continue
+		}
+		servers = append(servers, fromConfig(s))
+	}
+	seen := map[string]bool{}
+	for _, s := range servers {
+		if seen[s.Name] {
+			return nil, run.Errorf(run.KindInvalidArguments, "retort.open", "the server %q is defined twice", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	return servers, nil
+}
+
+func fromConfig(s config.Server) Server {
+	transport := string(s.Transport)
+	if s.Transport == config.TransportAuto {
+		transport = ""
+	}
+	u := Server{
+		Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Cwd,
+		URL: s.URL, Headers: s.Headers, Transport: transport, CallTimeout: s.Timeout,
+	}
+	if s.Err != nil {
+		u.Err = s.Err
+	}
+	return u
+}
+
+type chooser struct{ isolate.Backend }
+
+func (c *chooser) Prepare(ctx context.Context, name string, s isolate.Spec) (isolate.Sandbox, error) {
+	return c.Backend.Prepare(ctx, s)
+}
+func (c *chooser) Capabilities() []isolate.Capabilities {
+	return []isolate.Capabilities{c.Backend.Capabilities()}
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/demo"
+	"retort/internal/run"
+)
+
+func (a *app) demoServer() *cobra.Command {
+	return &cobra.Command{
+		Use: "demo-server NAME", Short: "Be a bundled MCP server on standard input and output", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return demo.Serve(cmd.Context(), args[0], a.stdin, a.stdout)
+		},
+	}
+}
+
+func (a *app) demo() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "demo", Short: "The whole story on bundled servers", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			home, err := os.MkdirTemp("", "retort-demo-")
+			if err != nil {
+				return run.Errorf(run.KindInternal, "demo", "%w", err)
+			}
+			defer os.RemoveAll(home)
+			servers, err := demoServers()
+			if err != nil {
+				return err
+			}
+			e, err := retort.Open(cmd.Context(), retort.Config{NoFiles: true, Home: home, Servers: servers})
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			return a.tell(cmd.Context(), e, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the Outcomes as JSON")
+	return c
+}
+
+// demoServers are the bundled servers as child processes of this binary.
+func demoServers() ([]retort.Server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, run.Errorf(run.KindInternal, "demo", "%w", err)
+	}
+	var servers []retort.Server
+	for _, name := range demo.Names() {
+		servers = append(servers, retort.Server{Name: name, Command: self, Args: []string{"demo-server", name}})
+	}
+	return servers, nil
+}
+
+// tell runs the programs one after the other and shows what each returned and
+// what it kept out of the model's context.
+func (a *app) tell(ctx context.Context, e *retort.Engine, asJSON bool) error {
+	e.Settle(ctx)
+	servers := e.Servers(ctx)
+	tools, tokens := 0, 0
+	for _, s := range servers {
+		tools, tokens = tools+s.Tools, tokens+s.Tokens
+	}
+	var outcomes []run.Outcome
+	if !asJSON {
+		fmt.Fprintf(a.stdout, "%d servers, %d tools; their definitions have %s tokens.\n", len(servers), tools, thousands(tokens))
+	}
+	for i, p := range demo.Programs() {
+		o := a.execute(ctx, e, run.Request{Code: p.Code, Name: p.Name + ".ts", Client: "retort demo"})
+		outcomes = append(outcomes, o)
+		if !asJSON {
+			a.tellOne(i+1, p, o)
+		}
+		if o.Status != run.StatusOK {
+			a.printError(o.Error)
+			return outcomeCode(o)
+		}
+	}
+	if asJSON {
+		return a.printJSON(map[string]any{"outcomes": outcomes})
+	}
+	a.tellLedger(outcomes)
+	return nil
+}
+
+func (a *app) tellOne(n int, p demo.Program, o run.Outcome) {
+	fmt.Fprintf(a.stdout, "\n%s\n%s\n\n", a.style(a.stdout, bold, fmt.Sprintf("%d. %s", n, p.Title)), p.About)
+	fmt.Fprintln(a.stdout, indent(a.style(a.stdout, dim, strings.TrimSpace(p.Code)), "    "))
+	fmt.Fprint(a.stdout, indent(o.Output, "  │ "))
+	if o.Result != nil {
+		fmt.Fprintln(a.stdout, indent(pretty(o.Result), "  → "))
+	}
+	fmt.Fprintln(a.stdout, " ", a.style(a.stdout, green, summary(o)))
+}
+
+func indent(text, by string) string {
+	if text == "" {
+		return ""
+	}
+	end := ""
+	if strings.HasSuffix(text, "\n") {
+		text, end = strings.TrimSuffix(text, "\n"), "\n"
+	}
+	return by + strings.ReplaceAll(text, "\n", "\n"+by) + end
+}
+
+func (a *app) tellLedger(outcomes []run.Outcome) {
+	var returned, data, definitions, calls int
+	for _, o := range outcomes {
+		returned += o.Stats.Tokens.Returned
+		data += o.Stats.Tokens.AvoidedData
+		definitions += o.Stats.Tokens.AvoidedDefinitions
+		calls += o.Stats.ToolCalls
+	}
+	fmt.Fprintf(a.stdout, "\n%s\n", a.style(a.stdout, bold, "The ledger, in tokens of o200k_base"))
+	for _, row := range []struct {
+		what string
+		n    int
+	}{
+		{"returned to the model", returned},
+		{"avoided: tool definitions, once per session", definitions},
+		{"avoided: arguments and results of " + thousands(calls) + " tool calls", data},
+	} {
+		fmt.Fprintf(a.stdout, "  %10s  %s\n", thousands(row.n), row.what)
+	}
+}

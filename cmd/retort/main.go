@@ -1,0 +1,142 @@
+// Command retort is one MCP server in front of all of a person's MCP servers.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+)
+
+// The exit codes, a promise to scripts.
+const (
+	exitOK     = 0
+	exitFailed = 1 // the program failed
+	exitUsage  = 2 // usage or configuration
+	exitDenied = 3 // denied, or waiting for approval
+	exitOurs   = 4 // Retort's own fault
+)
+
+func main() {
+	retort.Init()
+	os.Exit(mainCode())
+}
+
+// mainCode is main without the exit, for tests that run the command in process.
+func mainCode() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	root := a.root()
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var code exitError
+	if errors.As(err, &code) {
+		return int(code)
+	}
+	a.printError(err)
+	return codeOf(err)
+}
+
+// exitError ends the command with a code when everything was said already.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+func codeOf(err error) int {
+	var e *run.Error
+	if !errors.As(err, &e) {
+		return exitUsage // what cobra says about flags and arguments
+	}
+	switch e.Kind {
+	case run.KindInvalidArguments, run.KindToolNotFound, run.KindSandboxUnavailable:
+		return exitUsage
+	case run.KindPolicy:
+		return exitDenied
+	case run.KindInternal:
+		return exitOurs
+	}
+	return exitFailed
+}
+
+// app is what all commands share.
+type app struct {
+	stdin          *os.File
+	stdout, stderr *os.File
+
+	configs  []string
+	home     string
+	logLevel string
+	noColor  bool
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "retort",
+		Short:         "One MCP server in front of all your MCP servers",
+		Long:          "Retort stands in front of all your MCP servers. A model finds tools, writes one program\nagainst typed wrappers, and only the program's result comes back.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       retort.Version,
+	}
+	flags := root.PersistentFlags()
+	flags.StringArrayVar(&a.configs, "config", nil, "client file with MCP servers, or retort.yaml (repeatable)")
+	flags.StringVar(&a.home, "home", "", "folder for workspace and catalogue")
+	flags.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")
+	flags.BoolVar(&a.noColor, "no-color", false, "plain output")
+	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.generate(),
+		a.demo(), a.doctor(), a.bench(), a.version(), a.demoServer())
+	root.AddCommand(unbuilt()...)
+	return root
+}
+
+// open makes the engine of a command.
+func (a *app) open(ctx context.Context, change func(*retort.Config)) (*retort.Engine, error) {
+	c := retort.Config{Files: a.configs, Home: a.home}
+	if change != nil {
+		change(&c)
+	}
+	e, err := retort.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range e.Warnings() {
+		a.warn(w)
+	}
+	return e, nil
+}
+
+func (a *app) version() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.stdout, "retort", retort.Version)
+			return err
+		},
+	}
+}
+
+// unbuilt are the commands that are promised but not there yet. They say so
+// instead of failing as if they had never been heard of.
+func unbuilt() []*cobra.Command {
+	var commands []*cobra.Command
+	for _, name := range []string{"skills", "audit", "approvals", "import", "install", "uninstall", "auth", "token", "stats", "workspace", "ask", "tasks", "vm", "templates"} {
+		commands = append(commands, &cobra.Command{
+			Use: name, Hidden: true, DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error {
+				return run.Errorf(run.KindInvalidArguments, "retort", "retort %s is not built in this version", name).
+					WithHint("retort --help lists what is")
+			},
+		})
+	}
+	return commands
+}

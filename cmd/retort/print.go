@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"retort/internal/run"
+)
+
+// Terminal styles.
+const (
+	bold  = "1"
+	dim   = "2"
+	red   = "31"
+	green = "32"
+	amber = "33"
+)
+
+// style colours text for f, if that is a terminal that wants it.
+func (a *app) style(f *os.File, code, text string) string {
+	if a.noColor || os.Getenv("NO_COLOR") != "" || !term.IsTerminal(int(f.Fd())) {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (a *app) warn(text string) {
+	fmt.Fprintln(a.stderr, a.style(a.stderr, amber, "warning:"), text)
+}
+
+func (a *app) printError(err error) {
+	var e *run.Error
+	if !errors.As(err, &e) {
+		fmt.Fprintln(a.stderr, a.style(a.stderr, red, "error:"), err)
+		return
+	}
+	where := ""
+	if e.Line > 0 {
+		where = fmt.Sprintf(" (line %d, column %d)", e.Line, e.Column)
+	}
+	fmt.Fprintf(a.stderr, "%s %s%s\n", a.style(a.stderr, red, "error:"), printable(e.Message), where)
+	for _, block := range []string{e.Frame, e.Stack} {
+		if block != "" {
+			fmt.Fprintln(a.stderr, a.style(a.stderr, dim, printable(strings.TrimRight(block, "\n"))))
+		}
+	}
+	if e.Hint != "" {
+		fmt.Fprintln(a.stderr, a.style(a.stderr, amber, "hint:"), printable(e.Hint))
+	}
+}
+
+// printable keeps what comes from servers and programs from steering the
+// terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r >= 0x20 && r != 0x7f && (r < 0x80 || r > 0x9f) {
+			return r
+		}
+		return '\uFFFD'
+	}, s)
+}
+
+// printJSON prints one JSON object and nothing else.
+func (a *app) printJSON(v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.stdout.Write(b.Bytes())
+	return err
+}
+
+// printOutcome prints an Outcome for people, or as JSON, and returns the exit
+// code as an error.
+func (a *app) printOutcome(o run.Outcome, asJSON bool) error {
+	if asJSON {
+		if err := a.printJSON(o); err != nil {
+			return err
+		}
+		return outcomeCode(o)
+	}
+	fmt.Fprint(a.stdout, a.safe(a.stdout, o.Output))
+	if o.Result != nil {
+		fmt.Fprintln(a.stdout, a.safe(a.stdout, pretty(o.Result)))
+	}
+	for _, w := range o.Warnings {
+		a.warn(printable(w))
+	}
+	for _, f := range o.Artifacts {
+		fmt.Fprintf(a.stderr, "%s workspace/%s (%d bytes)\n", a.style(a.stderr, bold, "file:"), f.Path, f.Bytes)
+	}
+	if o.Error != nil {
+		a.printError(o.Error)
+	}
+	fmt.Fprintln(a.stderr, a.style(a.stderr, dim, summary(o)))
+	return outcomeCode(o)
+}
+
+// safe is text made harmless for a terminal; a file or pipe gets it as it is.
+func (a *app) safe(f *os.File, text string) string {
+	if term.IsTerminal(int(f.Fd())) {
+		return printable(text)
+	}
+	return text
+}
+
+// pretty is a result as people read it: text as text, the rest as indented JSON.
+func pretty(result json.RawMessage) string {
+	var text string
+	if json.Unmarshal(result, &text) == nil {
+		return text
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, result, "", "  ") != nil {
+		return string(result)
+	}
+	return b.String()
+}
+
+func summary(o run.Outcome) string {
+	parts := []string{string(o.Status), fmt.Sprintf("%.0f ms", o.Stats.DurationMS)}
+	if o.Stats.Runtime != "" {
+		parts = append(parts, o.Stats.Sandbox+"/"+o.Stats.Runtime)
+	}
+	if o.Stats.ToolCalls > 0 {
+		parts = append(parts, fmt.Sprintf("%d tool calls", o.Stats.ToolCalls))
+	}
+	if t := o.Stats.Tokens; t != nil {
+		parts = append(parts, fmt.Sprintf("%s tokens returned, %s avoided", thousands(t.Returned), thousands(t.Avoided)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func outcomeCode(o run.Outcome) error {
+	switch {
+	case o.Status == run.StatusOK:
+		return nil
+	case o.Status == run.StatusDenied || o.Status == run.StatusPendingApproval:
+		return exitError(exitDenied)
+	case o.Error != nil && o.Error.Kind == run.KindInternal:
+		return exitError(exitOurs)
+	case o.Error != nil && o.Error.Kind == run.KindSandboxUnavailable:
+		return exitError(exitUsage)
+	}
+	return exitError(exitFailed)
+}
+
+// progress says on standard error that something goes on, once it has taken
+// more than a second. say may be called from any goroutine; the function that
+// progress returns ends it and clears the line.
+func (a *app) progress(what string) (say func(string), done func()) {
+	p := &progressLine{app: a, what: what, start: time.Now(), end: make(chan struct{})}
+	p.wait.Go(p.run)
+	return p.say, sync.OnceFunc(func() { close(p.end); p.wait.Wait() })
+}
+
+type progressLine struct {
+	app   *app
+	what  string
+	start time.Time
+	end   chan struct{}
+	wait  sync.WaitGroup
+
+	mu     sync.Mutex
+	detail string
+}
+
+func (p *progressLine) say(detail string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.detail = detail
+}
+
+// run draws the line anew on a terminal; elsewhere it prints one now and then.
+func (p *progressLine) run() {
+	terminal := term.IsTerminal(int(p.app.stderr.Fd()))
+	pause := time.Second
+	for {
+		select {
+		case <-p.end:
+			if terminal && time.Since(p.start) > time.Second {
+				fmt.Fprint(p.app.stderr, "\r\x1b[K")
+			}
+			return
+		case <-time.After(pause):
+		}
+		p.mu.Lock()
+		line := fmt.Sprintf("%s… %.0f s %s", p.what, time.Since(p.start).Seconds(), p.detail)
+		p.mu.Unlock()
+		if terminal {
+			fmt.Fprint(p.app.stderr, "\r\x1b[K"+line)
+			pause = 200 * time.Millisecond
+		} else {
+			fmt.Fprintln(p.app.stderr, line)
+			pause = 10 * time.Second
+		}
+	}
+}

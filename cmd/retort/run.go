@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+)
+
+func (a *app) serve() *cobra.Command {
+	var surface, http string
+	c := &cobra.Command{
+		Use: "serve", Short: "Be an MCP server on standard input and output", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if http != "" {
+				return run.Errorf(run.KindInvalidArguments, "serve", "serve --http is not built in this version").WithHint("leave it out: the server speaks over standard input and output")
+			}
+			if surface != "full" && surface != "lean" {
+				return run.Errorf(run.KindInvalidArguments, "serve", "--surface %q is not full or lean", surface)
+			}
+			e, err := a.open(cmd.Context(), nil)
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			return e.Serve(cmd.Context(), a.stdin, a.stdout, surface == "lean")
+		},
+	}
+	c.Flags().StringVar(&surface, "surface", "full", "tools to offer: full or lean")
+	c.Flags().StringVar(&http, "http", "", "listen on this address instead")
+	return c
+}
+
+// runFlags are the flags of retort run.
+type runFlags struct {
+	code, lang, sandbox, session string
+	timeout                      time.Duration
+	json                         bool
+}
+
+func (a *app) run() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use: "run FILE | - | -e CODE", Short: "Run one program and print its outcome", Args: cobra.MaximumNArgs(1),
+		Example: "  retort run -e 'return (await github.listIssues({owner: \"o\", repo: \"r\"})).length'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req, err := a.request(f, args)
+			if err != nil {
+				return err
+			}
+			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout = f.timeout })
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			return a.printOutcome(a.execute(cmd.Context(), e, req), f.json)
+		},
+	}
+	c.Flags().StringVarP(&f.code, "eval", "e", "", "the program itself")
+	c.Flags().StringVar(&f.lang, "lang", "", "ts, js or py; by the file's name if not given")
+	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker or vm")
+	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
+	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
+	return c
+}
+
+func (a *app) execute(ctx context.Context, e *retort.Engine, req run.Request) run.Outcome {
+	say, done := a.progress("running")
+	defer done()
+	req.Progress = func(calls int) { say(fmt.Sprintf("%d tool calls", calls)) }
+	return e.Execute(ctx, req)
+}
+
+// maxProgram bounds what is read as a program; the gate refuses less than that.
+const maxProgram = 16 << 20
+
+func (a *app) request(f runFlags, args []string) (run.Request, error) {
+	req := run.Request{Session: f.session, Sandbox: f.sandbox, Client: "retort run"}
+	given := 0
+	if f.code != "" {
+		given, req.Code = given+1, f.code
+	}
+	if len(args) == 1 {
+		text, err := a.read(args[0])
+		if err != nil {
+			return req, err
+		}
+		given, req.Code = given+1, text
+		if args[0] != "-" {
+			req.Name = filepath.Base(args[0])
+		}
+	}
+	if given != 1 {
+		return req, run.Errorf(run.KindInvalidArguments, "run", "give one program: a file, - for standard input, or -e CODE")
+	}
+	lang, err := language(f.lang, req.Name)
+	req.Language = lang
+	return req, err
+}
+
+func (a *app) read(name string) (string, error) {
+	in := io.Reader(a.stdin)
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", run.Errorf(run.KindInvalidArguments, "run", "%w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxProgram+1))
+	if err != nil {
+		return "", run.Errorf(run.KindInvalidArguments, "run", "%w", err)
+	}
+	if len(text) > maxProgram {
+		return "", run.Errorf(run.KindInvalidArguments, "run", "the program is larger than %d bytes", maxProgram)
+	}
+	return string(text), nil
+}
+
+// language is the language of a flag, else of a file's name, else TypeScript.
+func language(flag, file string) (run.Language, error) {
+	switch flag {
+	case "ts", "typescript":
+		return run.TypeScript, nil
+	case "js", "javascript":
+		return run.JavaScript, nil
+	case "py", "python":
+		return run.Python, nil
+	case "":
+		switch filepath.Ext(file) {
+		case ".js", ".mjs", ".cjs":
+			return run.JavaScript, nil
+		case ".py":
+			return run.Python, nil
+		}
+		return run.TypeScript, nil
+	}
+	return "", run.Errorf(run.KindInvalidArguments, "run", "--lang %q is not ts, js or py", flag)
+}

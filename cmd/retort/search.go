@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+)
+
+func (a *app) search() *cobra.Command {
+	var q run.Query
+	var detail string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "search QUERY", Short: "Find tools by what they do", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(e *retort.Engine) error {
+				q.Text, q.Detail = strings.Join(args, " "), run.Detail(detail)
+				found, err := e.Search(cmd.Context(), q)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(found)
+				}
+				return a.printFound(found)
+			})
+		},
+	}
+	c.Flags().StringVar(&detail, "detail", "description", "name, description or full")
+	c.Flags().StringVar(&q.Server, "server", "", "only tools of this server")
+	c.Flags().StringVar(&q.Category, "category", "", "only tools of this category")
+	c.Flags().IntVar(&q.Limit, "limit", 10, "at most so many tools")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// with runs f with an engine that is closed afterwards.
+func (a *app) with(cmd *cobra.Command, f func(*retort.Engine) error) error {
+	_, done := a.progress("connecting")
+	defer done()
+	e, err := a.open(cmd.Context(), nil)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return f(e)
+}
+
+func (a *app) printFound(found run.Found) error {
+	for _, w := range found.Warnings {
+		a.warn(printable(w))
+	}
+	for _, t := range found.Tools {
+		switch {
+		case t.Definition != "":
+			fmt.Fprintln(a.stdout, printable(t.Definition))
+		case t.Description != "":
+			fmt.Fprintf(a.stdout, "%s  %s\n", a.style(a.stdout, bold, printable(t.Name)), printable(t.Description))
+		default:
+			fmt.Fprintln(a.stdout, printable(t.Name))
+		}
+	}
+	if rest := found.Total - len(found.Tools); rest > 0 {
+		fmt.Fprintln(a.stderr, a.style(a.stderr, dim, fmt.Sprintf("%d more; --limit shows them", rest)))
+	}
+	if found.Total == 0 {
+		fmt.Fprintln(a.stderr, "no tool fits; retort tools lists what is connected")
+	}
+	return nil
+}
+
+func (a *app) describe() *cobra.Command {
+	var lang string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "describe SERVER.TOOL...", Short: "Print the typed definition of tools", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(e *retort.Engine) error {
+				l, err := language(lang, "")
+				if err != nil {
+					return err
+				}
+				definitions, err := e.Describe(cmd.Context(), args, l)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(map[string]any{"definitions": definitions})
+				}
+				for _, d := range definitions {
+					fmt.Fprintln(a.stdout, printable(d.Definition))
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().StringVar(&lang, "lang", "ts", "ts or py")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) call() *cobra.Command {
+	var asJSON bool
+	var session string
+	c := &cobra.Command{
+		Use: "call SERVER.TOOL [JSON]", Short: "Make one call", Args: cobra.RangeArgs(1, 2),
+		Example: `  retort call github.listIssues '{"owner": "o", "repo": "r"}'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			arguments := json.RawMessage("{}")
+			if len(args) == 2 {
+				arguments = json.RawMessage(args[1])
+			}
+			if !json.Valid(arguments) {
+				return run.Errorf(run.KindInvalidArguments, "call", "the arguments are not JSON: %s", args[1]).
+					WithHint(`write them as one object in quotes: '{"name": "value"}'`)
+			}
+			return a.with(cmd, func(e *retort.Engine) error {
+				return a.printOutcome(e.Call(cmd.Context(), run.Request{Session: session, Client: "retort call"}, args[0], arguments), asJSON)
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the Outcome as JSON")
+	c.Flags().StringVar(&session, "session", "", "session whose workspace is used")
+	return c
+}
+
+func (a *app) tools() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "tools [SERVER]", Short: "What is connected, what it costs, how it is", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(e *retort.Engine) error {
+				e.Settle(cmd.Context())
+				if len(args) == 1 {
+					return a.printServer(cmd, e, args[0], asJSON)
+				}
+				servers := e.Servers(cmd.Context())
+				if asJSON {
+					return a.printJSON(map[string]any{"servers": servers})
+				}
+				return a.printServers(servers)
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) printServers(servers []retort.ServerInfo) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tTOOLS\tTOKENS\tCATEGORY\tSTATE")
+	tools, tokens := 0, 0
+	for _, s := range servers {
+		state := s.State
+		if s.Error != nil {
+			state += ": " + firstLine(s.Error.Message)
+		} else if s.Cached {
+			state += " (cached)"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", printable(s.Name), s.Tools, thousands(s.Tokens), s.Category, printable(state))
+		tools, tokens = tools+s.Tools, tokens+s.Tokens
+	}
+	fmt.Fprintf(w, "total\t%d\t%s\t\t\n", tools, thousands(tokens))
+	return w.Flush()
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func (a *app) printServer(cmd *cobra.Command, e *retort.Engine, server string, asJSON bool) error {
+	found, err := e.Search(cmd.Context(), run.Query{Server: server, Limit: 1000, Detail: run.DetailDescription})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(found)
+	}
+	return a.printFound(found)
+}

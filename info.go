@@ -1,0 +1,157 @@
+package retort
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"retort/internal/config"
+	"retort/internal/ledger"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+	"retort/internal/upstream"
+)
+
+// ServerInfo is what is known of one server.
+type ServerInfo struct {
+	Name           string   `json:"name"`
+	State          string   `json:"state"`
+	Tools          int      `json:"tools"`
+	Tokens         int      `json:"tokens"` // of its tools' definitions
+	Category       string   `json:"category,omitempty"`
+	Cached         bool     `json:"cached,omitempty"` // the tools come from an earlier run
+	Error          *Error   `json:"error,omitempty"`
+	Implementation string   `json:"implementation,omitempty"`
+	Version        string   `json:"version,omitempty"`
+	Protocol       string   `json:"protocol,omitempty"`
+	ConnectMS      float64  `json:"connect_ms,omitempty"`
+	LatencyMS      float64  `json:"latency_ms,omitempty"`
+	Problems       []string `json:"problems,omitempty"`
+	Stderr         []string `json:"stderr,omitempty"` // its last lines
+}
+
+// Stats are what get_execution_stats answers.
+type Stats struct {
+	Servers    int            `json:"servers"`
+	Ready      int            `json:"ready"`
+	Tools      int            `json:"tools"`
+	Tokens     int            `json:"definition_tokens"` // of all tools' definitions
+	Executions ledger.Summary `json:"executions"`
+}
+
+// Diagnosis is what retort doctor prints.
+type Diagnosis struct {
+	Home      string                 `json:"home"`
+	Files     []string               `json:"files"`
+	Warnings  []string               `json:"warnings,omitempty"`
+	Sandboxes []isolate.Capabilities `json:"sandboxes"`
+	Servers   []ServerInfo           `json:"servers"`
+	NotBuilt  []string               `json:"not_built,omitempty"`
+}
+
+// Warnings are what was odd about the configuration.
+func (e *Engine) Warnings() []string { return e.config.Warnings }
+
+// Settle waits until every server has answered or failed once.
+func (e *Engine) Settle(ctx context.Context) { e.live.Settle(ctx) }
+
+// Toolset is the set of tools that programs may see now.
+func (e *Engine) Toolset(ctx context.Context) *run.Toolset { return e.live.Current(ctx) }
+
+// CallUpstream calls a tool past the pipeline and returns the exact bytes of
+// the server's answer. It is there to measure what the pipeline adds.
+func (e *Engine) CallUpstream(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	return e.pool.Call(ctx, server, tool, arguments)
+}
+
+// Stats counts servers, tools and executions: those of one session, or of all.
+func (e *Engine) Stats(ctx context.Context, session string) any {
+	s := Stats{Executions: e.ledger.Summary(session)}
+	for _, server := range e.Servers(ctx) {
+		s.Servers++
+		s.Tools += server.Tools
+		s.Tokens += server.Tokens
+		if server.State == "ready" {
+			s.Ready++
+		}
+	}
+	return s
+}
+
+// Servers describes every server that is configured or statically defined.
+func (e *Engine) Servers(ctx context.Context) []ServerInfo {
+	tools := e.live.Current(ctx)
+	var infos []ServerInfo
+	configured := map[string]bool{}
+	for _, name := range e.pool.Names() {
+		configured[name] = true
+		infos = append(infos, e.server(tools, name))
+	}
+	for _, s := range tools.Servers {
+		if !configured[s.Name] {
+			infos = append(infos, ServerInfo{Name: s.Name, State: "static", Tools: len(s.Tools), Tokens: e.live.ServerTokens(s), Category: s.Category})
+		}
+	}
+	return infos
+}
+
+func (e *Engine) server(tools *run.Toolset, name string) ServerInfo {
+	status := e.pool.Status(name)
+	info := ServerInfo{
+		Name: name, State: string(status.State), Error: e.live.Problem(name), Implementation: status.Name, Version: status.Version,
+		Protocol: status.Protocol, ConnectMS: status.Connect.Seconds() * 1000, LatencyMS: status.Latency.Seconds() * 1000,
+		Stderr: status.Stderr, Problems: e.problems(name, status),
+	}
+	if s, ok := tools.Server(name); ok && s.Name == name {
+		info.Tools, info.Tokens, info.Category, info.Cached = len(s.Tools), e.live.ServerTokens(s), s.Category, s.Cached
+	}
+	return info
+}
+
+// problems is what was odd about a server's definitions and output, in words.
+func (e *Engine) problems(server string, status upstream.Status) []string {
+	var all []string
+	for _, p := range e.catalog.Problems() {
+		if p.Server == server {
+			all = append(all, p.String())
+		}
+	}
+	if n := status.Rubbish.Lines; n > 0 {
+		all = append(all, fmt.Sprintf("%d lines on its standard output are no messages, such as: %s", n, strings.Join(status.Rubbish.Samples, " | ")))
+	}
+	return all
+}
+
+// Doctor tells what works on this machine and what does not.
+func (e *Engine) Doctor(ctx context.Context) Diagnosis {
+	return Diagnosis{
+		Home: e.config.Home, Files: e.config.Files, Warnings: e.config.Warnings,
+		Sandboxes: e.sandboxes.Capabilities(), Servers: e.Servers(ctx), NotBuilt: notBuilt(),
+	}
+}
+
+// notBuilt lists what the settings know of and this version does not do.
+func notBuilt() []string {
+	return []string{"Python programs", "Linux namespaces and seccomp around the sandbox process", "approvals and permission levels", "hiding of personal data", "the audit log", "skills", "serve --http", "docker and vm sandboxes"}
+}
+
+// refuseUnbuilt refuses settings that ask for more protection than this
+// version gives. Running without it would be a lie.
+func refuseUnbuilt(s config.Settings) error {
+	refuse := func(setting, value string) error {
+		return run.Errorf(run.KindInvalidArguments, "retort.open", "%s: %s is not built in this version, and running without it would protect less than you asked for", setting, value).
+			WithHint("remove the setting to run with what there is; retort doctor lists what is missing")
+	}
+	switch {
+	case s.PermissionLevel == config.PermissionReadOnly:
+		return refuse("permissionLevel", string(s.PermissionLevel))
+	case s.SecurityLevel == config.SecurityHigh || s.SecurityLevel == config.SecurityMaximum:
+		return refuse("securityLevel", string(s.SecurityLevel))
+	case s.SandboxMode == config.SandboxDocker || s.SandboxMode == config.SandboxVM || s.SandboxMode == config.SandboxAuto:
+		return refuse("sandboxMode", string(s.SandboxMode))
+	case len(s.PII.Modes) > 0:
+		return refuse("pii.modes", "hiding of personal data")
+	}
+	return nil
+}

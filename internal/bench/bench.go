@@ -1,0 +1,115 @@
+// Package bench measures what the engine costs: the table that retort bench
+// prints. Every figure is a median of one run on one machine; what matters are
+// the ratios between them.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Row is one line of the table.
+type Row struct {
+	Name   string  `json:"name"`
+	Median float64 `json:"median"`
+	Worst  float64 `json:"worst,omitempty"` // of the same runs
+	Unit   string  `json:"unit"`            // "ms", "µs", "MB"
+	Runs   int     `json:"runs,omitempty"`
+	Target float64 `json:"target,omitempty"` // what the project promises; 0 is no promise
+}
+
+// Met says whether the median keeps the promise.
+func (r Row) Met() bool { return r.Target == 0 || r.Median <= r.Target }
+
+// Options say what to measure with.
+type Options struct {
+	Self     string            // path of the retort binary
+	Progress func(what string) // told what is being measured; may be nil
+}
+
+// bench is the state of one run.
+type bench struct {
+	Options
+	home string
+	rows []Row
+}
+
+// Run measures everything. It takes some tens of seconds.
+func Run(ctx context.Context, o Options) ([]Row, error) {
+	home, err := os.MkdirTemp("", "retort-bench-")
+	if err != nil {
+		return nil, run.Errorf(run.KindInternal, "bench", "%w", err)
+	}
+	defer os.RemoveAll(home)
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	b := &bench{Options: o, home: home}
+	for _, step := range []struct {
+		what    string
+		measure func(context.Context) error
+	}{
+		{"starting the command", b.command},
+		{"execute_code over MCP", b.overMCP},
+		{"calls", b.calls},
+		{"type-check", b.typeCheck},
+		{"wrappers", b.wrappers},
+		{"search", b.search},
+		{"memory", b.memory},
+		{"binary", b.binary},
+	} {
+		o.Progress(step.what)
+		if err := step.measure(ctx); err != nil {
+			return b.rows, run.Errorf(run.KindInternal, "bench", "%s: %w", step.what, err)
+		}
+	}
+	return b.rows, nil
+}
+
+// time runs f n times after a warm-up and adds a row with the median divided
+// by per.
+func (b *bench) time(name string, n, per int, unit time.Duration, target float64, f func() error) error {
+	if err := f(); err != nil {
+		return err
+	}
+	took := make([]float64, n)
+	for i := range took {
+		start := time.Now()
+		if err := f(); err != nil {
+			return err
+		}
+		took[i] = float64(time.Since(start)) / float64(unit) / float64(per)
+	}
+	b.add(name, took, map[time.Duration]string{time.Millisecond: "ms", time.Microsecond: "µs"}[unit], target)
+	return nil
+}
+
+func (b *bench) add(name string, values []float64, unit string, target float64) {
+	slices.Sort(values)
+	b.rows = append(b.rows, Row{Name: name, Median: values[len(values)/2], Worst: values[len(values)-1], Unit: unit, Runs: len(values), Target: target})
+}
+
+func (b *bench) binary(context.Context) error {
+	info, err := os.Stat(b.Self)
+	if err != nil {
+		return err
+	}
+	b.rows = append(b.rows, Row{Name: "binary", Median: float64(info.Size()) / 1e6, Unit: "MB", Target: 60})
+	return nil
+}
+
+// failed turns an Outcome that should have been good into an error.
+func failed(o run.Outcome) error {
+	if o.Status == run.StatusOK {
+		return nil
+	}
+	if o.Error != nil {
+		return fmt.Errorf("%s: %w", o.Status, o.Error)
+	}
+	return fmt.Errorf("%s", o.Status)
+}

@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+)
+
+// upstream is an MCP server in this process that lists given tools and answers
+// every call at once, so that what remains of a call's time is the engine's.
+type upstream struct{ tools []json.RawMessage }
+
+// dial opens a connection. The server's side ends with it.
+func (u upstream) dial(context.Context) (io.ReadWriteCloser, error) {
+	client, server := net.Pipe()
+	go func() {
+		defer server.Close()
+		u.serve(server, server)
+	}()
+	return client, nil
+}
+
+// serve answers until in ends or out fails.
+func (u upstream) serve(in io.Reader, out io.Writer) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if json.Unmarshal(lines.Bytes(), &m) != nil || m.ID == nil {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, u.answer(m.Method)); err != nil {
+			return
+		}
+	}
+}
+
+func (u upstream) answer(method string) string {
+	switch method {
+	case "initialize":
+		return `"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}`
+	case "tools/list":
+		list, err := json.Marshal(map[string]any{"tools": u.tools})
+		if err != nil {
+			return `"error":{"code":-32603,"message":"marshal"}`
+		}
+		return `"result":` + string(list)
+	case "tools/call":
+		return `"result":{"content":[{"type":"text","text":"{\"ok\":true,\"id\":42}"}]}`
+	}
+	return `"error":{"code":-32601,"message":"method not found"}`
+}
+
+// Serve is an MCP server over standard streams with n made-up tools, for
+// measurements that need a process of its own.
+func Serve(n int, in io.Reader, out io.Writer) {
+	u := upstream{tools: definitions(n)}
+	u.serve(in, out)
+}

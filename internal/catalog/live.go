@@ -1,0 +1,269 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Lister asks a server for its tools. Its errors are *run.Error.
+type Lister interface {
+	List(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
+}
+
+// LiveOptions say what a Live keeps current.
+type LiveOptions struct {
+	Servers []string
+	// Allows decides whether a tool may be seen at all; nil allows every one.
+	Allows func(server, tool string) bool
+	// Count is the number of tokens of a text.
+	Count func(text string) int
+	// Patience bounds how long Current waits for servers of which nothing is
+	// known; 10 s if zero.
+	Patience time.Duration
+}
+
+// Live keeps a catalogue current from running servers: every server is listed
+// once in the background, again when its tools change, and again after a while
+// when it could not be listed.
+type Live struct {
+	catalog *Catalog
+	lister  Lister
+	options LiveOptions
+	cancel  context.CancelFunc
+	wait    sync.WaitGroup
+	servers map[string]*watched
+
+	mu       sync.Mutex
+	seen     *run.Toolset // what the catalogue had when filtered was made
+	filtered *run.Toolset
+	counted  map[string]int // tokens by pin
+}
+
+// watched is one server that is kept current.
+type watched struct {
+	changed chan struct{} // holds one item when the server should be listed again
+	first   chan struct{} // closed after the first answer or failure
+
+	mu  sync.Mutex
+	err *run.Error
+}
+
+// Between attempts to list a server that fails.
+const (
+	firstRetry = 2 * time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// NewLive begins to list the servers. Close ends it.
+func NewLive(c *Catalog, l Lister, o LiveOptions) *Live {
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Second
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	live := &Live{catalog: c, lister: l, options: o, cancel: cancel, servers: map[string]*watched{}, counted: map[string]int{}}
+	for _, name := range o.Servers {
+		w := &watched{changed: make(chan struct{}, 1), first: make(chan struct{})}
+		live.servers[name] = w
+		live.wait.Go(func() { live.keep(ctx, name, w) })
+	}
+	return live
+}
+
+// Close ends the listing and returns when nothing of it goes on.
+func (l *Live) Close() error {
+	l.cancel()
+	l.wait.Wait()
+	return nil
+}
+
+// Changed says that the tools of a server may have changed. It does not block.
+func (l *Live) Changed(server string) {
+	if w, ok := l.servers[server]; ok {
+		select {
+		case w.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// keep lists one server as often as needed until ctx is done.
+func (l *Live) keep(ctx context.Context, name string, w *watched) {
+	retry := firstRetry
+	for first := true; ; first = false {
+		err := l.list(ctx, name)
+		w.set(err)
+		if first {
+			close(w.first)
+		}
+		var again <-chan time.Time
+		if err == nil {
+			retry = firstRetry
+		} else {
+			again = time.After(retry + rand.N(retry/2))
+			retry = min(2*retry, lastRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.changed:
+		case <-again:
+		}
+	}
+}
+
+func (l *Live) list(ctx context.Context, name string) error {
+	definitions, instructions, err := l.lister.List(ctx, name)
+	if err != nil {
+		return err
+	}
+	_, err = l.catalog.Replace(name, definitions, instructions)
+	return err
+}
+
+func (w *watched) set(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = run.AsError(err)
+}
+
+// Problem is why a server could not be listed the last time, or nil.
+func (l *Live) Problem(server string) *run.Error {
+	w, ok := l.servers[server]
+	if !ok {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Settle waits until every server has answered or failed once.
+func (l *Live) Settle(ctx context.Context) {
+	for _, w := range l.servers {
+		select {
+		case <-w.first:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Current is the toolset that may be seen now. If there are servers of which
+// nothing is known, not even from an earlier run, it waits for them a while.
+func (l *Live) Current(ctx context.Context) *run.Toolset {
+	if unknown := l.unknown(); len(unknown) > 0 {
+		patience := time.After(l.options.Patience)
+		for _, w := range unknown {
+			select {
+			case <-w.first:
+				continue
+			case <-patience:
+			case <-ctx.Done():
+			}
+			break
+		}
+	}
+	return l.Toolset()
+}
+
+// Toolset is what Current answers, without waiting.
+func (l *Live) Toolset() *run.Toolset { return l.filter(l.catalog.Toolset()) }
+
+// unknown are the servers that have not answered yet and are not in the
+// catalogue from an earlier run.
+func (l *Live) unknown() []*watched {
+	tools := l.catalog.Toolset()
+	var unknown []*watched
+	for name, w := range l.servers {
+		select {
+		case <-w.first:
+			continue
+		default:
+		}
+		if s, ok := tools.Server(name); !ok || s.Name != name {
+			unknown = append(unknown, w)
+		}
+	}
+	return unknown
+}
+
+// filter takes out what the settings do not allow. Listing, searching and
+// calling all go by its answer.
+func (l *Live) filter(tools *run.Toolset) *run.Toolset {
+	if l.options.Allows == nil {
+		return tools
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen == tools {
+		return l.filtered
+	}
+	servers := make([]*run.Server, len(tools.Servers))
+	for i, s := range tools.Servers {
+		servers[i] = l.allowed(s)
+	}
+	l.seen, l.filtered = tools, run.NewToolset(servers)
+	return l.filtered
+}
+
+func (l *Live) allowed(s *run.Server) *run.Server {
+	kept := *s
+	kept.Tools = nil
+	for _, t := range s.Tools {
+		if l.options.Allows(s.Name, t.Name) {
+			kept.Tools = append(kept.Tools, t)
+		}
+	}
+	if len(kept.Tools) == len(s.Tools) {
+		return s
+	}
+	return &kept
+}
+
+// Tokens is what the definitions of all tools cost a client that has them in
+// its context. Counts are kept by pin, on disk too.
+func (l *Live) Tokens(tools *run.Toolset) int {
+	total := 0
+	for _, s := range tools.Servers {
+		total += l.ServerTokens(s)
+	}
+	return total
+}
+
+// ServerTokens is what the definitions of one server's tools cost.
+func (l *Live) ServerTokens(s *run.Server) int {
+	total := 0
+	for _, t := range s.Tools {
+		total += l.toolTokens(t)
+	}
+	return total
+}
+
+func (l *Live) toolTokens(t *run.Tool) int {
+	l.mu.Lock()
+	n, ok := l.counted[t.Pin]
+	l.mu.Unlock()
+	if ok {
+		return n
+	}
+	if n, ok = l.catalog.TokenCount(t.Pin); !ok {
+		n = l.options.Count(offered(t))
+		l.catalog.SetTokenCount(t.Pin, n)
+	}
+	l.mu.Lock()
+	l.counted[t.Pin] = n
+	l.mu.Unlock()
+	return n
+}
+
+// offered is a tool as clients hand it to a model.
+func offered(t *run.Tool) string {
+	name, _ := json.Marshal(t.Name)
+	description, _ := json.Marshal(t.Description)
+	return `{"name":` + string(name) + `,"description":` + string(description) + `,"input_schema":` + string(t.InputSchema) + `}`
+}

@@ -1,0 +1,161 @@
+// Package retort is one MCP server in front of all of a person's MCP servers,
+// as a Go library: programs in TypeScript call the tools of many servers from a
+// sandbox, and only their result comes back.
+package retort
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+
+	"retort/internal/config"
+	"retort/internal/guest"
+	"retort/internal/mcpserver"
+	"retort/internal/reaper"
+	"retort/internal/run"
+	"retort/internal/upstream"
+)
+
+// Version is the version of this module.
+const Version = "0.1.0"
+
+// The nouns of the engine.
+type (
+	Request    = run.Request    // asks for one execution
+	Outcome    = run.Outcome    // what comes back from it
+	Status     = run.Status     // how it ended
+	Limits     = run.Limits     // what bounds it
+	Error      = run.Error      // the one error type
+	Query      = run.Query      // asks for tools
+	Found      = run.Found      // what a search answers
+	Definition = run.Definition // typed definition of a tool
+	Server     = upstream.Server
+)
+
+// Config says which servers there are and how programs are run. The zero
+// Config reads the files that the command reads.
+type Config struct {
+	// Files are client files with MCP servers and at most one retort.yaml; see
+	// the README for what is read when there are none.
+	Files []string
+	// Dir is where files are looked for; the working directory if empty.
+	Dir string
+	// Home keeps workspace and catalogue; chosen beside the files if empty.
+	Home string
+	// NoFiles reads no file at all: Servers and Settings are everything.
+	NoFiles bool
+	// Servers are added to those of the files. A name in both is an error.
+	Servers []Server
+	// Settings is the text of a retort.yaml that counts instead of a file's.
+	Settings string
+	// Guest is the command line that becomes the inside of a sandbox: a program
+	// that calls Init first. The running program if empty.
+	Guest []string
+	// Limits, where they are not zero, count instead of those of the settings.
+	Limits Limits
+}
+
+// Init must be the first thing in main of a program that embeds the engine:
+// where the process was started to be the inside of a sandbox, or to clean up
+// after the engine, it does that and does not return.
+func Init() {
+	if len(os.Args) != 2 {
+		return
+	}
+	switch os.Args[1] {
+	case guestArgument:
+		if err := guest.Main(os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case reaperArgument:
+		reaper.Serve(os.Stdin)
+		os.Exit(0)
+	}
+}
+
+const (
+	guestArgument  = "guest"
+	reaperArgument = "reaper"
+)
+
+// Engine runs programs against MCP servers. It is safe for concurrent use.
+type Engine struct {
+	*parts
+}
+
+// Open reads the configuration and makes an engine. Servers are connected in
+// the background; what an earlier run learnt of their tools is there at once.
+// The error is a *Error of kind invalid_arguments if the configuration is wrong.
+func Open(ctx context.Context, c Config) (*Engine, error) {
+	settings, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	p, err := assemble(ctx, c, settings)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{p}, nil
+}
+
+// Execute runs one program. Whatever becomes of it is in the Outcome.
+func (e *Engine) Execute(ctx context.Context, r Request) Outcome { return e.pipeline.Execute(ctx, r) }
+
+// Search finds tools by what they do.
+func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
+	return e.pipeline.Search(ctx, q)
+}
+
+// Describe gives the typed definitions of tools, named in any spelling.
+func (e *Engine) Describe(ctx context.Context, names []string, lang run.Language) ([]Definition, error) {
+	return e.pipeline.Describe(ctx, names, lang)
+}
+
+// Call makes one call without a program. Of the request, Session and Limits
+// count.
+func (e *Engine) Call(ctx context.Context, r Request, name string, arguments json.RawMessage) Outcome {
+	return e.pipeline.Call(ctx, r, name, arguments)
+}
+
+// Serve answers one MCP client over a stream of newline-delimited JSON, until
+// the stream ends or ctx is done.
+func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, lean bool) error {
+	s, err := mcpserver.New(e, mcpserver.Options{Version: Version, Lean: lean})
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx, in, out)
+}
+
+// Close ends all programs, connections and server processes. Nothing is left.
+func (e *Engine) Close() error {
+	var errs []error
+	for i := len(e.closers) - 1; i >= 0; i-- {
+		errs = append(errs, e.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) load() (*config.Config, error) {
+	dir := c.Dir
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return nil, run.Errorf(run.KindInternal, "retort.open", "%w", err)
+		}
+	}
+	if c.NoFiles {
+		settings, err := config.ParseSettings("settings", dir, []byte(c.Settings), os.LookupEnv)
+		return &config.Config{Settings: settings, Home: c.Home}, err
+	}
+	userHome, _ := os.UserHomeDir()
+	loaded, err := config.Load(config.Options{Files: c.Files, Dir: dir, Home: c.Home, UserHome: userHome, Getenv: os.LookupEnv})
+	if err != nil || c.Settings == "" {
+		return loaded, err
+	}
+	loaded.Settings, err = config.ParseSettings("settings", dir, []byte(c.Settings), os.LookupEnv)
+	return loaded, err
+}
