@@ -10,9 +10,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// longestSkip is what is read and thrown away of a line over the limit before the
-// stream counts as broken.
-const longestSkip = 512 << 20
+// skipFactor times the limit, and at least leastSkip, is what is read and thrown
+// away of a line before the stream counts as broken.
+const (
+	skipFactor = 8
+	leastSkip  = 64 << 20
+)
 
 // tooLong is the error of a line over the limit. The line has been skipped and
 // reading can go on, unless endless is set.
@@ -71,7 +74,7 @@ func (f *frames) skip(head, part []byte, err error) error {
 	for n := int64(0); errors.Is(err, bufio.ErrBufferFull); {
 		part, err = f.in.ReadSlice('\n')
 		id.write(part)
-		if n += int64(len(part)); n > longestSkip {
+		if n += int64(len(part)); n > max(skipFactor*f.limit, leastSkip) {
 			return &tooLong{limit: f.limit, id: id.id(), endless: true}
 		}
 	}

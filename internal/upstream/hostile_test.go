@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 		case "reaper":
 			reaper.Serve(os.Stdin)
 			return
+		case "engine":
+			engine()
+			return
 		case "conformance":
 			os.Exit(conformanceClient(os.Args[len(os.Args)-1]))
 		}
@@ -176,6 +179,15 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 		}
 		fmt.Fprintln(os.Stderr, "panic: boom")
 		os.Exit(7)
+		return true
+	}},
+	"count and die": {"tools/call": func(*scripted, request) bool {
+		f, err := os.OpenFile(os.Getenv("COUNT_FILE"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			panic(err)
+		}
+		_, _ = f.Write([]byte("x"))
+		os.Exit(9)
 		return true
 	}},
 	"300 MB": {"tools/call": func(s *scripted, r request) bool {

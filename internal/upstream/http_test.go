@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -309,6 +311,13 @@ func TestHTTPHostile(t *testing.T) {
 			flood(w, 64<<20)
 			fmt.Fprint(w, "\n\n")
 		}, run.KindLimit, "over the limit of 1 MB", false},
+		"gzip bomb": {func(w http.ResponseWriter, _ *http.Request, _ request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			flood(z, 64<<20)
+			z.Close()
+		}, run.KindLimit, "over the limit of 1 MB", false},
 		"401": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="x", error="invalid_token", error_description="The token has expired"`)
 			w.WriteHeader(401)
@@ -539,6 +548,30 @@ func TestHTTPCancel(t *testing.T) {
 	case <-gone:
 	case <-time.After(10 * time.Second):
 		t.Error("the request lives on")
+	}
+}
+
+// A server that does not take in the news of a cancellation holds up nobody.
+func TestHTTPNoticeHangs(t *testing.T) {
+	h := &httpScript{}
+	hang := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "notifications/cancelled") || strings.Contains(string(body), `"tools/call"`) {
+			<-r.Context().Done()
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(w, r)
+	})
+	s := serveHTTP(t, hang)
+	s.CallTimeout = 50 * time.Millisecond
+	p := newPool(t, Options{}, s)
+	_, err := p.Call(t.Context(), "s", "t", nil)
+	wantError(t, err, run.KindUpstreamTimeout)
+	began := time.Now()
+	p.Close()
+	if d := time.Since(began); d > 3*time.Second {
+		t.Errorf("close took %s", d)
 	}
 }
 

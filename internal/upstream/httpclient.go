@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"retort/internal/run"
@@ -24,6 +26,9 @@ type endpoint struct {
 	url     *url.URL
 	headers map[string]string
 	client  *http.Client
+
+	auth        Authorizer // may be nil
+	authorizing sync.Mutex
 }
 
 func checkURL(raw string) *run.Error {
@@ -51,7 +56,7 @@ func newEndpoint(spec Server) (*endpoint, *run.Error) {
 		// How long a server may take to answer is bounded by the call, not here.
 		MaxResponseHeaderBytes: 1 << 20,
 	}
-	return &endpoint{url: u, headers: spec.Headers, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}, nil
+	return &endpoint{url: u, headers: spec.Headers, auth: spec.Auth, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}, nil
 }
 
 // checkRedirect follows a redirect that keeps method and origin. Any other would
@@ -82,30 +87,77 @@ func port(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// do sends a request with the configured headers. sent, if set, is told that the
-// server may have seen the request.
-func (e *endpoint) do(ctx context.Context, method, target string, body io.Reader, header http.Header, sent func()) (*http.Response, *run.Error) {
-	if sent != nil {
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: sent})
+// message is one HTTP request to the server.
+type message struct {
+	method string
+	url    *url.URL
+	body   []byte
+	header http.Header
+	sent   func() // told, if set, that the server may have seen the request
+}
+
+// do sends a message with the configured headers and with credentials. If the
+// server refuses these, they are renewed once.
+func (e *endpoint) do(ctx context.Context, m message) (*http.Response, *run.Error) {
+	resp, err := e.once(ctx, m)
+	if err != nil || e.auth == nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+		return resp, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	if err := e.authorize(ctx, resp); err != nil {
+		return nil, err
+	}
+	return e.once(ctx, m)
+}
+
+func (e *endpoint) once(ctx context.Context, m message) (*http.Response, *run.Error) {
+	if m.sent != nil {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: m.sent})
+	}
+	req, err := http.NewRequestWithContext(ctx, m.method, m.url.String(), bytes.NewReader(m.body))
 	if err != nil {
 		return nil, run.Errorf(run.KindUpstreamGone, "upstream.http", "the request can't be made: %w", err)
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	req.Header = m.header.Clone()
 	for name, value := range e.headers {
 		if strings.EqualFold(name, "Host") {
 			req.Host = value
 		}
 		req.Header.Set(name, value)
 	}
+	if e.auth != nil {
+		credentials, err := e.auth.Authorization(ctx)
+		if err != nil {
+			return nil, errAuthorizing(err)
+		}
+		if credentials != "" {
+			req.Header.Set("Authorization", credentials)
+		}
+	}
 	resp, err := e.client.Do(req)
 	if err != nil {
 		return nil, errTransport(err)
 	}
 	return resp, nil
+}
+
+// authorize obtains credentials after a refusal. Of many requests refused
+// together only the first one does; the others go on with what it got.
+func (e *endpoint) authorize(ctx context.Context, resp *http.Response) *run.Error {
+	e.authorizing.Lock()
+	defer e.authorizing.Unlock()
+	now, err := e.auth.Authorization(ctx)
+	if err == nil && now != "" && now != resp.Request.Header.Get("Authorization") {
+		_ = resp.Body.Close()
+		return nil
+	}
+	if err := e.auth.Authorize(ctx, resp.Request, resp); err != nil {
+		return errAuthorizing(err)
+	}
+	return nil
+}
+
+func errAuthorizing(err error) *run.Error {
+	return run.Errorf(run.KindUpstreamGone, "upstream.http", "no authorization for the server could be obtained: %w", err)
 }
 
 func (e *endpoint) close() { e.client.CloseIdleConnections() }
@@ -154,9 +206,8 @@ type statusError int
 func (s statusError) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
 
 func errAuthorization(resp *http.Response, e *run.Error) *run.Error {
-	cause := challenge(resp.Header.Get("Www-Authenticate"))
-	if cause != "" {
-		e.Message += ": " + cause
+	if cause := challenge(resp.Header.Get("Www-Authenticate")); cause != "" {
+		e.Message = fmt.Sprintf("the server answered HTTP %d (%s): %s", resp.StatusCode, http.StatusText(resp.StatusCode), cause)
 	}
 	if resp.StatusCode == http.StatusForbidden {
 		return e.WithHint("the credentials that were sent do not allow this")

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -51,7 +50,7 @@ func startSSE(ctx context.Context, spec Server) (wire, *run.Error) {
 }
 
 func (s *sse) open(limit int64) *run.Error {
-	resp, err := s.at.do(s.ctx, http.MethodGet, s.at.url.String(), nil, http.Header{"Accept": {"text/event-stream"}}, nil)
+	resp, err := s.at.do(s.ctx, message{method: http.MethodGet, url: s.at.url, header: http.Header{"Accept": {"text/event-stream"}}})
 	if err != nil {
 		return err
 	}
@@ -123,6 +122,7 @@ func (s *sse) send(ctx context.Context, m outgoing) error {
 		defer s.wg.Done()
 		ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
 		defer cancel()
+		defer context.AfterFunc(s.link.ctx, cancel)()
 		_ = s.request(ctx, m)
 		return nil
 	}
@@ -130,7 +130,7 @@ func (s *sse) send(ctx context.Context, m outgoing) error {
 		defer s.wg.Done()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(s.ctx, cancel)()
+		defer context.AfterFunc(s.link.ctx, cancel)()
 		if err := s.request(ctx, m); err != nil && ctx.Err() == nil {
 			s.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: err})
 		}
@@ -144,7 +144,7 @@ func (s *sse) request(ctx context.Context, m outgoing) *run.Error {
 		sent = func() { m.call.sent.Store(true) }
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
-	resp, err := s.at.do(ctx, http.MethodPost, s.post.String(), bytes.NewReader(m.data), header, sent)
+	resp, err := s.at.do(ctx, message{method: http.MethodPost, url: s.post, body: m.data, header: header, sent: sent})
 	if err != nil {
 		return err
 	}
@@ -166,6 +166,7 @@ func (s *sse) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	s.link.fail(errClosed())
 	s.cancel()
 	_ = s.body.Body.Close()
 	s.wg.Wait()

@@ -105,7 +105,7 @@ func (s *server) connected(d *dialing, took time.Duration) {
 
 // watch waits for the end of a session and cleans up after it.
 func (s *server) watch(sess *session) {
-	<-sess.link.done
+	<-sess.link.ctx.Done()
 	s.mu.Lock()
 	if s.session == sess {
 		s.session = nil

@@ -79,15 +79,18 @@ type link struct {
 	probing  jsonrpc.ID // of server/discover
 	answered bool       // the server has answered something
 	modern   bool       // the probe was answered after all, too late
-	cause    *run.Error
-	done     chan struct{} // closed when the link is down; cause says why
+	cause    *run.Error // why the link is down
+
+	ctx  context.Context // ends when the link goes down
+	down context.CancelFunc
 }
 
 func newLink(w wire, r *rubbish, probe time.Duration, changed func()) *link {
+	ctx, down := context.WithCancel(context.Background())
 	return &link{
 		wire: w, rubbish: r, changed: changed, probe: probe,
 		incoming: make(chan jsonrpc.Message), answering: make(chan struct{}, 16),
-		pending: map[jsonrpc.ID]*exchange{}, done: make(chan struct{}),
+		pending: map[jsonrpc.ID]*exchange{}, ctx: ctx, down: down,
 	}
 }
 
@@ -165,7 +168,7 @@ func (l *link) Read(context.Context) (jsonrpc.Message, error) {
 			if l.accept(msg) {
 				return msg, nil
 			}
-		case <-l.done:
+		case <-l.ctx.Done():
 			return nil, l.cause
 		}
 	}
@@ -249,7 +252,7 @@ func (l *link) answer(req *jsonrpc.Request) {
 func (l *link) deliver(msg jsonrpc.Message) {
 	select {
 	case l.incoming <- msg:
-	case <-l.done:
+	case <-l.ctx.Done():
 	}
 }
 
@@ -260,9 +263,11 @@ func (l *link) fail(cause *run.Error) {
 	defer l.mu.Unlock()
 	if l.cause == nil {
 		l.cause = cause
-		close(l.done)
+		l.down()
 	}
 }
+
+func (l *link) isDown() bool { return l.ctx.Err() != nil }
 
 // Close takes the link down. It is the SDK that calls it; who made the link
 // closes the wire.
@@ -349,13 +354,4 @@ func cut(s string, n int) string {
 		n--
 	}
 	return s[:n] + "…"
-}
-
-func (l *link) isDown() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
 }

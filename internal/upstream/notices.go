@@ -3,33 +3,38 @@ package upstream
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
+// listenPatience is how long connecting waits for the server to open its stream.
+// Many send the head of the response only with the first event.
+const listenPatience = 250 * time.Millisecond
+
 // listen opens the stream on which a server of the older versions sends what it
-// has to say by itself. Only news of changed tools is of interest, so it is not
-// opened for servers that never send any.
+// has to say by itself: news of changed tools, and requests of its own, which it
+// may wait for to be answered in the middle of a call. Servers don't keep for
+// later what they can't send, so the first call waits for the stream.
 func (h *streamable) listen() {
-	h.mu.Lock()
-	wanted := h.notifies && !h.closed
-	if wanted {
-		h.wg.Add(1)
+	if !h.begin() {
+		return
 	}
-	h.mu.Unlock()
-	if wanted {
-		go func() {
-			defer h.wg.Done()
-			h.reopen(h.ctx, func(ctx context.Context, last string) (*http.Response, bool) {
-				resp, err := h.get(ctx, last)
-				if err == nil && resp.StatusCode == http.StatusNotFound {
-					_ = resp.Body.Close()
-					return nil, false
-				}
-				return resp, err == nil
-			})
-		}()
+	opened := make(chan struct{})
+	open := sync.OnceFunc(func() { close(opened) })
+	go func() {
+		defer h.wg.Done()
+		defer open()
+		h.reopen(h.link.ctx, func(ctx context.Context, last string) (*http.Response, bool) {
+			resp, err := h.get(ctx, last)
+			open()
+			return resp, err == nil
+		})
+	}()
+	select {
+	case <-opened:
+	case <-time.After(listenPatience):
 	}
 }
 

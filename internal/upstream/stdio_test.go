@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -136,6 +137,40 @@ func (s *server) pendingCalls() int {
 	return len(sess.link.pending)
 }
 
+// A call that was written is never made again, whatever becomes of the server.
+func TestNoCallTwice(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "calls")
+	s := hostileServer("count and die")
+	s.Env = map[string]string{"COUNT_FILE": file}
+	p := newPool(t, Options{}, s)
+	for range 3 {
+		_, err := p.Call(t.Context(), "s", "t", nil)
+		wantError(t, err, run.KindUpstreamGone, "exit status 9")
+		if !errors.Is(err, ErrOutcomeUnknown) {
+			t.Error("outcome should be unknown")
+		}
+	}
+	if made, err := os.ReadFile(file); err != nil || len(made) != 3 {
+		t.Errorf("%d calls were made, %v", len(made), err)
+	}
+}
+
+// How a server can be spoken to is found out once.
+func TestEraIsRemembered(t *testing.T) {
+	s := hostileServer("die on discover")
+	p := newPool(t, Options{}, s)
+	for n := range 3 {
+		mustCall(t, p, "s", "t")
+		if pid := p.Status("s").PID; syscall.Kill(pid, syscall.SIGKILL) != nil {
+			t.Fatal("no process")
+		}
+		within(t, "restart is due", func() bool { return p.Status("s").PID == 0 })
+		if probes := len(p.Status("s").Stderr); probes != 1 {
+			t.Errorf("%d probes after %d starts", probes, n+1)
+		}
+	}
+}
+
 // A server that crashes again and again is left alone after a while, and the
 // error says why.
 func TestBreaker(t *testing.T) {
@@ -198,7 +233,7 @@ func TestHugeResult(t *testing.T) {
 // One huge answer among others fails its own call only.
 func TestHugeResultAmongOthers(t *testing.T) {
 	s := hostileServer("300 MB")
-	s.MaxMessage = 1 << 20
+	s.MaxMessage = 40 << 20
 	p := newPool(t, Options{}, s)
 	var wg sync.WaitGroup
 	for i := range 20 {
@@ -209,7 +244,7 @@ func TestHugeResultAmongOthers(t *testing.T) {
 			}
 			_, err := p.Call(t.Context(), "s", tool, nil)
 			if i == 3 {
-				wantError(t, err, run.KindLimit, "over the limit of 1 MB")
+				wantError(t, err, run.KindLimit, "over the limit of 40 MB")
 			} else if err != nil {
 				t.Error(err)
 			}

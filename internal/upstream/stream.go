@@ -37,7 +37,7 @@ func (s *stream) send(ctx context.Context, m outgoing) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.link.done:
+	case <-s.link.ctx.Done():
 		return s.link.cause
 	}
 }
@@ -67,7 +67,7 @@ func (s *stream) transmit() {
 				s.link.fail(s.ended(err))
 				return
 			}
-		case <-s.link.done:
+		case <-s.link.ctx.Done():
 			return
 		}
 	}

@@ -34,17 +34,14 @@ type streamable struct {
 	limit    int64
 	bindings *bindings
 
-	link   *link
-	ctx    context.Context // ends with the wire
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	link *link
+	wg   sync.WaitGroup
 
 	mu       sync.Mutex
 	closed   bool
 	session  string // id that the server gave, empty if none
 	gone     bool   // the server does not know the session any more
 	protocol string // negotiated with initialize, empty if there was none
-	notifies bool   // the server announces list_changed
 }
 
 func startHTTP(spec Server, b *bindings) (wire, *run.Error) {
@@ -52,8 +49,7 @@ func startHTTP(spec Server, b *bindings) (wire, *run.Error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	return &streamable{at: at, limit: spec.MaxMessage, bindings: b, ctx: ctx, cancel: cancel}, nil
+	return &streamable{at: at, limit: spec.MaxMessage, bindings: b}, nil
 }
 
 func (h *streamable) start(l *link) { h.link = l }
@@ -74,6 +70,7 @@ func (h *streamable) send(ctx context.Context, m outgoing) error {
 	defer h.wg.Done()
 	ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
 	defer cancel()
+	defer context.AfterFunc(h.link.ctx, cancel)()
 	if resp, err := h.post(ctx, m); err == nil {
 		_ = resp.Body.Close()
 	}
@@ -98,8 +95,8 @@ func (h *streamable) close() {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
+	h.link.fail(errClosed())
 	h.goodbye()
-	h.cancel()
 	h.wg.Wait()
 	h.at.close()
 }
@@ -113,9 +110,9 @@ func (h *streamable) goodbye() {
 	if !known {
 		return
 	}
-	ctx, cancel := context.WithTimeout(h.ctx, goodbyeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
 	defer cancel()
-	if resp, err := h.at.do(ctx, http.MethodDelete, h.at.url.String(), nil, header, nil); err == nil {
+	if resp, err := h.at.once(ctx, message{method: http.MethodDelete, url: h.at.url, header: header}); err == nil {
 		_ = resp.Body.Close()
 	}
 }
@@ -124,7 +121,7 @@ func (h *streamable) goodbye() {
 func (h *streamable) call(ctx context.Context, m outgoing) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(h.ctx, cancel)()
+	defer context.AfterFunc(h.link.ctx, cancel)()
 	if m.call.method == methodListen {
 		h.subscribe(ctx, m)
 		return
@@ -147,7 +144,7 @@ func (h *streamable) post(ctx context.Context, m outgoing) (*http.Response, *run
 	if m.call != nil {
 		sent = func() { m.call.sent.Store(true) }
 	}
-	resp, err := h.at.do(ctx, http.MethodPost, h.at.url.String(), bytes.NewReader(m.data), header, sent)
+	resp, err := h.at.do(ctx, message{method: http.MethodPost, url: h.at.url, body: m.data, header: header, sent: sent})
 	if err != nil {
 		return nil, err
 	}
@@ -332,7 +329,7 @@ func (h *streamable) get(ctx context.Context, last string) (*http.Response, *run
 	if last != "" {
 		header.Set(headerLastEvent, last)
 	}
-	return h.at.do(ctx, http.MethodGet, h.at.url.String(), nil, header, nil)
+	return h.at.once(ctx, message{method: http.MethodGet, url: h.at.url, header: header})
 }
 
 // finish closes a body. After an answer the rest, usually nothing, is read for a
@@ -368,15 +365,10 @@ func (h *streamable) negotiated(m outgoing, r *jsonrpc.Response) {
 		return
 	}
 	var result struct {
-		Protocol     string `json:"protocolVersion"`
-		Capabilities struct {
-			Tools struct {
-				ListChanged bool `json:"listChanged"`
-			} `json:"tools"`
-		} `json:"capabilities"`
+		Protocol string `json:"protocolVersion"`
 	}
 	_ = json.Unmarshal(r.Result, &result)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.protocol, h.notifies = result.Protocol, result.Capabilities.Tools.ListChanged
+	h.protocol = result.Protocol
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"os/exec"
 	"slices"
 	"sync"
@@ -31,6 +32,7 @@ type Server struct {
 
 	URL     string
 	Headers map[string]string // sent to the origin of URL and nowhere else
+	Auth    Authorizer        // gives requests their credentials; may be nil
 
 	// Dial connects to a server in this process: JSON lines over the stream.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
@@ -62,6 +64,17 @@ type Options struct {
 	// Processes starts the stdio servers; nil means a reaper.Reaper without a
 	// helper process, closed together with the Pool.
 	Processes Starter
+}
+
+// Authorizer gives the requests to one HTTP server their credentials. It is used
+// by several goroutines, Authorize by one at a time.
+type Authorizer interface {
+	// Authorization returns the value of the header of that name, empty for none.
+	Authorization(ctx context.Context) (string, error)
+	// Authorize obtains credentials after the server refused req with resp, a
+	// 401 or 403, whose body it closes. If it returns nil, the request is made
+	// once more.
+	Authorize(ctx context.Context, req *http.Request, resp *http.Response) error
 }
 
 // Starter starts child processes that can't outlive this process;

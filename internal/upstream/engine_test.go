@@ -1,0 +1,51 @@
+package upstream
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"retort/internal/reaper"
+)
+
+// engine is a process with a pool, as the real one, that starts its servers and
+// waits to be killed.
+func engine() {
+	servers := []Server{hostileServer("grandchildren"), hostileServer("ignore term"), hostileServer("deaf")}
+	for i := range servers {
+		servers[i].Name = fmt.Sprint(i)
+		servers[i].Env = map[string]string{marker: os.Getenv(marker)}
+	}
+	p := New(servers, Options{Processes: reaper.New(os.Args[0], "reaper")})
+	p.ListAll(context.Background(), func(_ string, _ Listing, err error) {
+		if err != nil {
+			fmt.Println(err)
+		}
+	})
+	fmt.Println("ready")
+	select {}
+}
+
+// kill -9 of the engine leaves no server behind, and nothing that a server started.
+func TestNothingOutlivesTheEngine(t *testing.T) {
+	mark := fmt.Sprintf("%d-engine", os.Getpid())
+	cmd := exec.Command(os.Args[0], "engine")
+	cmd.Env = append(os.Environ(), marker+"="+mark)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	if n := len(markedProcesses(mark)); line != "ready\n" || n < 6 { // engine, 3 servers, sh, 2 sleep
+		t.Errorf("engine said %q and has %d processes", line, n)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	assertNoProcesses(t, mark)
+}
