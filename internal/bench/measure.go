@@ -64,7 +64,7 @@ func (b *bench) overMCP(ctx context.Context) error {
 		target     float64
 	}{
 		{"execute_code over MCP stdio, warm: return 1", "return 1", 5},
-		{"execute_code over MCP stdio, warm: one tool call", "return await files.listDirectory({path: '/'})", 0},
+		{"execute_code over MCP stdio, warm: one tool call", "return await files.listDirectory({path: '/srv/nordlys'})", 0},
 	} {
 		if err := b.time(m.name, 100, 1, time.Millisecond, m.target, func() error { return c.execute(m.code) }); err != nil {
 			return err
