@@ -1,6 +1,10 @@
 package demo
 
-import "testing"
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
 
 func BenchmarkBuild(b *testing.B) {
 	for _, name := range Names() {
@@ -16,18 +20,23 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
+// BenchmarkCall is the server's share of a call: decoding, checking, working, encoding.
 func BenchmarkCall(b *testing.B) {
-	for _, x := range []struct{ name, server, tool, args string }{
-		{"update", "crm", "update_record", `{"objectType":"Lead","recordId":"00Q001500","data":{"Notes":"x"}}`},
-		{"transcript", "drive", "get_document", `{"documentId":"abc123"}`},
-		{"sheet", "sheets", "read_rows", `{"spreadsheetId":"orders-2026","limit":10000}`},
+	for _, x := range []struct{ server, tool, args string }{
+		{"crm", "update_record", `{"objectType":"Lead","recordId":"00Q001500","data":{"Notes":"x"}}`},
+		{"drive", "get_document", `{"documentId":"abc123"}`},
+		{"sheets", "read_rows", `{"spreadsheetId":"orders-2026","limit":10000}`},
+		{"database", "query", `{"sql":"SELECT region, SUM(amount) AS total FROM orders WHERE status = 'pending' GROUP BY region ORDER BY total DESC"}`},
 	} {
-		b.Run(x.name, func(b *testing.B) {
-			c, _ := open(b, x.server)
+		b.Run(x.server+"."+x.tool, func(b *testing.B) {
+			s, err := Open(x.server)
+			if err != nil {
+				b.Fatal(err)
+			}
+			i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name == x.tool })
+			s.call(s.definitions[i], json.RawMessage(x.args))
 			for b.Loop() {
-				if o := c.call(x.tool, x.args); o.IsError {
-					b.Fatal(o.text())
-				}
+				s.call(s.definitions[i], json.RawMessage(x.args))
 			}
 		})
 	}

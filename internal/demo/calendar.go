@@ -99,7 +99,8 @@ func (c *calendar) fill() {
 		c.events = append(c.events, e)
 	}
 	for _, d := range []string{"2026-12-25", "2026-12-26", "2027-01-01"} {
-		e := &event{ID: "hol" + d, CalendarID: "holidays", Status: "confirmed", Summary: "Public holiday", Start: moment{Date: d}, Organizer: "holidays@nordlys.example", Attendees: []attendee{}}
+		e := &event{ID: "hol" + d, CalendarID: "holidays", Status: "confirmed", Summary: "Public holiday", Start: moment{Date: d},
+			Organizer: "holidays@nordlys.example", Attendees: []attendee{}}
 		e.from, _ = e.Start.time()
 		e.to = e.from.AddDate(0, 0, 1)
 		e.End = moment{Date: day(e.to)}
@@ -175,7 +176,7 @@ func (c *calendar) listEvents(in struct {
 	return structured(struct {
 		Items []*event `json:"items"`
 		Next  string   `json:"nextPageToken,omitempty"`
-	}{append([]*event{}, page...), next})
+	}{page, next})
 }
 
 func (c *calendar) get(in struct {

@@ -21,7 +21,7 @@ drive search_files {"query":"TRANSCRIPT","mimeType":"application/vnd.nordlys.doc
 drive search_files {"folderId":"fld-001","pageSize":200} | "folderId":"fld-001"
 drive search_files {"query":"no such file at all"} | {"files":[]}
 drive search_files {"folderId":"nowhere"} | ! 404 Not found: there is no folder 'nowhere'
-drive search_files {"pageSize":5000} | ! Invalid arguments for tool search_files: pageSize: maximum: got 5,000, want 200
+drive search_files {"pageSize":5000} | ! invalid arguments for tool search_files: pageSize: maximum: got 5,000, want 200
 drive search_files {"modifiedAfter":"yesterday"} | ! modifiedAfter: 'yesterday' is not valid date-time
 drive search_files {"pageToken":"rubbish"} | ! page token 'rubbish' is not one that this query returned
 drive search_files {"folder":"x"} | ! additional properties 'folder' not allowed
@@ -198,7 +198,7 @@ sheets list_spreadsheets {"pageToken":"x"} | ! page token
 sheets get_spreadsheet {"spreadsheetId":"orders-2026"} | "name":"Orders","rowCount":10000
 sheets get_spreadsheet {"spreadsheetId":"nope"} | ! there is no spreadsheet
 sheets read_range {"spreadsheetId":"orders-2026","range":"Orders!A1:B2"} | "values":[["Order ID","Date"],["ORD-10001","2024-11-12"]]
-sheets read_range {"spreadsheetId":"orders-2026","range":"I2","valueRenderOption":"FORMATTED_VALUE"} | .00"]]
+sheets read_range {"spreadsheetId":"orders-2026","range":"I2","valueRenderOption":"FORMATTED_VALUE"} | "values":[["
 sheets read_range {"spreadsheetId":"orders-2026","range":"Targets"} | ["EMEA","2026-Q1",900000]
 sheets read_range {"spreadsheetId":"orders-2026","range":"A1:ZZ1"} | ! exceeds the grid
 sheets read_range {"spreadsheetId":"orders-2026","range":"what is this"} | ! unable to parse range
@@ -271,8 +271,8 @@ database list_statements {"limit":0} | ! minimum
 files read_file {"path":"README.md","head":1} | # Nordlys file store
 files read_file {"path":"/srv/nordlys/README.md","tail":1} | "text":""
 files read_file {"path":"README.md","head":1,"tail":1} | ! 'not' failed
-files read_file {"path":"../../etc/passwd"} | ! Access denied
-files read_file {"path":"/etc/passwd"} | ! Access denied
+files read_file {"path":"../../etc/passwd"} | ! access denied
+files read_file {"path":"/etc/passwd"} | ! access denied
 files read_file {"path":"nope.txt"} | ! ENOENT
 files read_file {"path":"config"} | ! EISDIR
 files read_file {"path":"photos/site-1.png"} | ! use read_media_file

@@ -80,7 +80,8 @@ func (c *chat) fill() {
 	names := strings.Fields("general random sales-emea sales-americas sales-apac support incidents engineering firmware cloud design product " +
 		"finance legal people travel wins competitors field-service calibration partners security office-oslo book-club")
 	for i := range chatChannels {
-		ch := &channel{ID: fmt.Sprintf("C0%04d", 100+i), Name: names[i], Topic: a.sentence(), Private: i%9 == 8, Archived: names[i] == "book-club", Members: between(r, 5, staffCount)}
+		ch := &channel{ID: fmt.Sprintf("C0%04d", 100+i), Name: names[i], Topic: a.sentence(), Private: i%9 == 8,
+			Archived: names[i] == "book-club", Members: between(r, 5, staffCount)}
 		start := now.AddDate(0, 0, -60)
 		for range messagesPerChan {
 			start = start.Add(time.Duration(between(r, 60, 60_000)) * time.Second)
@@ -198,7 +199,7 @@ func messagesPage(list []*chatMessage, scope, cursor string, limit int) (result,
 	if err != nil {
 		return result{}, refused("invalid_cursor", "%v", err)
 	}
-	return jsonText(messagePage{true, append([]*chatMessage{}, page...), next != "", cursorMeta{next}})
+	return jsonText(messagePage{true, page, next != "", cursorMeta{next}})
 }
 
 // deploy moves the deployment one step on each time that somebody looks.

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -68,7 +67,7 @@ func (c *crm) search(in struct {
 			return result{}, err
 		}
 	}
-	found, err := t.sel(in.Filters, in.OrderBy)
+	found, err := t.filtered(in.Filters, in.OrderBy)
 	if err != nil {
 		return result{}, err
 	}
@@ -89,9 +88,8 @@ func (c *crm) get(in struct {
 	if err != nil {
 		return result{}, err
 	}
-	var b bytes.Buffer
-	t.object(&b, row, in.Fields)
-	return jsonText(json.RawMessage(b.Bytes()))
+	one := t.objects([][]any{row}, in.Fields...)
+	return jsonText(one[1 : len(one)-1])
 }
 
 func (c *crm) describe(in struct {

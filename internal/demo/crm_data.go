@@ -108,7 +108,8 @@ func (c *crm) deals() *table {
 }
 
 func (c *crm) meetings() *table {
-	t := object("SalesMeeting", column{name: "Subject", kind: textKind}, column{name: "AccountId", kind: textKind}, column{name: "Type", kind: textKind, options: meetingTypes},
+	t := object("SalesMeeting", column{name: "Subject", kind: textKind}, column{name: "AccountId", kind: textKind},
+		column{name: "Type", kind: textKind, options: meetingTypes},
 		column{name: "StartsAt", kind: datetimeKind}, column{name: "OwnerId", kind: textKind}, column{name: "Notes", kind: textKind})
 	r := seeded("meetings")
 	for i := range meetingCount {

@@ -2,13 +2,17 @@ package demo
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"retort/internal/ledger"
 )
@@ -48,7 +52,7 @@ func TestPages(t *testing.T) {
 		server, tool, args, items, next, token string
 		want                                   int
 	}{
-		{"drive", "search_files", `"pageSize":177`, "files", "nextPageToken", "pageToken", fileCount + 2},
+		{"drive", "search_files", `"pageSize":177`, "files", "nextPageToken", "pageToken", fileCount + 3},
 		{"drive", "list_folder", `"pageSize":7`, "files", "nextPageToken", "pageToken", folderCount + 1},
 		{"calendar", "list_events", `"calendarId":"sales","maxResults":99`, "items", "nextPageToken", "pageToken", -1},
 		{"mail", "search_messages", `"maxResults":499`, "messages", "nextPageToken", "pageToken", mailCount},
@@ -121,13 +125,20 @@ func TestNumberedPages(t *testing.T) {
 }
 
 func TestRateLimitGivesWay(t *testing.T) {
-	c, _ := open(t, "drive")
-	var got []string
-	for range 4 {
-		got = append(got, c.call("get_document", `{"documentId":"rate-limited"}`).text()[:3])
-	}
-	if want := []string{"429", "404", "429", "404"}; !slices.Equal(got, want) {
-		t.Errorf("got %v", got)
+	for _, test := range []struct{ server, tool, args, then string }{
+		{"drive", "get_document", `{"documentId":"rate-limited"}`, `"documentId":"rate-limited"`},
+		{"crm", "get_record", `{"objectType":"Lead","recordId":"rate-limited"}`, "404 Not found"},
+	} {
+		c, _ := open(t, test.server)
+		for i := range 4 {
+			want := "429 Too Many Requests"
+			if i%2 == 1 {
+				want = test.then
+			}
+			if got := c.call(test.tool, test.args).text(); !strings.Contains(got, want) {
+				t.Errorf("%s, call %d: %.200s", test.tool, i+1, got)
+			}
+		}
 	}
 }
 
@@ -286,6 +297,41 @@ func TestComplaintsAreShort(t *testing.T) {
 	err := s.definitions[i].check(json.RawMessage(`{"fileId":"x","grant":{"type":"user","email":"a@b.example"}}`))
 	if err == nil || !strings.Contains(err.Error(), "missing property 'role'") || len(err.Error()) > 400 {
 		t.Error(err)
+	}
+}
+
+var update = flag.Bool("update", false, "write the goldens")
+
+// TestDataIsTheSameEverywhere holds the beginnings of what the servers answer:
+// other machines and other days must not change them.
+func TestDataIsTheSameEverywhere(t *testing.T) {
+	var got strings.Builder
+	for _, call := range [][3]string{
+		{"drive", "search_files", `{"pageSize":3}`},
+		{"drive", "get_document", `{"documentId":"abc123"}`},
+		{"crm", "search_records", `{"objectType":"Lead","limit":2}`},
+		{"crm", "get_pipeline_summary", `{}`},
+		{"chat", "get_channel_history", `{"channel":"general","limit":3}`},
+		{"calendar", "list_events", `{"calendarId":"sales","timeMin":"2026-11-02T00:00:00Z","maxResults":2}`},
+		{"mail", "get_message", `{"id":"18f000011170"}`},
+		{"sheets", "read_range", `{"spreadsheetId":"orders-2026","range":"A9990:K10001"}`},
+		{"issues", "search_issues", `{"query":"is:open","per_page":2}`},
+		{"database", "query", `{"sql":"SELECT status, COUNT(*) AS orders, SUM(amount) AS amount FROM orders GROUP BY status ORDER BY orders DESC"}`},
+		{"files", "read_file", `{"path":"logs/2026/10/ingest-07.log","head":5}`},
+	} {
+		c, _ := open(t, call[0])
+		text := []rune(c.call(call[1], call[2]).text())
+		fmt.Fprintf(&got, "%s.%s(%s)\n%s\n\n", call[0], call[1], call[2], string(text[:min(len(text), 1200)]))
+	}
+	const golden = "testdata/data.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if diff := cmp.Diff(string(want), got.String()); err != nil || diff != "" {
+		t.Errorf("%v (-want +got; go test -update writes it)\n%s", err, diff)
 	}
 }
 

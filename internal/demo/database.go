@@ -45,8 +45,10 @@ func (d *database) fill() {
 }
 
 func (d *database) customers() *table {
-	t := &table{name: "customers", cols: []column{{name: "id", kind: textKind}, {name: "name", kind: textKind}, {name: "domain", kind: textKind}, {name: "industry", kind: textKind},
-		{name: "country", kind: textKind}, {name: "city", kind: textKind}, {name: "employees", kind: integerKind}, {name: "revenue", kind: integerKind}}}
+	t := &table{name: "customers", cols: []column{
+		{name: "id", kind: textKind}, {name: "name", kind: textKind}, {name: "domain", kind: textKind}, {name: "industry", kind: textKind},
+		{name: "country", kind: textKind}, {name: "city", kind: textKind}, {name: "employees", kind: integerKind}, {name: "revenue", kind: integerKind},
+	}}
 	for _, c := range d.w.companies {
 		t.rows = append(t.rows, []any{c.ID, c.Name, c.Domain, c.Industry, c.Country, c.City, int64(c.Employees), int64(c.Revenue)})
 	}
@@ -54,7 +56,9 @@ func (d *database) customers() *table {
 }
 
 func (d *database) products() *table {
-	t := &table{name: "products", cols: []column{{name: "sku", kind: textKind}, {name: "name", kind: textKind}, {name: "category", kind: textKind}, {name: "price", kind: decimalKind}}}
+	t := &table{name: "products", cols: []column{
+		{name: "sku", kind: textKind}, {name: "name", kind: textKind}, {name: "category", kind: textKind}, {name: "price", kind: decimalKind},
+	}}
 	for _, a := range catalogue() {
 		t.rows = append(t.rows, []any{a.sku, a.name, a.category, a.price})
 	}
@@ -62,8 +66,10 @@ func (d *database) products() *table {
 }
 
 func (d *database) employees() *table {
-	t := &table{name: "employees", cols: []column{{name: "id", kind: textKind}, {name: "name", kind: textKind}, {name: "email", kind: textKind}, {name: "phone", kind: textKind},
-		{name: "title", kind: textKind}, {name: "country", kind: textKind}, {name: "hired", kind: dateKind}, {name: "remote", kind: booleanKind}}}
+	t := &table{name: "employees", cols: []column{
+		{name: "id", kind: textKind}, {name: "name", kind: textKind}, {name: "email", kind: textKind}, {name: "phone", kind: textKind},
+		{name: "title", kind: textKind}, {name: "country", kind: textKind}, {name: "hired", kind: dateKind}, {name: "remote", kind: booleanKind},
+	}}
 	r := seeded("employees")
 	for _, p := range d.w.staff {
 		t.rows = append(t.rows, []any{p.ID, p.name(), p.Email, p.Phone, p.Title, p.Country, day(now.AddDate(0, 0, -between(r, 40, 4000))), r.IntN(3) == 0})
@@ -72,7 +78,10 @@ func (d *database) employees() *table {
 }
 
 func (d *database) events(sales *table) *table {
-	t := &table{name: "events", cols: []column{{name: "id", kind: integerKind}, {name: "at", kind: datetimeKind}, {name: "order_id", kind: textKind}, {name: "kind", kind: textKind}, {name: "actor", kind: textKind}}}
+	t := &table{name: "events", cols: []column{
+		{name: "id", kind: integerKind}, {name: "at", kind: datetimeKind}, {name: "order_id", kind: textKind}, {name: "kind", kind: textKind},
+		{name: "actor", kind: textKind},
+	}}
 	r := seeded("events")
 	kinds := []string{"created", "paid", "packed", "shipped", "returned", "note"}
 	at := now.AddDate(-1, 0, 0)

@@ -9,8 +9,9 @@
 // against something else than the other half of its own library.
 //
 // Some identifiers provoke errors on every server that takes identifiers:
-// "forbidden" is refused, "rate-limited" fails on every second call, the first
-// included, and anything else that does not exist is not found.
+// "forbidden" is refused; "rate-limited" fails on every second call, the first
+// included (the drive has a document of that name, so that a retry succeeds);
+// anything else that does not exist is not found.
 package demo
 
 import (

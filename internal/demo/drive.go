@@ -59,9 +59,12 @@ func buildDrive(b *base) map[string]tool {
 
 // lookup finds a file that is not a folder.
 func (d *drive) lookup(id string) (*driveFile, error) {
+	if err := d.provoked(id); err != nil {
+		return nil, err
+	}
 	f, ok := d.byID[id]
 	if !ok || f.MimeType == folderMime {
-		return nil, d.missing("file", id)
+		return nil, notFound("file", id)
 	}
 	return f, nil
 }
@@ -108,7 +111,7 @@ func listFiles(found []*driveFile, scope, token string, size int) (result, error
 	if err != nil {
 		return result{}, err
 	}
-	return structured(fileList{append([]*driveFile{}, page...), next})
+	return structured(fileList{page, next})
 }
 
 type listFolder struct {

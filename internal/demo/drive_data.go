@@ -15,7 +15,8 @@ import (
 const (
 	transcriptID    = "abc123" // the document of 50,000 tokens
 	transcriptBytes = 194_612
-	ordersSheet     = "orders-2026" // the spreadsheet of 10,000 rows
+	ordersSheet     = "orders-2026"  // the spreadsheet of 10,000 rows
+	limitedID       = "rate-limited" // the document that answers every second time
 	folderCount     = 40
 	fileCount       = 2400
 )
@@ -31,6 +32,8 @@ func newDrive(b *base) *drive {
 	}
 	d.add(&driveFile{ID: transcriptID, Name: "Quarterly account review, meeting transcript", MimeType: documentMime, FolderID: "fld-001", Size: transcriptBytes,
 		body: func() string { return transcript(d.w, "transcript", transcriptTurns) }})
+	d.add(&driveFile{ID: limitedID, Name: "Minutes that many want to read", MimeType: documentMime, FolderID: "fld-002", Size: 4000,
+		body: func() string { return d.essay(limitedID) }})
 	d.add(&driveFile{ID: ordersSheet, Name: "Orders 2025-2026", MimeType: sheetMime, FolderID: "root", Size: 1_180_000})
 	slices.SortStableFunc(d.files, func(x, y *driveFile) int { return y.Modified.Compare(x.Modified) })
 	return d

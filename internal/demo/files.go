@@ -59,7 +59,7 @@ func (f *files) resolve(name string) (string, error) {
 	}
 	name = path.Clean(name)
 	if name != filesRoot && !strings.HasPrefix(name, filesRoot+"/") {
-		return "", fmt.Errorf("Access denied - path outside allowed directories: %s not in %s", name, filesRoot)
+		return "", fmt.Errorf("access denied, path outside allowed directories: %s not in %s", name, filesRoot)
 	}
 	return name, f.provoked(path.Base(name))
 }

@@ -13,10 +13,11 @@ func (f *files) fill() {
 	r := seeded("files")
 	a := newAuthor(f.w, "document", r)
 	for i := range 24 {
-		month := now.AddDate(0, -i, 0).Format("2006/01")
-		for j := range 30 {
-			f.put(fmt.Sprintf("logs/%s/ingest-%02d.log", month, j+1), func() string { return gatewayLog(i*30 + j) })
-			f.put(fmt.Sprintf("readings/%s/site-%03d.csv", month, j+1), func() string { return readings(i*30 + j) })
+		first := time.Date(now.Year(), now.Month()-time.Month(i+1), 1, 0, 0, 0, 0, time.UTC)
+		month := first.Format("2006/01")
+		for j := range 28 {
+			f.put(fmt.Sprintf("logs/%s/ingest-%02d.log", month, j+1), func() string { return gatewayLog(first.AddDate(0, 0, j)) })
+			f.put(fmt.Sprintf("readings/%s/site-%03d.csv", month, j+1), func() string { return readings(i*28 + j) })
 		}
 		f.put("reports/"+month+"/summary.md", fixed("# Summary "+month+"\n\n"+a.paragraph(6)+"\n\n"+a.paragraph(4)+"\n"))
 	}
@@ -43,9 +44,8 @@ func (f *files) put(name string, content func() string) {
 	}
 }
 
-func gatewayLog(n int) string {
-	r := seeded(fmt.Sprint("log ", n))
-	at := daysAgo(r, n%700)
+func gatewayLog(at time.Time) string {
+	r := seeded("log " + day(at))
 	var b strings.Builder
 	for range 60 {
 		at = at.Add(time.Duration(between(r, 1, 900)) * time.Second)

@@ -19,9 +19,9 @@ type sorting struct {
 	Direction string `json:"direction"`
 }
 
-// sel returns the rows that meet every condition, in the order asked for. The
+// filtered returns the rows that meet every condition, in the order asked for. The
 // slice is the caller's, the rows are the table's.
-func (t *table) sel(conditions []condition, by sorting) ([][]any, error) {
+func (t *table) filtered(conditions []condition, by sorting) ([][]any, error) {
 	var tests []func(row []any) bool
 	for _, c := range conditions {
 		test, err := t.test(c)

@@ -112,7 +112,7 @@ func (s *issues) pull(owner, name string, number int) (*repo, *issue, error) {
 // paged is the page of list that GitHub-like numbers name.
 func paged[T any](list []T, page, size int) []T {
 	size = or(size, 30)
-	return append([]T{}, pageByOffset(list, (or(page, 1)-1)*size, size)...)
+	return pageByOffset(list, (or(page, 1)-1)*size, size)
 }
 
 func (s *issues) listRepos(in struct {

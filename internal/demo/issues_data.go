@@ -58,7 +58,8 @@ func (s *issues) newIssue(r *rand.Rand, a *author, number int, created time.Time
 	x.Comments = len(x.comments)
 	if r.IntN(4) == 0 {
 		x.Title = "Fix: " + strings.ToLower(title[:1]) + title[1:]
-		x.Pull = &pull{Head: fmt.Sprintf("fix-%d", number), Base: "main", Draft: r.IntN(6) == 0, Conflict: r.IntN(6) == 0, Files: between(r, 1, 14)}
+		x.Pull = &pull{Head: fmt.Sprintf("fix-%d", number), Base: "main", Draft: r.IntN(6) == 0, Conflict: r.IntN(6) == 0,
+			Files: between(r, 1, 14)}
 	}
 	if age := now.Sub(created); r.IntN(100) < 60+int(age.Hours()/24/25) {
 		at := x.Updated.Add(time.Duration(between(r, 1, 72)) * time.Hour)

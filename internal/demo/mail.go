@@ -135,7 +135,7 @@ func (m *mail) search(in struct {
 		Messages []ref  `json:"messages"`
 		Next     string `json:"nextPageToken,omitempty"`
 		Estimate int    `json:"resultSizeEstimate"`
-	}{append([]ref{}, page...), next, len(found)})
+	}{page, next, len(found)})
 }
 
 func mailTerms(query string) ([]func(*mailMessage) bool, error) {
@@ -185,7 +185,8 @@ func (m *mail) get(in struct {
 		return result{}, err
 	}
 	if in.Format == "raw" {
-		eml := fmt.Sprintf("From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\n\r\n%s", msg.From, strings.Join(msg.To, ", "), msg.Subject, msg.Date.Format(time.RFC1123Z), msg.body())
+		eml := fmt.Sprintf("From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\n\r\n%s",
+			msg.From, strings.Join(msg.To, ", "), msg.Subject, msg.Date.Format(time.RFC1123Z), msg.body())
 		return plain("%s", base64.URLEncoding.EncodeToString([]byte(eml)))
 	}
 	shown := *msg
@@ -203,7 +204,8 @@ func (m *mail) thread(in struct {
 	var content []any
 	for _, msg := range slices.Backward(m.messages) {
 		if msg.ThreadID == in.ThreadID {
-			content = append(content, textPart{"text", fmt.Sprintf("From: %s\nDate: %s\nSubject: %s\n\n%s", msg.From, msg.Date.Format(time.RFC3339), msg.Subject, msg.body())})
+			text := fmt.Sprintf("From: %s\nDate: %s\nSubject: %s\n\n%s", msg.From, msg.Date.Format(time.RFC3339), msg.Subject, msg.body())
+			content = append(content, textPart{"text", text})
 		}
 	}
 	if content == nil {

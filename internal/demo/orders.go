@@ -41,10 +41,11 @@ func orders(w *world) *table {
 		buyer := pick(r, w.contacts)
 		item := pick(r, goods)
 		quantity := between(r, 1, 40)
+		price := math.Round(item.price*float64(100-r.IntN(13))) / 100 // list price less a discount of up to 12 %
 		age := 720 - i*720/orderCount
 		t.rows = append(t.rows, []any{
 			fmt.Sprintf("ORD-%05d", 10_001+i), day(now.AddDate(0, 0, -age)), buyer.Company, buyer.Email, regionOf(buyer.Country), item.name,
-			int64(quantity), item.price, math.Round(item.price*float64(quantity)*100) / 100, orderStatus(r.IntN(100), age), w.staff[r.IntN(10)].name(),
+			int64(quantity), price, math.Round(price*float64(quantity)*100) / 100, orderStatus(r.IntN(100), age), w.staff[r.IntN(10)].name(),
 		})
 	}
 	return t

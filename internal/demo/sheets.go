@@ -44,7 +44,9 @@ func (s *sheets) fill() {
 	s.books = append(s.books, &workbook{ordersSheet, "Orders 2025-2026", 1, []*table{named(orders(s.w), "Orders"), s.targets()}})
 	r := seeded("sheets")
 	for i := range 30 {
-		t := &table{name: "Readings", cols: []column{{name: "Sensor", kind: textKind}, {name: "Date", kind: dateKind}, {name: "Mean", kind: decimalKind}, {name: "Alarms", kind: integerKind}}}
+		t := &table{name: "Readings", cols: []column{
+			{name: "Sensor", kind: textKind}, {name: "Date", kind: dateKind}, {name: "Mean", kind: decimalKind}, {name: "Alarms", kind: integerKind},
+		}}
 		for j := range 120 {
 			t.rows = append(t.rows, []any{fmt.Sprintf("S-%04d", i*10+j%10), day(now.AddDate(0, 0, -j/10)), float64(between(r, -2000, 2500)) / 100, int64(r.IntN(4))})
 		}
@@ -108,7 +110,7 @@ func (s *sheets) list(in struct {
 	return jsonText(struct {
 		Spreadsheets []entry `json:"spreadsheets"`
 		Next         string  `json:"nextPageToken,omitempty"`
-	}{append([]entry{}, page...), next})
+	}{page, next})
 }
 
 func (s *sheets) get(in struct {
@@ -241,7 +243,7 @@ func (s *sheets) readRows(in struct {
 	if err != nil {
 		return result{}, err
 	}
-	found, err := t.sel(in.Filters, in.OrderBy)
+	found, err := t.filtered(in.Filters, in.OrderBy)
 	if err != nil {
 		return result{}, err
 	}

@@ -137,7 +137,7 @@ func (p *parser) predicate() (expr, error) {
 		return nil, err
 	}
 	if t := p.tokens[0]; t.kind == symbolToken && comparisons[t.text] != nil {
-		p.next()
+		p.skip()
 		right, err := p.operand()
 		return combine(func(v []any) any { return compared(v[0], v[1], comparisons[t.text]) }, left, right), err
 	}

@@ -110,13 +110,11 @@ func (p *parser) unexpected(wanted string) error {
 	return fmt.Errorf("syntax error at position %d, at %s: expected %s", p.tokens[0].pos, p.tokens[0], wanted)
 }
 
-// next takes a token; at the end it takes none.
-func (p *parser) next() token {
-	t := p.tokens[0]
-	if t.kind != endToken {
+// skip takes a token; at the end it takes none.
+func (p *parser) skip() {
+	if p.tokens[0].kind != endToken {
 		p.tokens = p.tokens[1:]
 	}
-	return t
 }
 
 func (p *parser) isKeyword(word string) bool {
@@ -131,14 +129,14 @@ func (p *parser) keyword(words ...string) bool {
 			p.tokens = saved
 			return false
 		}
-		p.next()
+		p.skip()
 	}
 	return true
 }
 
 func (p *parser) symbol(text string) bool {
 	if t := p.tokens[0]; t.kind == symbolToken && t.text == text {
-		p.next()
+		p.skip()
 		return true
 	}
 	return false
@@ -156,7 +154,7 @@ var reserved = strings.Fields("SELECT DISTINCT FROM WHERE GROUP BY ORDER LIMIT O
 func (p *parser) name(what string) (string, error) {
 	t := p.tokens[0]
 	if t.kind == nameToken || t.kind == wordToken && !slices.Contains(reserved, strings.ToUpper(t.text)) {
-		p.next()
+		p.skip()
 		return t.text, nil
 	}
 	return "", p.unexpected(what)
@@ -305,11 +303,11 @@ func (p *parser) literal() (any, error) {
 	t := p.tokens[0]
 	switch {
 	case t.kind == valueToken:
-		p.next()
+		p.skip()
 		return signed(t.value, negative)
 	case negative:
 	case t.kind == paramToken:
-		p.next()
+		p.skip()
 		p.used++
 		if p.used > len(p.params) {
 			return nil, fmt.Errorf("the statement has more placeholders than the %d params", len(p.params))

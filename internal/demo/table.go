@@ -109,38 +109,38 @@ func (c column) fitText(s string) (any, error) {
 	return nil, fmt.Errorf("%s must be of type %s, not '%s'", c.name, c.kind, s)
 }
 
-// object writes a row as a JSON object with the columns in their order, all or
-// the first and those that only names.
-func (t *table) object(b *bytes.Buffer, row []any, only []string) {
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	put := func(v any, end byte) {
-		_ = e.Encode(v) // strings, numbers and booleans can be encoded
-		b.Bytes()[b.Len()-1] = end
-	}
-	b.WriteByte('{')
-	for i, c := range t.cols {
-		if i > 0 && len(only) > 0 && !slices.Contains(only, c.name) {
-			continue
-		}
-		put(c.name, ':')
-		put(row[i], ',')
-	}
-	b.Bytes()[b.Len()-1] = '}'
-}
-
-// objects is rows as a JSON array of objects.
+// objects is rows as a JSON array of objects with the columns in their order,
+// all or the first and those that only names.
 func (t *table) objects(rows [][]any, only ...string) json.RawMessage {
 	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	keys := t.keys(only)
 	b.WriteByte('[')
-	for i, row := range rows {
-		if i > 0 {
-			b.WriteByte(',')
+	for _, row := range rows {
+		b.WriteByte('{')
+		for i, key := range keys {
+			if key != nil {
+				b.Write(key)
+				_ = e.Encode(row[i]) // strings, numbers and booleans can be encoded
+				b.Bytes()[b.Len()-1] = ','
+			}
 		}
-		t.object(&b, row, only)
+		b.Bytes()[b.Len()-1] = '}'
+		b.WriteByte(',')
 	}
-	b.WriteByte(']')
-	return b.Bytes()
+	return append(bytes.TrimSuffix(b.Bytes(), []byte(",")), ']')
+}
+
+// keys are the names of the columns as JSON with a colon, nil for those left out.
+func (t *table) keys(only []string) [][]byte {
+	keys := make([][]byte, len(t.cols))
+	for i, c := range t.cols {
+		if i == 0 || len(only) == 0 || slices.Contains(only, c.name) {
+			keys[i] = append(encode(c.name), ':')
+		}
+	}
+	return keys
 }
 
 // compare orders two values: nil first, numbers by value, everything else as

@@ -82,7 +82,7 @@ func (d *definition) check(args json.RawMessage) error {
 	if err := schema.Validate(value); !errors.As(err, &invalid) {
 		return err
 	}
-	return fmt.Errorf("Invalid arguments for tool %s: %s", d.name, strings.Join(complaints(invalid), "; "))
+	return fmt.Errorf("invalid arguments for tool %s: %s", d.name, strings.Join(complaints(invalid), "; "))
 }
 
 // complaints are the leaves of a validation error, at most five.
@@ -174,6 +174,10 @@ func (b *base) missing(kind, id string) error {
 	if err := b.provoked(id); err != nil {
 		return err
 	}
+	return notFound(kind, id)
+}
+
+func notFound(kind, id string) error {
 	return fmt.Errorf("404 Not found: there is no %s '%s'", kind, id)
 }
 
@@ -336,8 +340,12 @@ func pageByToken[T any](items []T, scope, token string, size int) (page []T, nex
 	return page, next, nil
 }
 
-// pageByOffset returns at most limit items from offset on; none beyond the end.
+// pageByOffset returns at most limit items from offset on; none, but not nil,
+// beyond the end.
 func pageByOffset[T any](items []T, offset, limit int) []T {
+	if items == nil {
+		items = []T{}
+	}
 	offset = min(max(offset, 0), len(items))
 	return items[offset : min(len(items)-offset, max(limit, 0))+offset]
 }

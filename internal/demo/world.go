@@ -49,9 +49,9 @@ func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 // between is a whole number from low to high, both included.
 func between(r *rand.Rand, low, high int) int { return low + r.IntN(high-low+1) }
 
-// daysAgo is the time at n days before now, at a working hour.
+// daysAgo is a working hour of the day that is more than n days before now.
 func daysAgo(r *rand.Rand, n int) time.Time {
-	return now.AddDate(0, 0, -n).Add(time.Duration(r.IntN(9*60)) * time.Minute)
+	return now.AddDate(0, 0, -n-1).Add(time.Duration(r.IntN(9*60)) * time.Minute)
 }
 
 func day(t time.Time) string { return t.Format(time.DateOnly) }

@@ -25,18 +25,19 @@ async function brief(event: any) {
       filters: [
         { field: 'AccountId', op: 'eq', value: contact.AccountId },
         { field: 'Probability', op: 'in', value: [10, 25, 50, 75] },
+        { field: 'Currency', op: 'eq', value: 'EUR' },
       ],
       fields: ['Amount', 'Stage'],
     }),
     mail.searchMessages({ query: `is:unread from:${guest.email}` }),
-    issues.searchIssues({ query: `is:open is:issue ${customer.split(' ')[0]}`, per_page: 1 }),
+    issues.searchIssues({ query: `is:open is:issue ${customer.split(' ').slice(0, 2).join(' ')}`, per_page: 1 }),
   ]);
   return {
     when: event.start.dateTime,
     subject: event.summary,
     guest: `${guest.displayName}, ${contact.Title}`,
     openDeals: deals.total,
-    pipeline: deals.records.reduce((sum, deal) => sum + Number(deal.Amount), 0),
+    pipelineEUR: deals.records.reduce((sum, deal) => sum + Number(deal.Amount), 0),
     unreadMails: unread.resultSizeEstimate,
     openIssues: open.total_count,
   };
@@ -49,7 +50,7 @@ const week = await calendar.listEvents({
   maxResults: 250,
 });
 const briefs = (await Promise.all(week.items.map(brief))).filter(b => b !== null);
-briefs.sort((a, b) => b.pipeline - a.pipeline);
+briefs.sort((a, b) => b.pipelineEUR - a.pipelineEUR);
 
 console.log(`${week.items.length} meetings, ${briefs.length} with customers known to the CRM`);
 return briefs.slice(0, 5);
