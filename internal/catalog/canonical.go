@@ -18,13 +18,15 @@ type node struct {
 	raw     []byte
 	items   []node   // of an array or object
 	keys    [][]byte // of an object, as written, parallel to items
-	tooDeep bool     // somewhere inside
+	tooDeep bool     // something inside was passed over
 }
 
-// parse reads JSON that is known to be valid.
-func parse(text []byte) node {
+// parse reads JSON that is known to be valid, and passes over arrays and objects
+// that are nested more than depth deep. Of other text it makes something, and
+// does not panic.
+func parse(text []byte, depth int) node {
 	p := parser{text: text}
-	return p.value(0)
+	return p.value(depth)
 }
 
 type parser struct {
@@ -36,9 +38,9 @@ func (p *parser) value(depth int) node {
 	p.space()
 	start := p.at
 	n := node{}
-	switch p.text[p.at] {
+	switch p.peek() {
 	case '{', '[':
-		if depth >= maxDepth {
+		if depth <= 0 {
 			p.skip()
 			n.tooDeep = true
 		} else {
@@ -47,9 +49,7 @@ func (p *parser) value(depth int) node {
 	case '"':
 		p.string()
 	default:
-		for p.at < len(p.text) && bytes.IndexByte([]byte(",]} \t\r\n"), p.text[p.at]) < 0 {
-			p.at++
-		}
+		p.literal()
 	}
 	n.raw = p.text[start:p.at]
 	return n
@@ -57,24 +57,23 @@ func (p *parser) value(depth int) node {
 
 // members reads an object or array.
 func (p *parser) members(n *node, depth int) {
-	object := p.text[p.at] == '{'
-	p.at++
+	object := p.next() == '{'
 	for {
 		p.space()
-		switch p.text[p.at] {
-		case '}', ']':
-			p.at++
+		switch p.peek() {
+		case '}', ']', 0:
+			p.next()
 			return
 		case ',':
-			p.at++
+			p.next()
 			p.space()
 		}
 		if object {
 			n.keys = append(n.keys, p.string())
 			p.space()
-			p.at++ // :
+			p.next() // :
 		}
-		item := p.value(depth + 1)
+		item := p.value(depth - 1)
 		n.tooDeep = n.tooDeep || item.tooDeep
 		n.items = append(n.items, item)
 	}
@@ -83,19 +82,30 @@ func (p *parser) members(n *node, depth int) {
 // string reads a string, quotes included.
 func (p *parser) string() []byte {
 	start := p.at
-	for p.at++; p.text[p.at] != '"'; p.at++ {
-		if p.text[p.at] == '\\' {
-			p.at++
+	for p.next(); ; {
+		switch p.next() {
+		case '\\':
+			p.next()
+		case '"', 0:
+			return p.text[start:p.at]
 		}
 	}
-	p.at++
-	return p.text[start:p.at]
+}
+
+func (p *parser) literal() {
+	for {
+		switch p.peek() {
+		case ',', ']', '}', ' ', '\t', '\r', '\n', 0:
+			return
+		}
+		p.next()
+	}
 }
 
 // skip passes over an object or array without looking into it.
 func (p *parser) skip() {
 	for open := 0; ; {
-		switch p.text[p.at] {
+		switch p.peek() {
 		case '"':
 			p.string()
 			continue
@@ -103,12 +113,30 @@ func (p *parser) skip() {
 			open++
 		case '}', ']':
 			open--
+		case 0:
+			return
 		}
-		p.at++
+		p.next()
 		if open == 0 {
 			return
 		}
 	}
+}
+
+// peek is the byte at hand, 0 at the end.
+func (p *parser) peek() byte {
+	if p.at < len(p.text) {
+		return p.text[p.at]
+	}
+	return 0
+}
+
+func (p *parser) next() byte {
+	c := p.peek()
+	if p.at < len(p.text) {
+		p.at++
+	}
+	return c
 }
 
 func (p *parser) space() {
@@ -128,7 +156,15 @@ func (n node) member(key string) (node, bool) {
 	return node{}, false
 }
 
-func (n node) isObject() bool { return len(n.raw) > 0 && n.raw[0] == '{' }
+// kind is the first byte of a value, which tells what it is.
+func (n node) kind() byte {
+	if len(n.raw) == 0 {
+		return 0
+	}
+	return n.raw[0]
+}
+
+func (n node) isObject() bool { return n.kind() == '{' }
 
 // unquote decodes a JSON string.
 func unquote(quoted []byte) (string, bool) {
@@ -163,7 +199,7 @@ func pin(definition node) string {
 }
 
 func (n node) appendCanonical(dst []byte) []byte {
-	switch n.raw[0] {
+	switch n.kind() {
 	case '{':
 		return n.appendObject(dst)
 	case '[':

@@ -12,7 +12,7 @@ func pinOf(t testing.TB, text string) string {
 	if !json.Valid([]byte(text)) {
 		t.Fatalf("not JSON: %s", text)
 	}
-	return pin(parse([]byte(text)))
+	return pin(parse([]byte(text), maxDepth))
 }
 
 func TestPinIgnoresSpelling(t *testing.T) {
@@ -80,7 +80,7 @@ func FuzzCanonical(f *testing.F) {
 		if !json.Valid(text) {
 			return
 		}
-		n := parse(text)
+		n := parse(text, maxDepth)
 		if n.tooDeep {
 			return
 		}
@@ -95,9 +95,23 @@ func FuzzCanonical(f *testing.F) {
 		if !reflect.DeepEqual(a, b) {
 			t.Fatalf("%s became %s", text, form)
 		}
-		if again := parse(form).appendCanonical(nil); string(again) != string(form) {
+		if again := parse(form, maxDepth).appendCanonical(nil); string(again) != string(form) {
 			t.Fatalf("%s became %s", form, again)
 		}
+	})
+}
+
+// FuzzParse: text that is no JSON must not bring anything down.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{issue, `{"a`, `{"a":`, `[[[`, `"\\`, `}`, `{,}`, `{{}}`, "", `[1 2]`, `{"a" "b"}`} {
+		f.Add([]byte(seed), 3)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, depth int) {
+		n := parse(text, depth%20)
+		n.appendCanonical(nil)
+		n.member("a")
+		readBody(text)
+		recall("s", text, "")
 	})
 }
 
@@ -120,7 +134,7 @@ func FuzzRead(f *testing.F) {
 }
 
 func FuzzDecode(f *testing.F) {
-	whole, _ := encode("s", "i", definitions(issue, `{"name":"b"}`))
+	whole, _ := encode("s", bodyOf(issue, `{"name":"b"}`))
 	f.Add(whole)
 	f.Add([]byte("{}\n{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -128,7 +142,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := encode(server, b.Instructions, b.Tools)
+		again, err := encode(server, b)
 		if err != nil {
 			t.Fatal(err)
 		}

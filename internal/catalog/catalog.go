@@ -102,7 +102,7 @@ func (c *Catalog) load() error {
 			c.problem(Problem{File: path, Message: "it is ignored: " + err.Error()})
 			continue
 		}
-		tools, problems := readAll(server, body.Tools)
+		tools, problems := recallAll(server, body)
 		c.servers[server] = &source{instructions: body.Instructions, tools: identify(tools), cached: true}
 		c.problems[server] = problems
 	}
@@ -171,11 +171,11 @@ func (c *Catalog) write(server string, s *source) error {
 	if c.dir == "" {
 		return nil
 	}
-	raw := make([]json.RawMessage, len(s.tools))
-	for i, t := range s.tools {
-		raw[i] = t.Raw
+	b := body{Instructions: s.instructions}
+	for _, t := range s.tools {
+		b.Tools, b.Pins = append(b.Tools, t.Raw), append(b.Pins, t.Pin)
 	}
-	data, err := encode(server, s.instructions, raw)
+	data, err := encode(server, b)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,14 @@ func definitions(texts ...string) []json.RawMessage {
 	return all
 }
 
+func bodyOf(texts ...string) body {
+	b := body{Instructions: "how", Tools: definitions(texts...)}
+	for range texts {
+		b.Pins = append(b.Pins, "pin")
+	}
+	return b
+}
+
 func open(t *testing.T, dir string) *Catalog {
 	t.Helper()
 	c, err := Open(dir)
@@ -174,6 +182,12 @@ func TestColdStart(t *testing.T) {
 	if !s.Cached || s.Instructions != "how to use git/hub" || string(s.Tools[0].Raw) != issue || string(s.Tools[1].Raw) != odd {
 		t.Errorf("server %+v", s)
 	}
+	fresh := open(t, "")
+	replace(t, fresh, "git/hub", issue, odd)
+	live, _ := fresh.Toolset().Server("git/hub")
+	if diff := cmp.Diff(live.Tools, s.Tools); diff != "" {
+		t.Errorf("what is read from disk differs: %s", diff)
+	}
 	if change := replace(t, c, "git/hub", issue, odd); change.Unchanged != 2 {
 		t.Errorf("change %+v", change)
 	}
@@ -192,7 +206,7 @@ func TestColdStart(t *testing.T) {
 }
 
 func TestDamagedFilesAreIgnored(t *testing.T) {
-	whole, err := encode("s", "", definitions(issue))
+	whole, err := encode("s", bodyOf(issue))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +244,7 @@ func TestDamagedFilesAreIgnored(t *testing.T) {
 
 func TestFileOfAnotherServerIsIgnored(t *testing.T) {
 	dir := t.TempDir()
-	data, _ := encode("other", "", definitions(issue))
+	data, _ := encode("other", bodyOf(issue))
 	if err := os.WriteFile(filepath.Join(dir, fileName("s")), data, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,16 @@ func (p Problem) String() string {
 
 // readAll makes tools of definitions, in their order. What is wrong with one
 // never hurts another.
-func readAll(server string, definitions []json.RawMessage) (tools []*run.Tool, problems []Problem) {
+func readAll(server string, definitions []json.RawMessage) ([]*run.Tool, []Problem) {
+	return collect(server, definitions, func(i int) (*run.Tool, []string, error) { return read(server, definitions[i]) })
+}
+
+// recallAll makes tools of what readAll made tools of before.
+func recallAll(server string, b body) ([]*run.Tool, []Problem) {
+	return collect(server, b.Tools, func(i int) (*run.Tool, []string, error) { return recall(server, b.Tools[i], b.Pins[i]) })
+}
+
+func collect(server string, definitions []json.RawMessage, read func(i int) (*run.Tool, []string, error)) (tools []*run.Tool, problems []Problem) {
 	report := func(name, format string, args ...any) {
 		problems = append(problems, Problem{Server: server, Tool: name, Message: fmt.Sprintf(format, args...)})
 	}
@@ -44,8 +53,8 @@ func readAll(server string, definitions []json.RawMessage) (tools []*run.Tool, p
 		definitions = definitions[:maxTools]
 	}
 	seen := make(map[string]bool, len(definitions))
-	for i, raw := range definitions {
-		t, notes, err := read(server, raw)
+	for i := range definitions {
+		t, notes, err := read(i)
 		if err != nil {
 			report("", "definition %d is skipped: %v", i+1, err)
 			continue
@@ -69,20 +78,30 @@ func read(server string, raw json.RawMessage) (*run.Tool, []string, error) {
 	if !json.Valid(raw) {
 		return nil, nil, fmt.Errorf("it is not JSON")
 	}
-	d := parse(raw)
+	d := parse(raw, maxDepth)
 	if !d.isObject() {
 		return nil, nil, fmt.Errorf("it is not an object")
 	}
 	if d.tooDeep {
 		return nil, nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
+	return build(server, d, pin(d))
+}
+
+// recall makes a tool of a definition that was read before, without going
+// through all of it again.
+func recall(server string, raw json.RawMessage, pin string) (*run.Tool, []string, error) {
+	return build(server, parse(raw, 2), pin) // annotations are the second level
+}
+
+func build(server string, d node, pin string) (*run.Tool, []string, error) {
 	name, err := readName(d)
 	if err != nil {
 		return nil, nil, err
 	}
 	r := reader{definition: d}
 	t := &run.Tool{
-		Server: server, Name: name, Pin: pin(d), Raw: d.raw,
+		Server: server, Name: name, Pin: pin, Raw: d.raw,
 		Title: r.text("title"), Description: r.text("description"),
 		InputSchema: r.schema("inputSchema"), OutputSchema: r.schema("outputSchema"),
 	}

@@ -22,9 +22,9 @@ const (
 	temporaries = ".tmp-*"
 )
 
-// header is the first line of a server's file. What follows is one JSON object,
-// body, whose SHA-256 the header has. The definitions in it are byte for byte
-// as they were received.
+// header is the first line of a server's file. What follows is one JSON object
+// whose SHA-256 the header has: {"instructions": …, "tools": [pin, definition, …]}.
+// The definitions are byte for byte as they were received.
 type header struct {
 	Format int    `json:"format"`
 	Server string `json:"server"`
@@ -32,8 +32,9 @@ type header struct {
 }
 
 type body struct {
-	Instructions string            `json:"instructions"`
-	Tools        []json.RawMessage `json:"tools"`
+	Instructions string
+	Tools        []json.RawMessage
+	Pins         []string // of Tools
 }
 
 // fileName is where a server's definitions are kept. The digest tells apart
@@ -49,26 +50,27 @@ func fileName(server string) string {
 	return plain[:min(len(plain), 40)] + "-" + hex.EncodeToString(sum[:6]) + suffix
 }
 
-func encode(server, instructions string, tools []json.RawMessage) ([]byte, error) {
-	said, err := json.Marshal(instructions)
+func encode(server string, b body) ([]byte, error) {
+	said, err := json.Marshal(b.Instructions)
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"instructions":%s,"tools":[`, said)
-	for i, raw := range tools {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `{"instructions":%s,"tools":[`, said)
+	for i, raw := range b.Tools {
 		if i > 0 {
-			b.WriteString(",\n")
+			out.WriteString(",\n")
 		}
-		b.Write(raw) // by hand: json.Marshal would rewrite it
+		fmt.Fprintf(&out, `"%s",`, b.Pins[i])
+		out.Write(raw) // by hand: json.Marshal would rewrite it
 	}
-	b.WriteString("]}\n")
-	sum := sha256.Sum256(b.Bytes())
+	out.WriteString("]}\n")
+	sum := sha256.Sum256(out.Bytes())
 	first, err := json.Marshal(header{format, server, hex.EncodeToString(sum[:])})
 	if err != nil {
 		return nil, err
 	}
-	return append(append(first, '\n'), b.Bytes()...), nil
+	return append(append(first, '\n'), out.Bytes()...), nil
 }
 
 // decode is the inverse of encode. Whatever is not exactly what was written is an error.
@@ -84,11 +86,34 @@ func decode(data []byte) (string, body, error) {
 	if sum := sha256.Sum256(rest); hex.EncodeToString(sum[:]) != h.SHA256 {
 		return "", body{}, fmt.Errorf("it is damaged")
 	}
-	var b body
-	if err := json.Unmarshal(rest, &b); err != nil {
-		return "", body{}, err
+	b, ok := readBody(rest)
+	if !ok {
+		return "", body{}, fmt.Errorf("it has another form than this version writes")
 	}
 	return h.Server, b, nil
+}
+
+// readBody reads what encode wrote, without looking into the definitions: that it
+// is what was written, its digest shows.
+func readBody(text []byte) (b body, ok bool) {
+	whole := parse(text, 2)
+	said, _ := whole.member("instructions")
+	if b.Instructions, ok = unquote(said.raw); !ok {
+		return b, false
+	}
+	tools, _ := whole.member("tools")
+	if tools.kind() != '[' || len(tools.items)%2 != 0 {
+		return b, false
+	}
+	for i := 0; i < len(tools.items); i += 2 {
+		pin, ok := unquote(tools.items[i].raw)
+		if !ok {
+			return b, false
+		}
+		b.Pins = append(b.Pins, pin)
+		b.Tools = append(b.Tools, tools.items[i+1].raw)
+	}
+	return b, true
 }
 
 func readFile(path string) (string, body, error) {

@@ -138,7 +138,7 @@ func complete(data []byte, category, file string) (server string, definition []b
 	if !json.Valid(data) {
 		return "", nil, fmt.Errorf("it is not JSON")
 	}
-	d := parse(data)
+	d := parse(data, 1)
 	if !d.isObject() {
 		return "", nil, fmt.Errorf("it is not an object")
 	}

@@ -1,0 +1,54 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+)
+
+func BenchmarkReplace(b *testing.B) {
+	for _, n := range []int{450, 10_000} {
+		all := make([]json.RawMessage, n)
+		for i := range all {
+			all[i] = json.RawMessage(fmt.Sprintf(`{"name":"tool_%d","description":"Lists the open issues of a repository","inputSchema":{"type":"object","properties":{"owner":{"type":"string","description":"who owns it"},"repo":{"type":"string"},"n":{"type":"integer"}},"required":["owner","repo"]}}`, i))
+		}
+		b.Run(fmt.Sprint("tools=", n), func(b *testing.B) {
+			c, err := Open("")
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := c.Replace("s", all, ""); err != nil {
+					b.Fatal(err)
+				}
+				c.Toolset()
+			}
+		})
+	}
+}
+
+func BenchmarkColdStart(b *testing.B) {
+	dir := b.TempDir()
+	c, err := Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for s := range 10 {
+		var all []json.RawMessage
+		for i := range 45 {
+			all = append(all, json.RawMessage(fmt.Sprintf(`{"name":"tool_%d","description":"Lists the open issues of a repository","inputSchema":{"type":"object","properties":{"owner":{"type":"string","description":"who owns it"},"repo":{"type":"string"},"n":{"type":"integer"}},"required":["owner","repo"]}}`, i)))
+		}
+		if _, err := c.Replace(fmt.Sprint("server", s), all, ""); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		again, err := Open(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if n := again.Toolset().Count(); n != 450 {
+			b.Fatal(n)
+		}
+	}
+}
