@@ -42,6 +42,7 @@ var layers = []struct {
 	{"internal/workspace", nil, "files below one directory"},
 	{"internal/config", nil, "read by cmd and retort.go, which hand every package its own small struct"},
 	{"internal/demo", nil, "upstream servers like anybody else's: they know nothing of Retort"},
+	{"internal/testenv", nil, "tells tests what a machine has"},
 	{"internal/bench", []string{".", "internal/..."}, "measures the parts"},
 }
 
@@ -65,6 +66,9 @@ var owners = []struct {
 	{"golang.org/x/sys", []string{"internal/reaper", "internal/guest", "internal/pipeline/isolate/process", "internal/upstream"}, "processes and their limits"},
 	{"golang.org/x/term", []string{"cmd/retort"}, "colour only on a terminal"},
 }
+
+// testOnly packages are imported by tests and by nothing else.
+var testOnly = []string{"internal/testenv", "internal/pipeline/isolate/isolatetest"}
 
 // testModules are for tests only, in every package.
 var testModules = []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "golang.org/x/tools"}
@@ -106,7 +110,7 @@ func oursRefused(s source, dir string) (why string) {
 		switch {
 		case l.dir != s.dir:
 			continue
-		case strings.HasSuffix(dir, "isolatetest"):
+		case slices.Contains(testOnly, dir):
 			return "that is for tests"
 		case dir != "internal/run" && !under(dir, l.may):
 			return l.why
