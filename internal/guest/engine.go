@@ -103,7 +103,7 @@ func (e *engine) unwrap(v quickjs.Value) lib.TJSValue {
 // object is the address of the object that v refers to.
 func object(v lib.TJSValue) uint64 { return *(*uint64)(unsafe.Pointer(&v)) }
 
-// evaluate evaluates a script whose frames carry the name file. ok is false if
+// evaluate evaluates a script in strict mode whose frames carry the name file. ok is false if
 // it threw; the value is then what it threw.
 func (e *engine) evaluate(source, file string) (value quickjs.Value, ok bool, err error) {
 	code, err := libc.CString(source)
@@ -116,7 +116,7 @@ func (e *engine) evaluate(source, file string) (value quickjs.Value, ok bool, er
 		return value, false, err
 	}
 	defer libc.Xfree(e.tls, name)
-	v := lib.XJS_Eval(e.tls, e.context, code, libc.Tsize_t(len(source)), name, lib.MJS_EVAL_TYPE_GLOBAL)
+	v := lib.XJS_Eval(e.tls, e.context, code, libc.Tsize_t(len(source)), name, lib.MJS_EVAL_TYPE_GLOBAL|lib.MJS_EVAL_FLAG_STRICT)
 	if v.Ftag == lib.EJS_TAG_EXCEPTION {
 		return e.wrap(lib.XJS_GetException(e.tls, e.context)), false, nil
 	}

@@ -17,7 +17,7 @@ import (
 // What stands before and after the code of a program, on its own first and last
 // line. Positions in the first line are corrected for it.
 const (
-	programHead = `(async function (__import, __exports, __meta) { "use strict"; `
+	programHead = `(async function (__import, __exports, __meta) {`
 	programTail = "\n})"
 )
 
@@ -94,7 +94,11 @@ func (g *guest) report(t thrownValue) wire.Done {
 			e.Message = strings.TrimSuffix(t.Name+": "+t.Message, ": ")
 		}
 	}
-	return failed(g.locate(e, t.Stack))
+	e = g.locate(e, t.Stack)
+	if e.Message == "TypeError: not a function" {
+		e.Message = g.nameCallee(e, t.Stack)
+	}
+	return failed(e)
 }
 
 // outOfMemory reports whether something thrown means that the memory is used
@@ -113,10 +117,47 @@ func (g *guest) outOfMemory(t thrownValue) bool {
 // frameOf matches a line of a stack trace: "    at name (file:line:column)".
 var frameOf = regexp.MustCompile(`^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\)?$`)
 
+// asSyntax is the report of code that does not compile.
+func asSyntax(d wire.Done) wire.Done {
+	if d.Error.Kind == run.KindRuntime {
+		d.Error.Kind = run.KindSyntax
+	}
+	return d
+}
+
+var (
+	// callees matches what stands before the parenthesis of a call: a name with
+	// members, perhaps members of something that has no name.
+	callees = regexp.MustCompile(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
+	// builtins matches the first frame of a built-in function.
+	builtins = regexp.MustCompile(`^\s*at (\S+) \(native\)`)
+)
+
+// nameCallee gives the message for the engine's "not a function", completed with
+// what is none, read from the code at the place of the call.
+func (g *guest) nameCallee(e *run.Error, stack string) string {
+	if m := builtins.FindStringSubmatch(stack); m != nil {
+		return "TypeError: what was passed to " + m[1] + " is not a function"
+	}
+	lines := strings.Split(g.code, "\n")
+	if e.Line < 1 || e.Line > len(lines) {
+		return e.Message
+	}
+	line := []rune(lines[e.Line-1])
+	name := callees.FindString(string(line[:min(max(e.Column-1, 0), len(line))]))
+	if name == "" {
+		return e.Message
+	}
+	if name[0] == ')' || name[0] == ']' {
+		name = "(intermediate value)" + strings.TrimLeft(name, ")]?")
+	}
+	return "TypeError: " + name + " is not a function"
+}
+
 // locate adds to e the frames of stack that are the program's own, and the
 // position of the innermost.
 func (g *guest) locate(e *run.Error, stack string) *run.Error {
-	const maxFrames = 20
+	const maxFrames = 10
 	c := *e
 	var frames []string
 	for line := range strings.Lines(stack) {

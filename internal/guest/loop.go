@@ -32,14 +32,14 @@ type guest struct {
 	stash   []wire.Frame // results that arrived during a synchronous call
 	js      *engine
 	program wire.Start
+	code    string
 	started time.Time
 	timers  *timers
 
-	underWay int   // calls without a result so far, but for synchronous ones
-	fatal    error // what ended the program outside of its function
+	underWay int // calls without a result so far, but for synchronous ones
 
-	// Functions of the prelude.
-	start, settle, fire, finish, render, describe quickjs.Value
+	// What the prelude gives.
+	preload, prepare, importModule, exported, settle, fire, finish, render, describe quickjs.Value
 }
 
 // serve builds the machine and runs the program that frames begins with.
@@ -55,6 +55,7 @@ func serve(conn *wire.Conn, frames <-chan wire.Frame) error {
 	if err := conn.Send(wire.ReadyFrame("quickjs")); err != nil {
 		return err
 	}
+	g.preloadWarm()
 	start, ok := <-frames
 	if !ok {
 		return nil
@@ -97,6 +98,7 @@ func (g *guest) print(text string) {
 
 // run runs the program to its end.
 func (g *guest) run(code string) (wire.Done, []byte) {
+	g.code = code
 	g.js.SetMemoryLimit(uintptr(g.program.Memory + ownMemory))
 	promise, failed := g.begin(code)
 	if failed != nil {
@@ -123,22 +125,25 @@ func (g *guest) run(code string) (wire.Done, []byte) {
 
 // begin compiles the program and calls its function, which gives a promise.
 func (g *guest) begin(code string) (promise quickjs.Value, failed *wire.Done) {
+	fail := func(d wire.Done) (quickjs.Value, *wire.Done) { return promise, &d }
 	function, ok, err := g.js.evaluate(programHead+code+programTail, g.fileName())
 	if err != nil {
-		d := g.failure(err)
-		return promise, &d
+		return fail(g.failure(err))
 	}
 	if !ok {
-		d := g.thrown(function)
-		return promise, &d
+		return fail(asSyntax(g.thrown(function)))
 	}
 	namespaces, err := json.Marshal(g.names())
-	if err == nil {
-		promise, err = g.start.CallValue(quickjs.UndefinedValue, function, string(namespaces), g.fileName())
-	}
 	if err != nil {
-		d := g.failure(err)
-		return promise, &d
+		return fail(g.failure(err))
+	}
+	meta, err := g.prepare.CallValue(quickjs.UndefinedValue, string(namespaces), g.fileName())
+	if err != nil {
+		return fail(g.failure(err))
+	}
+	promise, err = function.CallValue(quickjs.UndefinedValue, g.importModule, g.exported, meta)
+	if err != nil {
+		return fail(g.failure(err))
 	}
 	return promise, nil
 }

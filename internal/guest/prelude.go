@@ -44,7 +44,8 @@ func (g *guest) load() error {
 	}
 	defer main.Free()
 	for name, function := range map[string]*quickjs.Value{
-		"start": &g.start, "settle": &g.settle, "fire": &g.fire, "finish": &g.finish, "render": &g.render, "describe": &g.describe,
+		"preload": &g.preload, "prepare": &g.prepare, "importModule": &g.importModule, "exported": &g.exported,
+		"settle": &g.settle, "fire": &g.fire, "finish": &g.finish, "render": &g.render, "describe": &g.describe,
 	} {
 		atom, err := g.js.NewAtom(name)
 		if err != nil {
@@ -74,3 +75,17 @@ const bootstrap = `'use strict'; (function (...names) {
 	}
 	return require('main');
 })`
+
+// warm are the modules that most programs use.
+var warm = []string{"inspect", "console", "exception", "encoding", "buffer", "path", "fs"}
+
+// preloadWarm evaluates modules that the program is likely to use, while it is
+// waited for.
+func (g *guest) preloadWarm() {
+	for _, name := range warm {
+		if len(g.frames) > 0 {
+			return
+		}
+		_, _ = g.preload.Call(quickjs.UndefinedValue, name) // fails again when it is used
+	}
+}

@@ -2,6 +2,7 @@
 'use strict';
 const { stringify } = JSON;
 const { freeze } = Object;
+const trimStart = Function.prototype.call.bind(String.prototype.trimStart);
 
 // ToolError is what a failed call throws.
 class ToolError extends Error {
@@ -42,7 +43,7 @@ function describeObject(thrown) {
 	if (!('message' in thrown) && !('stack' in thrown)) {
 		return describePrimitive(thrown);
 	}
-	const d = { __proto__: null, name: text(thrown.name), message: text(thrown.message) + causes(thrown), stack: text(thrown.stack) };
+	const d = { __proto__: null, name: text(thrown.name), message: trimStart(text(thrown.message) + causes(thrown)), stack: text(thrown.stack) };
 	if (isToolError(thrown)) {
 		d.kind = text(thrown.kind);
 		d.server = text(thrown.server);

@@ -196,7 +196,7 @@ class Inspection {
 			return `${open} ${entries.join(', ')} ${close}`;
 		}
 		const indent = '  '.repeat(depth + 1);
-		if (open === '[' && entries.length > 6 && entries.every((e) => e.length <= 6)) {
+		if (open === '[' && entries.length > 6 && entries.every((e) => e.length <= 6 || e.startsWith('...'))) {
 			return `${open}\n${indent}${columns(entries, this.settings.breakLength - indent.length).join(`\n${indent}`)}\n${'  '.repeat(depth)}${close}`;
 		}
 		return `${open}\n${indent}${entries.join(`,\n${indent}`)}\n${'  '.repeat(depth)}${close}`;

@@ -1,7 +1,6 @@
-// What the loop in Go needs: start, settle, fire, finish, render, describe. It
-// is evaluated before the program and keeps its own references to everything
-// it uses, so that a program that changes built-in objects changes only what it
-// sees itself.
+// What the loop in Go takes from the prelude. It is evaluated before the program
+// and keeps its own references to everything it uses, so that a program that
+// changes built-in objects changes only what it sees itself.
 'use strict';
 const { ToolError, describe } = require('errors');
 const { settle, callTool, callOwn } = require('calls');
@@ -19,20 +18,27 @@ exports.settle = settle;
 exports.fire = fire;
 exports.render = render;
 
-// start calls the program's function, which gives a promise.
-exports.start = function start(program, namespaces, file) {
+exports.importModule = importModule;
+exports.exported = exported;
+
+// prepare makes the servers known and gives the program's import.meta.
+exports.prepare = function prepare(namespaces, file) {
 	installNamespaces(parse(namespaces));
-	const meta = { url: `file:///${file}`, filename: `/${file}`, dirname: '/', main: true };
-	return program(importModule, exported, meta);
+	return { url: `file:///${file}`, filename: `/${file}`, dirname: '/', main: true };
 };
 
-// finish turns what the function returned into the program's value.
+// preload evaluates a module of the prelude ahead of its use.
+exports.preload = function preload(name) { require(name); };
+
+// finish turns what the function returned into the program's value. It awaits
+// everything before it returns it: to return a promise would call its then,
+// which may be the program's own.
 exports.finish = async function finish(value) {
 	if (value === undefined && 'default' in exported) {
 		const main = exported.default;
 		value = await (typeof main === 'function' ? main() : main);
 	}
-	return awaitInside(value);
+	return await awaitInside(value);
 };
 
 installGlobals({

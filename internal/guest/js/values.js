@@ -4,10 +4,9 @@
 'use strict';
 const { stringify, rawJSON } = JSON;
 const { apply, ownKeys, getPrototypeOf } = Reflect;
-const { defineProperty, isFrozen } = Object;
+const { defineProperty } = Object;
 const isArray = Array.isArray;
-const { all, prototype: { then: promiseThen } } = Promise;
-const P = Promise, W = WeakMap;
+const MapType = Map, SetType = Set;
 const mapForEach = Map.prototype.forEach, setForEach = Set.prototype.forEach;
 const weakGet = WeakMap.prototype.get, weakHas = WeakMap.prototype.has, weakSet = WeakMap.prototype.set;
 const bigIntText = BigInt.prototype.toString;
@@ -53,22 +52,21 @@ addToJSON(Error.prototype, function toJSON() {
 	return object;
 });
 
-addToJSON(TypedArray.prototype, function toJSON() {
+function listOf(array) {
 	const list = [];
-	for (let i = 0; i < this.length; i++) {
-		list[i] = this[i];
+	for (let i = 0; i < array.length; i++) {
+		list[i] = array[i];
 	}
 	return list;
-});
+}
 
 const Bytes = Uint8Array;
-addToJSON(ArrayBuffer.prototype, function toJSON() {
-	return new Bytes(this);
-});
+addToJSON(TypedArray.prototype, function toJSON() { return listOf(this); });
+addToJSON(ArrayBuffer.prototype, function toJSON() { return listOf(new Bytes(this)); });
 
 // Promises inside of a value are collected while it is rendered for the first
 // time, awaited, and replaced by what they were fulfilled with.
-const fulfilled = new W();
+const fulfilled = new WeakMap();
 let unawaited = null;
 
 addToJSON(Promise.prototype, function toJSON() {
@@ -123,7 +121,7 @@ function circle(value) {
 	const parents = [];
 	let budget = 100_000;
 	function walk(node, path) {
-		if (typeof node !== 'object' || node === null || budget-- < 0) {
+		if (typeof node !== 'object' || node === null || budget-- < 0 || parents.length > 500) {
 			return undefined;
 		}
 		for (let i = 0; i < parents.length; i++) {
@@ -131,25 +129,30 @@ function circle(value) {
 				return path;
 			}
 		}
-		if (parents.length > 500) {
-			return undefined;
-		}
 		parents[parents.length] = node;
-		const keys = ownKeys(node);
-		for (let i = 0; i < keys.length; i++) {
-			if (typeof keys[i] !== 'symbol' && !(isArray(node) && keys[i] === 'length')) {
-				const found = walk(node[keys[i]], isArray(node) ? `${path}[${keys[i]}]` : `${path}.${keys[i]}`);
-				if (found !== undefined) {
-					return found;
-				}
-			}
-		}
+		let found;
+		inside(node, (child, name) => { found ??= walk(child, path + name); });
 		parents.length--;
-		return undefined;
+		return found;
 	}
 	try {
 		return walk(value, '$');
 	} catch {
 		return undefined;
+	}
+}
+
+// inside calls visit with what JSON would show of a value's inside.
+function inside(node, visit) {
+	if (node instanceof MapType) {
+		apply(mapForEach, node, [(value, key) => visit(value, typeof key === 'string' ? `.${key}` : '[…]')]);
+	} else if (node instanceof SetType) {
+		apply(setForEach, node, [(value) => visit(value, '[…]')]);
+	}
+	const keys = ownKeys(node);
+	for (let i = 0; i < keys.length; i++) {
+		if (typeof keys[i] !== 'symbol' && !(isArray(node) && keys[i] === 'length')) {
+			visit(node[keys[i]], isArray(node) ? `[${keys[i]}]` : `.${keys[i]}`);
+		}
 	}
 }

@@ -1,0 +1,222 @@
+// node:fs and node:fs/promises, by calls to the host. Each operation is written
+// once, as a generator that yields calls; promised and immediate run it.
+'use strict';
+const { callOwn, callOwnNow } = require('calls');
+const { codec, view } = require('encoding');
+const { Buffer } = require('buffer');
+const { path: paths } = require('path');
+
+const partBytes = 3 << 20; // of one call; a multiple of three, as base64 likes it
+
+function pathOf(path) {
+	if (typeof path === 'string') {
+		return path.startsWith('file://') ? decodeURIComponent(new URL(path).pathname) : path;
+	}
+	if (path?.protocol === 'file:') {
+		return decodeURIComponent(path.pathname);
+	}
+	if (Buffer.isBuffer(path)) {
+		return path.toString();
+	}
+	throw new TypeError('The "path" argument must be a string, a Buffer or a file URL');
+}
+
+function encodingOf(options) {
+	return typeof options === 'string' ? options : options?.encoding ?? null;
+}
+
+class Stats {
+	constructor({ dir, bytes, modified }) {
+		this.size = bytes ?? 0;
+		this.mtime = new Date(modified ?? 0);
+		this.mtimeMs = this.mtime.getTime();
+		this.ctime = this.birthtime = this.atime = this.mtime;
+		this.mode = dir ? 0o40755 : 0o100644;
+		Object.defineProperty(this, 'dir', { value: Boolean(dir) });
+	}
+	isFile() { return !this.dir; }
+	isDirectory() { return this.dir; }
+	isSymbolicLink() { return false; }
+}
+
+class Dirent {
+	constructor(name, parentPath, dir) {
+		this.name = name;
+		this.parentPath = this.path = parentPath;
+		Object.defineProperty(this, 'dir', { value: Boolean(dir) });
+	}
+	isFile() { return !this.dir; }
+	isDirectory() { return this.dir; }
+	isSymbolicLink() { return false; }
+}
+
+const operations = {
+	*readFile(path, options) {
+		const parts = [];
+		for (let offset = 0, last = false; !last;) {
+			const part = yield ['read_file', { path: pathOf(path), offset, length: partBytes }];
+			const bytes = Buffer.from(part.data ?? '', 'base64');
+			parts.push(bytes);
+			offset += bytes.length;
+			last = part.eof !== false || bytes.length === 0;
+		}
+		const whole = parts.length === 1 ? parts[0] : Buffer.concat(parts);
+		const encoding = encodingOf(options);
+		return encoding === null || encoding === 'buffer' ? whole : whole.toString(encoding);
+	},
+
+	*writeFile(path, data, options) {
+		const bytes = typeof data === 'object' && data !== null ? view(data) : codec(encodingOf(options) ?? 'utf8').encode(`${data}`);
+		let append = /^a/.test(options?.flag ?? '');
+		let offset = 0;
+		do {
+			const part = bytes.subarray(offset, offset + partBytes);
+			yield ['write_file', { path: pathOf(path), data: part.toBase64(), ...(append && { append }) }];
+			append = true;
+			offset += partBytes;
+		} while (offset < bytes.length);
+	},
+
+	*appendFile(path, data, options) {
+		yield* operations.writeFile(path, data, { encoding: encodingOf(options), flag: 'a' });
+	},
+
+	*readdir(path, options) {
+		const root = pathOf(path);
+		const found = yield* list(root, '', Boolean(options?.recursive));
+		if (options?.withFileTypes) {
+			return found.map(({ at, entry }) => new Dirent(entry.name, at === '' ? root : paths.join(root, at), entry.dir));
+		}
+		return found.map(({ at, entry }) => (at === '' ? entry.name : `${at}/${entry.name}`));
+	},
+
+	*stat(path) {
+		return new Stats(yield ['stat_file', { path: pathOf(path) }]);
+	},
+
+	*access(path) {
+		yield ['stat_file', { path: pathOf(path) }];
+	},
+
+	*mkdir(path, options) {
+		yield ['make_dir', { path: pathOf(path), ...(options?.recursive && { recursive: true }) }];
+	},
+
+	*rm(path, options) {
+		try {
+			yield ['remove_file', { path: pathOf(path), ...(options?.recursive && { recursive: true }) }];
+		} catch (e) {
+			if (!(options?.force && e.code === 'ENOENT')) {
+				throw e;
+			}
+		}
+	},
+
+	*rename(from, to) {
+		yield ['rename_file', { from: pathOf(from), to: pathOf(to) }];
+	},
+
+	*copyFile(from, to) {
+		yield* operations.writeFile(to, yield* operations.readFile(from));
+	},
+
+	*cp(from, to, options) {
+		if (!(yield* operations.stat(from)).isDirectory()) {
+			yield* operations.copyFile(from, to);
+			return;
+		}
+		if (!options?.recursive) {
+			throw failure('ERR_FS_EISDIR', `${pathOf(from)} is a folder; copy it with {recursive: true}`, pathOf(from));
+		}
+		yield* operations.mkdir(to, { recursive: true });
+		for (const name of yield* operations.readdir(from)) {
+			yield* operations.cp(paths.join(pathOf(from), name), paths.join(pathOf(to), name), options);
+		}
+	},
+};
+operations.lstat = operations.stat;
+operations.unlink = (path) => operations.rm(path);
+operations.rmdir = (path, options) => operations.rm(path, options);
+
+function* list(root, at, recursive) {
+	const { entries = [] } = yield ['list_files', { path: at === '' ? root : paths.join(root, at) }];
+	const found = [];
+	for (const entry of entries) {
+		found.push({ at, entry });
+		if (recursive && entry.dir) {
+			found.push(...(yield* list(root, at === '' ? entry.name : `${at}/${entry.name}`, true)));
+		}
+	}
+	return found;
+}
+
+function failure(code, message, path) {
+	return Object.assign(new Error(message), { code, path });
+}
+
+// explained makes the host's error one of Node's: its message begins with a code.
+function explained(error, [, { path, from }]) {
+	const [, code] = /^([A-Z]{3,}): /.exec(error?.message ?? '') ?? [];
+	if (code === undefined) {
+		return error;
+	}
+	const own = failure(code, error.message, path ?? from);
+	Object.defineProperty(own, 'stack', { value: error.stack, writable: true, configurable: true });
+	return own;
+}
+
+async function promised(operation) {
+	let step = operation.next();
+	while (!step.done) {
+		let answer;
+		try {
+			answer = await callOwn(...step.value);
+		} catch (e) {
+			step = operation.throw(explained(e, step.value));
+			continue;
+		}
+		step = operation.next(answer);
+	}
+	return step.value;
+}
+
+function immediate(operation) {
+	let step = operation.next();
+	while (!step.done) {
+		let answer;
+		try {
+			answer = callOwnNow(...step.value);
+		} catch (e) {
+			step = operation.throw(explained(e, step.value));
+			continue;
+		}
+		step = operation.next(answer);
+	}
+	return step.value;
+}
+
+const constants = { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1 };
+const promises = { constants };
+const fs = { constants, promises, Stats, Dirent };
+for (const [name, operation] of Object.entries(operations)) {
+	promises[name] = { [name]: (...args) => promised(operation(...args)) }[name];
+	fs[`${name}Sync`] = { [`${name}Sync`]: (...args) => immediate(operation(...args)) }[`${name}Sync`];
+	fs[name] = { [name](...args) {
+		const callback = args.pop();
+		if (typeof callback !== 'function') {
+			throw new TypeError(`fs.${name} needs a callback; fs.promises.${name} gives a promise`);
+		}
+		promised(operation(...args)).then((value) => callback(null, value), callback);
+	} }[name];
+}
+fs.existsSync = (path) => {
+	try {
+		fs.accessSync(path);
+		return true;
+	} catch {
+		return false;
+	}
+};
+
+exports.fs = fs;
+exports.promises = promises;
