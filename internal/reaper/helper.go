@@ -17,6 +17,7 @@ type helper struct {
 	watched map[int]string // group → start time of its leader
 	pipe    io.WriteCloser // nil while no helper runs
 	cmd     *exec.Cmd
+	err     error // why it could not be started
 }
 
 func (h *helper) watch(pid int) {
@@ -30,7 +31,7 @@ func (h *helper) watch(pid int) {
 		return
 	}
 	h.end() // it was killed: a new one has to know them all
-	if h.start() != nil {
+	if h.err = h.start(); h.err != nil {
 		return
 	}
 	for pid, start := range h.watched {

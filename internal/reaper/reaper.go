@@ -85,6 +85,17 @@ func (r *Reaper) Watch(pid int) (release func()) {
 	return sync.OnceFunc(func() { r.helper.release(pid) })
 }
 
+// Err says why the helper does not run although it should: the processes are not
+// watched then. It is nil if all is well, or no process was started yet.
+func (r *Reaper) Err() error {
+	if r.helper == nil {
+		return nil
+	}
+	r.helper.mu.Lock()
+	defer r.helper.mu.Unlock()
+	return r.helper.err
+}
+
 // Close ends all processes that are still there, each with grace to end by
 // itself, then the helper. It returns when nothing is left.
 func (r *Reaper) Close(grace time.Duration) {

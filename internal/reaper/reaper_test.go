@@ -153,6 +153,19 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
+// A helper that can't be started is no reason not to start servers, but it is said.
+func TestHelperFails(t *testing.T) {
+	r := reaper.New("/no/such/program")
+	defer r.Close(0)
+	if r.Err() != nil {
+		t.Error("an error before anything was tried")
+	}
+	start(t, r, "sleep 1000")
+	if r.Err() == nil {
+		t.Error("no error")
+	}
+}
+
 // runEngine starts an engine, has it start script, and kills it with SIGKILL.
 func runEngine(t *testing.T, part, script string) (pid int) {
 	t.Helper()

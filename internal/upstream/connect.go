@@ -139,14 +139,12 @@ func (c *connector) nextEra(e era, l *link, cause error) *era {
 		e.protocol, e.probe = protocolModern, c.spec.ConnectTimeout
 	case probed && l.diedProbing():
 		e.protocol = protocolLegacy
+	case olderProtocol(e.protocol, cause) != "":
+		e.protocol = olderProtocol(e.protocol, cause)
 	case e.transport == transportHTTP && refusesStreamable(cause):
 		e.transport, e.protocol = transportSSE, protocolLegacy
 	default:
-		older := olderProtocol(e.protocol, cause)
-		if older == "" {
-			return nil
-		}
-		e.protocol = older
+		return nil
 	}
 	return &e
 }

@@ -69,6 +69,9 @@ func explainRPC(op string, rpc *jsonrpc.Error) *run.Error {
 	if message == "" {
 		message = fmt.Sprintf("the server answered with error %d", rpc.Code)
 	}
+	if detail := string(rpc.Data); len(detail) > len(`""`) && detail != "null" && !strings.Contains(message, strings.Trim(detail, `"`)) {
+		message += " (" + cut(detail, 1000) + ")"
+	}
 	e := &run.Error{Kind: run.KindToolError, Op: op, Message: message, Err: rpc}
 	switch rpc.Code {
 	case jsonrpc.CodeInvalidParams:

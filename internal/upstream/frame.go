@@ -100,12 +100,23 @@ type idFinder struct {
 const idWidth = 64
 
 func (f *idFinder) write(p []byte) {
-	for _, c := range p {
-		if f.depth > 1 && !f.quoted && c != '"' && c != '{' && c != '[' && c != '}' && c != ']' {
-			continue // the bulk of it
+	for len(p) > 0 {
+		if f.quoted && !f.escaped && f.depth != 1 {
+			p = p[plain(p):] // the bulk of it
 		}
-		f.byte(c)
+		if len(p) > 0 {
+			f.byte(p[0])
+			p = p[1:]
+		}
 	}
+}
+
+// plain is the length of the part of a string that neither ends nor escapes.
+func plain(p []byte) int {
+	if n := bytes.IndexAny(p, `"\`); n >= 0 {
+		return n
+	}
+	return len(p)
 }
 
 func (f *idFinder) byte(c byte) {

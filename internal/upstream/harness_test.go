@@ -118,8 +118,8 @@ func markedProcesses(mark string) (pids []int) {
 	return pids
 }
 
-// within fails the test if ok does not become true.
-func within(t *testing.T, what string, ok func() bool) {
+// eventually fails the test if ok does not become true.
+func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -225,7 +225,7 @@ func startNode(t *testing.T, node string, args ...string) (port int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	within(t, "the server listens", func() bool {
+	eventually(t, "the server listens", func() bool {
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
 			conn.Close()

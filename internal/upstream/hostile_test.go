@@ -181,6 +181,17 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 		os.Exit(7)
 		return true
 	}},
+	"leave a daemon": {"tools/call": func(*scripted, request) bool {
+		daemon := exec.Command("sleep", "2") // ends by itself: it is left alone by design
+		daemon.Env = []string{}
+		daemon.Stdout, daemon.Stderr = os.Stdout, os.Stderr
+		daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := daemon.Start(); err != nil {
+			panic(err)
+		}
+		os.Exit(5)
+		return true
+	}},
 	"count and die": {"tools/call": func(*scripted, request) bool {
 		f, err := os.OpenFile(os.Getenv("COUNT_FILE"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {

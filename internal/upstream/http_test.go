@@ -78,7 +78,7 @@ func TestHTTPListChanged(t *testing.T) {
 			p := newPool(t, Options{OnChange: func(string) { changes.Add(1) }}, serveHTTP(t, mcp.NewStreamableHTTPHandler(
 				func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})))
 			mustCall(t, p, "s", "echo")
-			within(t, "told", func() bool {
+			eventually(t, "told", func() bool {
 				addEcho(s, fmt.Sprintf("echo%d", time.Now().UnixNano())) // until the stream is open
 				time.Sleep(300 * time.Millisecond)
 				return changes.Load() > 0

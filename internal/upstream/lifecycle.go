@@ -39,10 +39,13 @@ func (s *server) current() (*session, *dialing, *run.Error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.session != nil && s.session.link.isDown() {
+		s.lost(s.session)
+	}
 	switch {
 	case s.closed:
 		return nil, nil, errClosed()
-	case s.session != nil && !s.session.link.isDown() && s.session.enter():
+	case s.session != nil && s.session.enter():
 		return s.session, nil, nil
 	case s.dialing != nil:
 		return nil, s.dialing, nil
@@ -107,14 +110,20 @@ func (s *server) connected(d *dialing, took time.Duration) {
 func (s *server) watch(sess *session) {
 	<-sess.link.ctx.Done()
 	s.mu.Lock()
-	if s.session == sess {
-		s.session = nil
-		if !s.closed {
-			s.noteFailure(s.withStderr(sess.link.cause))
-		}
-	}
+	s.lost(sess)
 	s.mu.Unlock()
 	sess.close()
+}
+
+// lost notes that the link of sess went down, once. The caller holds mu.
+func (s *server) lost(sess *session) {
+	if s.session != sess {
+		return
+	}
+	s.session = nil
+	if !s.closed {
+		s.noteFailure(s.withStderr(sess.link.cause))
+	}
 }
 
 // discard stops using a session that the server does not know any more. What is

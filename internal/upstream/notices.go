@@ -2,11 +2,14 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/run"
 )
 
 // listenPatience is how long connecting waits for the server to open its stream.
@@ -26,10 +29,9 @@ func (h *streamable) listen() {
 	go func() {
 		defer h.wg.Done()
 		defer open()
-		h.reopen(h.link.ctx, func(ctx context.Context, last string) (*http.Response, bool) {
-			resp, err := h.get(ctx, last)
-			open()
-			return resp, err == nil
+		h.reopen(h.link.ctx, func(ctx context.Context, last string) (*http.Response, *run.Error) {
+			defer open()
+			return h.get(ctx, last)
 		})
 	}()
 	select {
@@ -41,20 +43,21 @@ func (h *streamable) listen() {
 // subscribe keeps the subscription of the newer versions open: a call that is
 // never answered, with a stream of news as its response.
 func (h *streamable) subscribe(ctx context.Context, m outgoing) {
-	h.reopen(ctx, func(ctx context.Context, _ string) (*http.Response, bool) {
-		resp, err := h.post(ctx, m)
-		return resp, err == nil
-	})
+	h.reopen(ctx, func(ctx context.Context, _ string) (*http.Response, *run.Error) { return h.post(ctx, m) })
 }
 
 // reopen reads the stream that open returns, and opens it again when it ends,
 // until ctx ends, the server refuses it, or nothing but failures come.
-func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, last string) (*http.Response, bool)) {
+func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *run.Error)) {
 	last := ""
 	for failures := 0; failures < maxReopens; failures++ {
 		var retry time.Duration
-		resp, ok := open(ctx, last)
-		if ok {
+		resp, err := open(ctx, last)
+		var refused statusError
+		if err != nil && errors.As(err, &refused) {
+			return
+		}
+		if err == nil {
 			if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
 				_ = resp.Body.Close()
 				return

@@ -142,7 +142,7 @@ func TestWaiterGivesUp(t *testing.T) {
 	if errors.Is(err, ErrOutcomeUnknown) {
 		t.Error("the call was never made")
 	}
-	within(t, "connected", func() bool { return p.Status("s").State == StateReady })
+	eventually(t, "connected", func() bool { return p.Status("s").State == StateReady })
 }
 
 func TestIdleIsIdle(t *testing.T) {

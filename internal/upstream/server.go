@@ -99,23 +99,19 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (j
 	if len(args) > 0 && (!json.Valid(args) || firstByte(args) != '{') {
 		return nil, run.Errorf(run.KindInvalidArguments, "upstream.call", "the arguments are not a JSON object")
 	}
-	var result json.RawMessage
-	err := s.do(ctx, "upstream.call", func(ctx context.Context, sess *session, x *exchange) (err error) {
-		result, err = sess.callTool(ctx, x, tool, args)
-		return err
-	})
-	if err != nil && isHeaderMismatch(err) && ctx.Err() == nil {
-		return s.callWithHeaders(ctx, tool, args, err)
+	result, err := s.callOnce(ctx, tool, args)
+	if err == nil || !isHeaderMismatch(err) || ctx.Err() != nil {
+		return result, err
 	}
-	return result, err
+	// The server did not look at the call for want of headers. Which headers a
+	// tool wants is in its definition.
+	if _, failed := s.list(ctx); failed != nil {
+		return nil, err
+	}
+	return s.callOnce(ctx, tool, args)
 }
 
-// callWithHeaders repeats a call that the server refused to look at because of
-// missing headers. Which headers a tool wants is in its definition.
-func (s *server) callWithHeaders(ctx context.Context, tool string, args json.RawMessage, refusal *run.Error) (json.RawMessage, *run.Error) {
-	if _, err := s.list(ctx); err != nil {
-		return nil, refusal
-	}
+func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, *run.Error) {
 	var result json.RawMessage
 	err := s.do(ctx, "upstream.call", func(ctx context.Context, sess *session, x *exchange) (err error) {
 		result, err = sess.callTool(ctx, x, tool, args)
@@ -170,6 +166,10 @@ func (s *server) use(ctx context.Context, op string, sess *session, x *exchange,
 	}
 	if cause == nil {
 		return nil
+	}
+	var known *run.Error
+	if sess.link.isDown() && !errors.As(cause, &known) {
+		cause = sess.link.cause // the SDK only says that the connection is closed
 	}
 	if errors.Is(cause, errSessionGone) || errors.Is(cause, errUnreachable) {
 		s.discard(sess)

@@ -40,31 +40,48 @@ func startStdio(spec Server, processes Starter, stderr io.Writer) (wire, int, *r
 		pipes.closeOurs()
 		return nil, 0, errStart(spec, err)
 	}
-	var logs sync.WaitGroup
-	logs.Go(func() { _, _ = io.Copy(stderr, pipes.stderr) })
-	s := &stream{in: pipes.stdout, out: pipes.stdin, limit: spec.MaxMessage}
-	s.ended = func(error) *run.Error { return errEnded(process) }
-	s.finish = func() {
-		select {
-		case <-process.Done():
-		case <-time.After(terminateGrace / 3):
-			process.Stop(terminateGrace - terminateGrace/3)
-		}
-		pipes.closeOurs()
-		logs.Wait()
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		_, _ = io.Copy(stderr, pipes.stderr)
+	}()
+	go func() {
+		<-process.Done()
+		pipes.expire()
+	}()
+	return &stream{
+		in: pipes.stdout, out: pipes.stdin, limit: spec.MaxMessage,
+		ended: func(error) *run.Error { return errEnded(process, logged) },
+		finish: func() {
+			if !within(process.Done(), terminateGrace/3) {
+				process.Stop(terminateGrace - terminateGrace/3)
+			}
+			pipes.closeOurs()
+			<-logged
+		},
+	}, process.PID(), nil
+}
+
+// within reports whether c is closed before d is over.
+func within(c <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+		return false
 	}
-	return s, process.PID(), nil
 }
 
 // errEnded says how a server ended that closed its output, and ends it if it
-// lives on.
-func errEnded(process *reaper.Process) *run.Error {
-	select {
-	case <-process.Done():
-	case <-time.After(exitPatience):
+// lives on. It returns when its last words have been read.
+func errEnded(process *reaper.Process, logged <-chan struct{}) *run.Error {
+	if !within(process.Done(), exitPatience) {
 		process.Stop(0)
 		return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the server closed its output without exiting")
 	}
+	within(logged, exitPatience)
 	return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the server process ended: %s", process.State())
 }
 
@@ -177,6 +194,14 @@ func (p *pipes) closeOurs() {
 	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
 		_ = f.Close() // closing nil is an error, not a panic
 	}
+}
+
+// expire ends reading soon after the server ended: a daemon that it started and
+// that holds its streams open is no reason to wait.
+func (p *pipes) expire() {
+	soon := time.Now().Add(exitPatience)
+	_ = p.stdout.SetReadDeadline(soon)
+	_ = p.stderr.SetReadDeadline(soon)
 }
 
 func (p *pipes) closeAll() {
