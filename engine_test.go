@@ -1,0 +1,163 @@
+package retort_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/demo"
+	"retort/internal/run"
+)
+
+func open(tb testing.TB, servers ...string) *retort.Engine {
+	tb.Helper()
+	c := retort.Config{NoFiles: true, Home: tb.TempDir()}
+	for _, name := range servers {
+		c.Servers = append(c.Servers, retort.Server{Name: name, Dial: demo.Dial(name)})
+	}
+	e, err := retort.Open(tb.Context(), c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// What happened to a call must have happened exactly as often as the program
+// made it: the upstream's own record of effects is the judge.
+func TestEffectsHappenOnce(t *testing.T) {
+	server, err := demo.Open("crm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "crm", Dial: server.Dial}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	o := e.Execute(t.Context(), retort.Request{Code: `
+		const made = await Promise.all(Array.from({length: 50}, (_, i) =>
+			crm.createRecord({objectType: 'Lead', data: {LastName: 'Lead ' + i, Company: 'C', Email: 'l' + i + '@example.org'}})));
+		return new Set(made.map((m: any) => m.id ?? m.Id)).size;`})
+	if o.Status != run.StatusOK || string(o.Result) != "50" {
+		t.Fatalf("%s %s %+v", o.Status, o.Result, o.Error)
+	}
+	if n := len(server.Effects()); n != 50 {
+		t.Errorf("the upstream saw %d effects, want 50", n)
+	}
+}
+
+func TestStatsAccountForWhatRan(t *testing.T) {
+	e := open(t, "crm", "files")
+	e.Settle(t.Context())
+	for _, code := range []string{"return 1", "return 2", "throw new Error('x')", "const = 1"} {
+		e.Execute(t.Context(), retort.Request{Code: code, Session: "s"})
+	}
+	text, err := json.Marshal(e.Stats(t.Context(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"servers":2`, `"ready":2`, `"total":4`, `"by_status":{"error":1,"ok":2,"rejected":1}`, `"active":0`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("stats lack %s: %s", want, text)
+		}
+	}
+}
+
+func TestColdStartAnswersFromTheCatalogue(t *testing.T) {
+	home := t.TempDir()
+	warm, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home, Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warm.Settle(t.Context())
+	_ = warm.Close()
+
+	hang := retort.Server{Name: "crm", Command: "sleep", Args: []string{"1000"}}
+	cold, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home, Servers: []retort.Server{hang}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cold.Close()
+	found, err := cold.Search(t.Context(), retort.Query{Text: "update a record"})
+	if err != nil || len(found.Tools) == 0 || !found.Tools[0].Cached {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// Whatever a program or a server does, the engine goes on and its parts do not
+// pile up.
+func TestNothingPilesUp(t *testing.T) {
+	e := open(t, "crm", "chat")
+	e.Settle(t.Context())
+	e.Execute(t.Context(), retort.Request{Code: "return 1"})
+	before := runtime.NumGoroutine()
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			switch i % 4 {
+			case 0:
+				time.AfterFunc(30*time.Millisecond, cancel)
+				e.Execute(ctx, retort.Request{Code: "while (true) {}"})
+			case 1:
+				e.Execute(ctx, retort.Request{Code: "while (true) {}", Limits: retort.Limits{Timeout: 50 * time.Millisecond}})
+			case 2:
+				e.Execute(ctx, retort.Request{Code: "await Promise.all(Array.from({length: 100}, () => chat.listChannels({}))); return 1"})
+			default:
+				e.Execute(ctx, retort.Request{Code: "throw new Error('no')"})
+			}
+		})
+	}
+	all.Wait()
+	if o := e.Execute(t.Context(), retort.Request{Code: "return 'alive'"}); string(o.Result) != `"alive"` {
+		t.Errorf("%+v", o)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for runtime.NumGoroutine() > before+10 {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func TestTwoConfigurationsOfOneNameAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/.mcp.json", []byte(`{"mcpServers": {"crm": {"command": "x"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := retort.Open(t.Context(), retort.Config{Dir: dir, Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
+	if e := run.AsError(err); e == nil || e.Kind != run.KindInvalidArguments {
+		t.Errorf("%v", err)
+	}
+}
+
+// BenchmarkCalls is one tool call from a program, in a program of a thousand.
+func BenchmarkCalls(b *testing.B) {
+	e := open(b, "chat")
+	e.Settle(b.Context())
+	for _, m := range []struct{ name, code string }{
+		{"sequential", "for (let i = 0; i < %d; i++) await chat.listChannels({limit: 1})"},
+		{"concurrent", "await Promise.all(Array.from({length: %d}, () => chat.listChannels({limit: 1})))"},
+	} {
+		b.Run(m.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for left := b.N; left > 0; left -= 1000 {
+				o := e.Execute(b.Context(), retort.Request{Code: fmt.Sprintf(m.code, min(left, 1000))})
+				if o.Status != run.StatusOK {
+					b.Fatalf("%+v", o.Error)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package retort_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"retort"
+	"retort/internal/demo"
+)
+
+// A program that embeds the engine calls Init first: sandboxes are this very
+// program, started again.
+func TestMain(m *testing.M) {
+	retort.Init()
+	os.Exit(m.Run())
+}
+
+func Example() {
+	ctx := context.Background()
+	engine, err := retort.Open(ctx, retort.Config{
+		NoFiles: true, // Servers is everything; without it, .mcp.json and retort.yaml are read
+		Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+
+	outcome := engine.Execute(ctx, retort.Request{Code: `
+		const page = await crm.searchRecords({
+			objectType: 'Lead', filters: [{ field: 'Status', op: 'eq', value: 'Open' }], limit: 1,
+		});
+		console.log('searched');
+		return { openLeads: page.total };`})
+	fmt.Println(outcome.Status, string(outcome.Result), outcome.Stats.ToolCalls)
+	fmt.Print(outcome.Output)
+	// Output:
+	// ok {"openLeads":1000} 1
+	// searched
+}
