@@ -1,0 +1,64 @@
+package isolate
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"retort/internal/run"
+)
+
+// named is a backend that makes nothing and says what it was asked for.
+type named struct {
+	have     Capabilities
+	prepared *string
+	closed   *int
+}
+
+func (n named) Capabilities() Capabilities { return n.have }
+func (n named) Close() error               { *n.closed++; return nil }
+
+func (n named) Prepare(context.Context, Spec) (Sandbox, error) {
+	*n.prepared = n.have.Name
+	return nil, nil
+}
+
+func TestChooser(t *testing.T) {
+	var prepared string
+	var closed int
+	make := func(name string, strength int, unavailable *run.Error, runtimes ...string) Backend {
+		return named{Capabilities{Name: name, Strength: strength, Runtimes: runtimes, Unavailable: unavailable}, &prepared, &closed}
+	}
+	broken := run.Errorf(run.KindSandboxUnavailable, "", "no daemon").WithHint("start it")
+	c := NewChooser("process", make("process", 20, nil, "quickjs"), make("docker", 60, broken, "quickjs", "node"), make("vm", 90, nil, "quickjs", "python"))
+	for _, test := range []struct{ name, runtime, want string }{
+		{"", "quickjs", "process"},
+		{"process", "quickjs", "process"},
+		{"vm", "python", "vm"},
+		{"auto", "quickjs", "vm"},
+		{"auto", "node", "no sandbox here can run node | this machine has: process (quickjs), vm (quickjs, python)"},
+		{"docker", "quickjs", "no daemon | start it"},
+		{"remote", "quickjs", "there is no remote sandbox here | this machine can run quickjs in: process, vm; ask for that, or leave the sandbox open"},
+		{"process", "python", "the process sandbox cannot run python | this machine can run python in: vm; ask for that, or leave the sandbox open"},
+	} {
+		prepared = ""
+		_, err := c.Prepare(t.Context(), test.name, Spec{Runtime: test.runtime})
+		got := prepared
+		if err != nil {
+			e := run.AsError(err)
+			if e.Kind != run.KindSandboxUnavailable || prepared != "" {
+				t.Errorf("%s %s: kind %s, prepared %q", test.name, test.runtime, e.Kind, prepared)
+			}
+			got = e.Message + " | " + e.Hint
+		}
+		if got != test.want {
+			t.Errorf("%s %s: got %q, want %q", test.name, test.runtime, got, test.want)
+		}
+	}
+	if _, err := NewChooser("process").Prepare(t.Context(), "", Spec{Runtime: "quickjs"}); !strings.Contains(run.AsError(err).Hint, "doctor") {
+		t.Errorf("without backends: %v", err)
+	}
+	if err := c.Close(); err != nil || closed != 3 {
+		t.Errorf("closed %d backends, %v", closed, err)
+	}
+}
