@@ -343,6 +343,29 @@ func TestWholeSettings(t *testing.T) {
 	}
 }
 
+// The README shows the defaults, then settings that have none.
+func TestSettingsInReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```yaml\n")[1:]
+	if len(blocks) != 2 {
+		t.Fatalf("the README has %d blocks of settings", len(blocks))
+	}
+	var read [2]Settings
+	for i, b := range blocks {
+		b, _, _ = strings.Cut(b, "```")
+		read[i], err = ParseSettings("README.md", "/p", []byte(b), func(string) (string, bool) { return "x", true })
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff(Settings{}.Defaults(), read[0]); diff != "" {
+		t.Errorf("the defaults shown are not the defaults:\n%s", diff)
+	}
+}
+
 // The zero Settings must be complete and safe once Defaults filled them in.
 func TestDefaults(t *testing.T) {
 	s := Settings{}.Defaults()
