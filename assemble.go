@@ -29,7 +29,7 @@ type parts struct {
 	pool      *upstream.Pool
 	catalog   *catalog.Catalog
 	live      *catalog.Live
-	sandboxes *chooser
+	sandboxes *isolate.Chooser
 	ledger    *ledger.Ledger
 	pipeline  *pipeline.Pipeline
 	closers   []func() error
@@ -60,9 +60,7 @@ func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err
 	if err := p.connect(children); err != nil {
 		return nil, err
 	}
-	if err := p.isolate(commands.guest); err != nil {
-		return nil, err
-	}
+	p.isolate(commands.guest)
 	return p, p.join(c)
 }
 
@@ -118,11 +116,9 @@ func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, str
 	return listing.Tools, listing.Instructions, err
 }
 
-func (p *parts) isolate(guest []string) error {
-	backend := process.New(process.Options{Command: guest})
-	p.onClose(backend.Close)
-	p.sandboxes = &chooser{backend}
-	return nil
+func (p *parts) isolate(guest []string) {
+	p.sandboxes = isolate.NewChooser(string(p.config.Settings.SandboxMode), process.New(process.Options{Command: guest}))
+	p.onClose(p.sandboxes.Close)
 }
 
 // join puts the pipeline together.
@@ -210,13 +206,4 @@ func fromConfig(s config.Server) Server {
 		u.Err = s.Err
 	}
 	return u
-}
-
-type chooser struct{ isolate.Backend }
-
-func (c *chooser) Prepare(ctx context.Context, name string, s isolate.Spec) (isolate.Sandbox, error) {
-	return c.Backend.Prepare(ctx, s)
-}
-func (c *chooser) Capabilities() []isolate.Capabilities {
-	return []isolate.Capabilities{c.Backend.Capabilities()}
 }

@@ -93,6 +93,11 @@ func (a *app) printOutcome(o run.Outcome, asJSON bool) error {
 	if o.Result != nil {
 		fmt.Fprintln(a.stdout, a.safe(a.stdout, pretty(o.Result)))
 	}
+	for _, f := range o.Artifacts {
+		if f.Preview != "" {
+			fmt.Fprintln(a.stdout, a.safe(a.stdout, f.Preview))
+		}
+	}
 	for _, w := range o.Warnings {
 		a.warn(printable(w))
 	}
