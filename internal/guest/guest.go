@@ -31,6 +31,8 @@ package guest
 import (
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 
 	"retort/internal/wire"
 )
@@ -41,10 +43,11 @@ import (
 // stopped otherwise. An error is a fault of the guest's own.
 //
 // With os.Stdin as in, the process is taken to be a guest's own: descriptors
-// that it inherited are closed.
+// that it inherited are closed, and Go is told to use little.
 func Main(in io.Reader, out io.Writer) error {
 	if in == io.Reader(os.Stdin) {
-		sealProcess()
+		closeInherited()
+		goThrifty()
 	}
 	conn := wire.NewConn(&duplex{in, out})
 	conn.Accept(wire.GuestSizes())
@@ -61,6 +64,15 @@ func Main(in io.Reader, out io.Writer) error {
 	case err := <-failed:
 		return err
 	}
+}
+
+// goThrifty bounds what the Go side uses. The program runs on one thread; another
+// carries what it sends and receives. What Go allocates is mostly copies of
+// that, which live for a moment.
+func goThrifty() {
+	const threads, memory = 2, 64 << 20
+	runtime.GOMAXPROCS(min(threads, runtime.GOMAXPROCS(0)))
+	debug.SetMemoryLimit(memory)
 }
 
 // receive passes frames on until the input ends or makes no sense.

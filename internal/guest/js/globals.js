@@ -42,6 +42,7 @@ exports.installGlobals = function installGlobals(own) {
 	define(String.prototype, 'localeCompare', function localeCompare(that, locales, options) {
 		return require('collator').compare(`${this}`, `${that}`, options);
 	});
+	define(String.prototype, 'repeat', repeat);
 	for (const name of ['toLocaleString', 'toLocaleDateString', 'toLocaleTimeString']) {
 		replacedByIntl(Date.prototype, name);
 	}
@@ -56,6 +57,16 @@ function replacedByIntl(prototype, name) {
 		require('intl');
 		return apply(prototype[name], this, args);
 	} }[name]);
+}
+
+// repeat tells a text that no memory could hold from a count that is none; the
+// engine has one error for both.
+const nativeRepeat = String.prototype.repeat;
+function repeat(count) {
+	if (count > 2 ** 31 - 1 && count < Infinity) {
+		throw new RangeError('invalid string length');
+	}
+	return apply(nativeRepeat, this, [count]);
 }
 
 // fromAsync is Array.fromAsync of ECMAScript 2026.

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sealProcess closes the descriptors that this process inherited beyond the
+// closeInherited closes the descriptors that this process inherited beyond the
 // standard three. Those that Go has opened close on exec, so none of them can
 // have been inherited, and the others are all of them.
-func sealProcess() {
+func closeInherited() {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return

@@ -1,0 +1,394 @@
+//go:build unix
+
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+// self is the command line of this test binary in one of its other roles.
+func self(t *testing.T, role ...string) []string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{path}, role...)
+}
+
+func runWith(t *testing.T, b *Backend, code string, l run.Limits) isolate.Report {
+	t.Helper()
+	l = l.Or(run.Limits{Timeout: 10 * time.Second}).Or(run.DefaultLimits())
+	s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs", Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(context.Background(), run.Program{Code: code, Limits: l}, echo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// rogue is a guest that keeps to the protocol only as far as it likes.
+func rogue(manner string) {
+	conn := wire.NewConn(stdio{})
+	conn.Accept(wire.GuestSizes())
+	if manner == "mute" {
+		select {}
+	}
+	if manner == "dead" {
+		fmt.Fprintln(os.Stderr, "cannot even start")
+		os.Exit(3)
+	}
+	if manner == "old" {
+		_ = conn.Send(wire.Frame{Kind: wire.KindReady, Head: []byte(`{"protocol":99,"runtime":"quickjs"}`)})
+		select {}
+	}
+	_ = conn.Send(wire.ReadyFrame("quickjs"))
+	_, _ = conn.Read()
+	_ = conn.Send(wire.OutputFrame([]byte("before\n")))
+	misbehave(conn, manner)
+	time.Sleep(time.Hour)
+}
+
+func misbehave(conn *wire.Conn, manner string) {
+	raw := func(b ...byte) { _, _ = os.Stdout.Write(b) }
+	switch manner {
+	case "rubbish":
+		raw([]byte("Hello, World! This is not a frame.")...)
+	case "huge":
+		raw(0xff, 0xff, 0xff, 0xff, byte(wire.KindDone), 0, 0, 0, 0, 0, 0, 0, 0)
+	case "kind":
+		_ = conn.Send(wire.Frame{Kind: wire.KindStart})
+	case "ready twice":
+		_ = conn.Send(wire.ReadyFrame("quickjs"))
+	case "bad call":
+		_ = conn.Send(wire.CallFrame(1, wire.Call{Server: "s", Tool: "t"}, []byte("{not json")))
+	case "bad head":
+		_ = conn.Send(wire.Frame{Kind: wire.KindCall, Head: []byte("]["), Body: []byte("{}")})
+	case "bad value":
+		_ = conn.Send(wire.DoneFrame(wire.Done{Status: run.StatusOK, HasValue: true}, []byte(`{"a":`)))
+	case "bad status":
+		_ = conn.Send(wire.DoneFrame(wire.Done{Status: run.StatusDenied}, nil))
+	case "failed without an error":
+		_ = conn.Send(wire.DoneFrame(wire.Done{Status: run.StatusError}, nil))
+	case "large value":
+		_ = conn.Send(wire.DoneFrame(wire.Done{Status: run.StatusOK, HasValue: true}, bytes.Repeat([]byte("1"), 2000)))
+	case "blames the host":
+		_ = conn.Send(wire.DoneFrame(wire.Done{Status: run.StatusError, Error: &run.Error{Kind: run.KindSandboxUnavailable, Message: "\xff" + strings.Repeat("x", 100_000)}}, nil))
+	case "half a frame":
+		raw(0, 0, 0, 100, byte(wire.KindDone))
+		os.Exit(0)
+	case "crash":
+		panic("a fault of the engine")
+	case "memory":
+		fmt.Fprintln(os.Stderr, "fatal error: runtime: out of memory")
+		os.Exit(2)
+	case "floods":
+		for {
+			fmt.Fprintln(os.Stderr, strings.Repeat("noise", 1000))
+		}
+	}
+}
+
+type stdio struct{}
+
+func (stdio) Read(b []byte) (int, error)  { return os.Stdin.Read(b) }
+func (stdio) Write(b []byte) (int, error) { return os.Stdout.Write(b) }
+func (stdio) Close() error                { return os.Stdin.Close() }
+
+func TestRogueGuests(t *testing.T) {
+	for _, test := range []struct {
+		manner string
+		status run.Status
+		kind   run.Kind
+		says   string
+	}{
+		{"rubbish", run.StatusError, run.KindInternal, "protocol violation"},
+		{"huge", run.StatusError, run.KindInternal, "at most"},
+		{"kind", run.StatusError, run.KindInternal, "unexpected frame"},
+		{"ready twice", run.StatusError, run.KindInternal, "unexpected frame"},
+		{"bad call", run.StatusError, run.KindInternal, "not JSON"},
+		{"bad head", run.StatusError, run.KindInternal, "the head of frame"},
+		{"bad value", run.StatusError, run.KindInternal, "not JSON"},
+		{"bad status", run.StatusError, run.KindInternal, "denied"},
+		{"failed without an error", run.StatusError, run.KindInternal, "without an error"},
+		{"large value", run.StatusOutputLimit, run.KindLimit, "the returned value"},
+		{"blames the host", run.StatusError, run.KindRuntime, "�xxx"},
+		{"half a frame", run.StatusError, run.KindRuntime, "ended unexpectedly (exit status 0)"},
+		{"crash", run.StatusError, run.KindRuntime, "exit status 2): panic: a fault of the engine"},
+		{"memory", run.StatusMemoryLimit, run.KindLimit, "memory"},
+		{"floods", run.StatusTimeout, run.KindLimit, "had not ended"},
+	} {
+		t.Run(test.manner, func(t *testing.T) {
+			b := New(Options{Command: self(t, "rogue", test.manner), Warm: -1})
+			defer b.Close()
+			r := runWith(t, b, "return 1", run.Limits{Timeout: time.Second, Result: 1000})
+			if r.Status != test.status || r.Error == nil || r.Error.Kind != test.kind || !strings.Contains(r.Error.Message, test.says) || r.Value != nil {
+				t.Errorf("%s %+v", r.Status, r.Error)
+			}
+			if string(r.Output) != "before\n" || r.Error != nil && len(r.Error.Message) > 70_000 {
+				t.Errorf("output %q, message of %d bytes", r.Output, len(r.Error.Message))
+			}
+		})
+	}
+}
+
+func TestGuestsThatDoNotStart(t *testing.T) {
+	for manner, says := range map[string]string{"dead": "cannot even start", "old": "protocol 99"} {
+		b := New(Options{Command: self(t, "rogue", manner), Warm: -1})
+		_, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs"})
+		if e := run.AsError(err); e == nil || e.Kind != run.KindSandboxUnavailable || !strings.Contains(e.Message, says) {
+			t.Errorf("%s: %v", manner, err)
+		}
+		_ = b.Close()
+	}
+	b := New(Options{Command: self(t, "rogue", "mute"), Warm: -1})
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := b.Prepare(ctx, isolate.Spec{Runtime: "quickjs"}); err == nil || run.AsError(err).Kind != run.KindCancelled {
+		t.Errorf("mute: %v", err)
+	}
+	b = New(Options{Command: []string{"/nonexistent/retort"}})
+	if _, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs"}); err == nil || run.AsError(err).Kind != run.KindSandboxUnavailable {
+		t.Errorf("nonexistent: %v", err)
+	}
+	_ = b.Close()
+}
+
+// TestKilledChild kills the child from outside while its program runs.
+func TestKilledChild(t *testing.T) {
+	b := New(Options{})
+	defer b.Close()
+	l := run.Limits{Timeout: 10 * time.Second}.Or(run.DefaultLimits())
+	s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs", Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	host := isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		_ = s.(*sandbox).child.cmd.Process.Kill()
+		<-ctx.Done() // the call is cancelled, since nobody is left to answer
+		return run.Result{}, ctx.Err()
+	})
+	r, err := s.Run(context.Background(), run.Program{Code: "console.log('before'); await callMCPTool('x')", Limits: l}, host)
+	if err != nil || r.Status != run.StatusError || !strings.Contains(r.Error.Message, "signal: killed") || string(r.Output) != "before\n" {
+		t.Errorf("%v, %s %v %q", err, r.Status, r.Error, r.Output)
+	}
+}
+
+// TestDeadWarmChild shows that a child that died while it waited is not given out.
+func TestDeadWarmChild(t *testing.T) {
+	b := New(Options{Warm: 1})
+	defer b.Close()
+	for range 3 {
+		for b.pool.count() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		b.pool.mu.Lock()
+		c := b.pool.ready[0]
+		b.pool.mu.Unlock()
+		_ = c.cmd.Process.Kill()
+		<-c.exited
+		if r := runWith(t, b, "return 1", run.Limits{}); r.Status != run.StatusOK {
+			t.Fatalf("%s %v", r.Status, r.Error)
+		}
+	}
+}
+
+func (p *pool) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.ready)
+}
+
+// TestWhatChildrenHave looks at a child from outside.
+func TestWhatChildrenHave(t *testing.T) {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("there is no /proc")
+	}
+	leak, err := syscall.Open("/dev/null", syscall.O_RDONLY, 0) // inherited by every child that lets it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(leak)
+	t.Setenv("RETORT_TEST_SECRET", "hidden")
+	b := New(Options{Warm: -1})
+	defer b.Close()
+	s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs", Limits: run.DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	pid := s.(*sandbox).child.cmd.Process.Pid
+	look := func(host isolate.HostFunc) {
+		r, err := s.Run(context.Background(), run.Program{Code: "await callMCPTool('x')"}, host)
+		if err != nil || r.Status != run.StatusOK {
+			t.Fatalf("%v, %s %v", err, r.Status, r.Error)
+		}
+	}
+	look(func(context.Context, run.Call) (run.Result, error) {
+		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err != nil || len(env) > 0 {
+			t.Errorf("environment: %q, %v", env, err)
+		}
+		if dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err != nil || dir != "/" {
+			t.Errorf("directory: %q, %v", dir, err)
+		}
+		if open := descriptors(t, pid); strings.Trim(open, "p") != "" {
+			t.Errorf("descriptors: %q", open)
+		}
+		if sid, err := unix.Getsid(pid); err != nil || sid != pid {
+			t.Errorf("session: %d, %v", sid, err)
+		}
+		limits, _ := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+		for _, want := range []string{"Max core file size        0", "Max file size             0", "Max open files            64"} {
+			if !strings.Contains(string(limits), want) {
+				t.Errorf("limits lack %q:\n%s", want, limits)
+			}
+		}
+		return run.Result{}, nil
+	})
+}
+
+// descriptors describes what a process has open, a letter each: p for a pipe.
+// Those that the Go runtime opened itself are left out.
+func descriptors(t *testing.T, pid int) string {
+	var out strings.Builder
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, entry := range entries {
+		target, _ := os.Readlink(filepath.Join(fmt.Sprintf("/proc/%d/fd", pid), entry.Name()))
+		switch {
+		case strings.HasPrefix(target, "pipe:"):
+			out.WriteByte('p')
+		case strings.HasPrefix(target, "anon_inode:"), strings.HasPrefix(target, "/sys/fs/cgroup/"):
+		default:
+			out.WriteString(" " + target)
+		}
+	}
+	return out.String()
+}
+
+// TestWatcher lifts the runtime's own limit: the watcher's must hold.
+func TestWatcher(t *testing.T) {
+	b := New(Options{Command: self(t, "devour"), Warm: -1})
+	defer b.Close()
+	r := runWith(t, b, "", run.Limits{Memory: 16 << 20, Result: 1 << 20})
+	if r.Status != run.StatusMemoryLimit || r.Error.Kind != run.KindLimit || r.MemoryBytes < 32<<20 || r.MemoryBytes > 1<<30 {
+		t.Errorf("%s %v, %d MB", r.Status, r.Error, r.MemoryBytes>>20)
+	}
+}
+
+// devour is a guest that uses memory without end.
+func devour() {
+	conn := wire.NewConn(stdio{})
+	conn.Accept(wire.GuestSizes())
+	_ = conn.Send(wire.ReadyFrame("quickjs"))
+	_, _ = conn.Read()
+	var all [][]byte
+	for {
+		all = append(all, bytes.Repeat([]byte{1}, 1<<20))
+		time.Sleep(time.Millisecond)
+		if len(all) > 2000 {
+			return
+		}
+	}
+}
+
+// TestKilledEngine kills a process that has children, warm, busy and asleep.
+func TestKilledEngine(t *testing.T) {
+	command := self(t, "engine")
+	engine := exec.Command(command[0], command[1:]...)
+	engine.Stderr = os.Stderr
+	out, err := engine.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = engine.Process.Kill()
+	_ = engine.Wait()
+	var pids []int
+	if err := json.Unmarshal([]byte(line), &pids); err != nil || len(pids) < 4 {
+		t.Fatalf("children %s, %v", line, err)
+	}
+	for _, pid := range pids {
+		for end := time.Now().Add(10 * time.Second); running(pid); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Errorf("child %d outlives the engine", pid)
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				break
+			}
+		}
+	}
+}
+
+// running reports whether a process is there and not a zombie.
+func running(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	_, after, _ := bytes.Cut(stat, []byte(") "))
+	return !bytes.HasPrefix(after, []byte("Z"))
+}
+
+// host keeps children busy and tells their process ids.
+func host() {
+	b := New(Options{Warm: 2})
+	pids := []int{}
+	inCall := make(chan struct{}, 2)
+	for _, code := range []string{"await callMCPTool('x'); for (;;);", "await callMCPTool('x'); await sleep(1e6)"} {
+		s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs", Limits: run.DefaultLimits()})
+		if err != nil {
+			panic(err)
+		}
+		pids = append(pids, s.(*sandbox).child.cmd.Process.Pid)
+		go func() {
+			_, _ = s.Run(context.Background(), run.Program{Code: code}, isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) {
+				inCall <- struct{}{}
+				return run.Result{}, nil
+			}))
+		}()
+	}
+	<-inCall
+	<-inCall
+	for b.pool.count() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	for _, c := range b.pool.ready {
+		pids = append(pids, c.cmd.Process.Pid)
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(pids)
+	select {}
+}
