@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,7 +23,11 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
-			return os.WriteFile(e.WorkDir+"/.mcp.json", []byte(demoConfig), 0o644)
+			file := filepath.Join(e.WorkDir, ".mcp.json")
+			if _, err := os.Stat(file); err == nil {
+				return nil
+			}
+			return os.WriteFile(file, []byte(demoConfig), 0o644)
 		},
 	})
 }
