@@ -1,0 +1,174 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"retort/internal/run"
+)
+
+type hostFunc func(ctx context.Context, c run.Call) (run.Result, error)
+
+func (f hostFunc) Call(ctx context.Context, c run.Call) (run.Result, error) { return f(ctx, c) }
+
+var echo = hostFunc(func(_ context.Context, c run.Call) (run.Result, error) { return run.Result{Value: c.Arguments}, nil })
+
+// serve runs Serve against a guest that is a function.
+func serve(t *testing.T, ctx context.Context, l run.Limits, h Host, guest func(c *Conn, start Start)) (End, error) {
+	t.Helper()
+	near, far := net.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer far.Close()
+		c := NewConn(far)
+		c.Accept(GuestSizes())
+		_ = c.Send(ReadyFrame("fake"))
+		f, err := c.Read()
+		if err != nil {
+			return
+		}
+		var start Start
+		if err := json.Unmarshal(f.Head, &start); err != nil {
+			t.Error(err)
+		}
+		guest(c, start)
+	}()
+	conn := NewConn(near)
+	if ready, err := Greet(conn); err != nil || ready.Runtime != "fake" {
+		t.Fatal(ready, err)
+	}
+	p := run.Program{Name: "p.ts", Code: "code", Limits: l.Or(run.Limits{Timeout: 10 * time.Second}).Or(run.DefaultLimits()),
+		Namespaces: []run.Namespace{{Server: "s", Modules: []string{"m"}, Functions: []run.Function{{Name: "f", Tool: "t"}}}}}
+	end, err := Serve(ctx, conn, p, h)
+	<-ended
+	return end, err
+}
+
+func done(c *Conn, d Done, value string) { _ = c.Send(DoneFrame(d, []byte(value))) }
+
+func TestServe(t *testing.T) {
+	end, err := serve(t, t.Context(), run.Limits{}, echo, func(c *Conn, start Start) {
+		if start.Name != "p.ts" || start.Memory != 512<<20 || string(start.Namespaces[0].Functions) != `[{"name":"f","tool":"t","params":null}]` {
+			t.Errorf("start: %+v", start)
+		}
+		_ = c.Send(CallFrame(7, Call{Server: "s", Tool: "t"}, []byte(`{"n":12345678901234567890}`)))
+		f, err := c.Read()
+		if err != nil || f.ID != 7 || string(f.Body) != `{"n":12345678901234567890}` {
+			t.Errorf("answer: %v, %v", f, err)
+		}
+		_ = c.Send(OutputFrame([]byte("out")))
+		done(c, Done{Status: run.StatusOK, HasValue: true, Warnings: []string{"w"}}, `{"b":1,"a":2}`)
+	})
+	if err != nil || end.Status != run.StatusOK || string(end.Value) != `{"b":1,"a":2}` || string(end.Output) != "out" || len(end.Warnings) != 1 {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+func TestServeCutsOutputAtACharacter(t *testing.T) {
+	end, err := serve(t, t.Context(), run.Limits{Output: 4}, echo, func(c *Conn, _ Start) {
+		_ = c.Send(OutputFrame([]byte("ab")))
+		_ = c.Send(OutputFrame([]byte("€€")))
+		_, _ = c.Read()
+	})
+	if err != nil || end.Status != run.StatusOutputLimit || string(end.Output) != "ab" {
+		t.Errorf("%s %q %v", end.Status, end.Output, err)
+	}
+}
+
+func TestServeRepairsText(t *testing.T) {
+	end, _ := serve(t, t.Context(), run.Limits{}, echo, func(c *Conn, _ Start) {
+		_ = c.Send(OutputFrame([]byte("a\xe2\x82")))
+		_ = c.Send(OutputFrame([]byte("\xac\xff")))
+		done(c, Done{Status: run.StatusError, Error: &run.Error{Kind: run.KindPolicy, Message: "m", Frame: "f", Op: "o"}}, "")
+	})
+	if string(end.Output) != "a€�" || end.Error.Kind != run.KindRuntime || end.Error.Frame != "" {
+		t.Errorf("%q %+v", end.Output, end.Error)
+	}
+}
+
+func TestServeWhenTheGuestIsGone(t *testing.T) {
+	called := make(chan struct{})
+	host := hostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		close(called)
+		<-ctx.Done()
+		return run.Result{}, ctx.Err()
+	})
+	end, err := serve(t, t.Context(), run.Limits{}, host, func(c *Conn, _ Start) {
+		_ = c.Send(OutputFrame([]byte("so far")))
+		_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		<-called
+	})
+	if !errors.Is(err, ErrGone) || string(end.Output) != "so far" {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+func TestServeStopsForACause(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	end, err := serve(t, ctx, run.Limits{}, echo, func(c *Conn, _ Start) {
+		cancel(MemoryStop(1 << 20))
+		_, _ = c.Read()
+	})
+	if err != nil || end.Status != run.StatusMemoryLimit || !strings.Contains(end.Error.Message, "1 MB") {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+// TestServeReportsErrorsOfCalls covers what a guest is told when a call fails.
+func TestServeReportsErrorsOfCalls(t *testing.T) {
+	host := hostFunc(func(_ context.Context, c run.Call) (run.Result, error) {
+		switch c.Tool {
+		case "large":
+			return run.Result{Value: bytes.Repeat([]byte("1"), 2000)}, nil
+		case "empty":
+			return run.Result{}, nil
+		}
+		return run.Result{}, (&run.Error{Kind: run.KindToolError, Message: "broken", Hint: "mend"}).At("s", "t")
+	})
+	_, err := serve(t, t.Context(), run.Limits{Memory: 1000}, host, func(c *Conn, _ Start) {
+		for tool, want := range map[string]string{"large": `{"error":{"kind":"limit"`, "empty": "null", "t": `{"error":{"kind":"tool_error","message":"broken","hint":"mend","server":"s","tool":"t"}}`} {
+			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: tool}, []byte("{}")))
+			f, err := c.Read()
+			if got := string(f.Head) + string(f.Body); err != nil || !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %s, %v", tool, got, err)
+			}
+		}
+		done(c, Done{Status: run.StatusOK}, "")
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServeHoldsBack shows that a guest is not read from while the arguments of
+// its calls exceed what may be pending.
+func TestServeHoldsBack(t *testing.T) {
+	release := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	host := hostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return run.Result{}, nil
+	})
+	sent := 0
+	arguments := append(append([]byte(`"`), bytes.Repeat([]byte("x"), maxArguments/2)...), '"')
+	_, err := serve(t, ctx, run.Limits{Concurrency: 2}, host, func(c *Conn, _ Start) {
+		time.AfterFunc(time.Second, cancel) // by then, the guest is long held back
+		for c.Send(CallFrame(1, Call{Tool: "x"}, arguments)) == nil {
+			sent++
+		}
+	})
+	if most := maxPending/len(arguments) + 2; err != nil || sent > most {
+		t.Errorf("%d calls were taken, at most %d may be; %v", sent, most, err)
+	}
+}
