@@ -1,10 +1,337 @@
 package tsc
 
-import "fmt"
+import (
+	"fmt"
 
+	"github.com/microsoft/typescript-go/internal/ast"
+	"github.com/microsoft/typescript-go/internal/core"
+	"github.com/microsoft/typescript-go/internal/scanner"
+)
+
+// admit refuses what the compiler, which recurses over the syntax tree, could
+// only answer by overflowing its stack, and a Go program cannot survive that.
+// It reads tokens, without recursion, and bounds from above how deep the tree
+// can be.
 func (l Limits) admit(text string, kind Kind) error {
 	if len(text) > l.Source {
-		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, len(text), l.Source)
+		return fmt.Errorf("%w: it has %d bytes, %d are allowed", ErrTooLarge, len(text), l.Source)
 	}
-	return nil
+	g := newGauge(text, kind, l)
+	for g.next() {
+	}
+	if g.err == nil && (g.unmatched || len(g.levels) > 1) && signs(text) > maxUnmatched {
+		return fmt.Errorf("%w: its brackets do not match", ErrUnclear)
+	}
+	return g.err
+}
+
+// maxUnmatched bounds a program whose brackets don't match. It has a syntax
+// error, behind which the parser may take tokens for something else than the
+// gauge does; with so few signs it cannot overflow its stack in any case.
+const maxUnmatched = 150_000
+
+// maxPatterns bounds the signs in regular expressions, since behind a syntax
+// error the parser may not take them for such.
+const maxPatterns = 5000
+
+// maxExtends bounds chains of inheritance: the compiler takes time that grows
+// with the square of their length.
+const maxExtends = 300
+
+// level is what one pair of brackets encloses.
+type level struct {
+	open   ast.Kind
+	header bool // the parentheses of if, while, for, with
+	list   bool // commas separate elements; elsewhere they are operators
+	chain  int  // operators that may hang below one another since the last boundary
+	before int  // chain at the last boundary, in case that else goes on with it
+}
+
+// gauge reads tokens and keeps an upper bound of the depth of the tree.
+type gauge struct {
+	scanner *scanner.Scanner
+	kind    Kind
+	limits  Limits
+	err     error
+
+	levels   []level
+	chains   int // sum of the levels' chains
+	tokens   int
+	extends  int
+	patterns int
+	last     ast.Kind
+	previous ast.Kind // the one before last
+	member   bool     // last is a name behind a dot
+	operand  bool     // last ends an operand, so that an operator follows
+	newline  bool     // a line has ended since last
+
+	unmatched bool // there was a closing bracket of another kind than the opening one
+}
+
+func newGauge(text string, kind Kind, limits Limits) *gauge {
+	s := scanner.NewScanner()
+	s.SetText(text)
+	s.SetSkipTrivia(false)
+	if kind == JavaScript {
+		s.SetLanguageVariant(core.LanguageVariantJSX)
+	}
+	return &gauge{scanner: s, kind: kind, limits: limits, levels: []level{{}}}
+}
+
+func (g *gauge) top() *level { return &g.levels[len(g.levels)-1] }
+
+// next reads one token; false at the end or at an error.
+func (g *gauge) next() bool {
+	token := g.scanner.Scan()
+	switch token {
+	case ast.KindEndOfFile:
+		return false
+	case ast.KindNewLineTrivia:
+		g.newline = true
+		return true
+	case ast.KindSingleLineCommentTrivia, ast.KindWhitespaceTrivia, ast.KindConflictMarkerTrivia:
+		return true
+	case ast.KindMultiLineCommentTrivia:
+		g.comment(g.scanner.TokenText())
+		return g.err == nil
+	case ast.KindSlashToken, ast.KindSlashEqualsToken:
+		token = g.slash(token)
+	case ast.KindCloseBraceToken:
+		if g.top().open == ast.KindTemplateHead {
+			token = g.scanner.ReScanTemplateToken(false)
+		}
+	}
+	g.tokens++
+	g.count(token)
+	g.check()
+	g.member = g.behindDot()
+	g.previous, g.last, g.newline = g.last, token, false
+	return g.err == nil
+}
+
+func (g *gauge) behindDot() bool {
+	return g.last == ast.KindDotToken || g.last == ast.KindQuestionDotToken
+}
+
+func (g *gauge) check() {
+	switch {
+	case g.err != nil:
+	case g.tokens > g.limits.Tokens:
+		g.err = fmt.Errorf("%w: it has more than %d words and signs", ErrTooLarge, g.limits.Tokens)
+	case len(g.levels) > g.limits.Depth:
+		g.err = g.tooDeep("brackets are nested more than %d deep", g.limits.Depth)
+	case g.chains > g.limits.Chain:
+		g.err = g.tooDeep("an expression or statement has more than %d operators in a row", g.limits.Chain)
+	case g.patterns > maxPatterns:
+		g.err = fmt.Errorf("%w: its regular expressions have more than %d signs", ErrTooLarge, maxPatterns)
+	case g.extends > maxExtends:
+		g.err = g.tooDeep("extends occurs more than %d times", maxExtends)
+	}
+}
+
+func (g *gauge) tooDeep(format string, args ...any) error {
+	line, _ := newLineTable(g.scanner.Text()).position(g.scanner.TokenStart())
+	return fmt.Errorf("%w: line %d: %s", ErrTooDeep, line, fmt.Sprintf(format, args...))
+}
+
+// count adds one token to the bound.
+func (g *gauge) count(token ast.Kind) {
+	switch token {
+	case ast.KindOpenParenToken, ast.KindOpenBracketToken, ast.KindOpenBraceToken, ast.KindTemplateHead:
+		g.push(token)
+	case ast.KindCloseParenToken, ast.KindCloseBracketToken, ast.KindCloseBraceToken, ast.KindTemplateTail:
+		g.pop(token)
+	case ast.KindTemplateMiddle:
+		g.boundary()
+		g.operand = false
+	case ast.KindSemicolonToken:
+		g.boundary()
+		g.operand = false
+	case ast.KindCommaToken:
+		g.comma()
+	case ast.KindExclamationToken, ast.KindPlusPlusToken, ast.KindMinusMinusToken:
+		g.add() // postfix if it follows an operand: then operand stays true
+		g.operand = g.operand && !g.newline
+	case ast.KindNoSubstitutionTemplateLiteral:
+		g.add()
+		g.operand = true
+	case ast.KindLessThanSlashToken:
+		g.jsx()
+	default:
+		g.word(token)
+	}
+}
+
+func (g *gauge) add() {
+	g.top().chain++
+	g.chains++
+}
+
+// boundary ends what hangs together: a statement, or an element of a list.
+func (g *gauge) boundary() {
+	t := g.top()
+	g.chains -= t.chain
+	t.before, t.chain = t.chain, 0
+}
+
+func (g *gauge) push(token ast.Kind) {
+	l := level{open: token, list: true}
+	switch token {
+	case ast.KindOpenParenToken:
+		l.header = !g.member && (isHeader(g.last) || g.last == ast.KindAwaitKeyword && g.previous == ast.KindForKeyword)
+		l.list = g.operand
+	case ast.KindOpenBraceToken:
+		l.list = !startsBlock(g.last)
+	}
+	g.levels = append(g.levels, l)
+	g.operand = false
+}
+
+func (g *gauge) pop(token ast.Kind) {
+	l := *g.top()
+	g.unmatched = g.unmatched || l.open != opening(token)
+	if len(g.levels) == 1 {
+		g.operand = true
+		return
+	}
+	g.chains -= l.chain
+	g.levels = g.levels[:len(g.levels)-1]
+	g.add()
+	g.operand = !l.header
+}
+
+func (g *gauge) comma() {
+	if g.top().list {
+		g.boundary()
+	} else {
+		g.add()
+	}
+	g.operand = false
+}
+
+// word counts names, literals, keywords and operators.
+func (g *gauge) word(token ast.Kind) {
+	switch {
+	case token == ast.KindRegularExpressionLiteral:
+		g.patterns += signs(g.scanner.TokenText())
+		g.operand = true
+	case token == ast.KindCaseKeyword && !g.behindDot():
+		g.boundary()
+		g.operand = false
+	case g.behindDot() && (token == ast.KindIdentifier || isKeyword(token)):
+		g.operand = true
+	case isOperand(token):
+		g.start()
+		g.operand = true
+	case token == ast.KindElseKeyword:
+		g.restore()
+		g.add()
+		g.operand = false
+	case isKeyword(token):
+		if token == ast.KindExtendsKeyword {
+			g.extends++
+		}
+		if !isInfix(token) {
+			g.start()
+		}
+		g.add()
+		g.operand = isName(token)
+	case token == ast.KindLessThanToken && !g.operand:
+		g.jsx()
+		g.add()
+	default:
+		g.add()
+		g.operand = false
+	}
+}
+
+// start begins an operand. Behind another one, something new begins.
+func (g *gauge) start() {
+	if g.operand {
+		g.boundary()
+	}
+}
+
+// restore takes back a boundary that else continues.
+func (g *gauge) restore() {
+	t := g.top()
+	if t.chain < t.before {
+		g.chains += t.before - t.chain
+		t.chain = t.before
+	}
+}
+
+// jsx refuses JSX, whose text has rules of its own. TypeScript's casts look
+// like it.
+func (g *gauge) jsx() {
+	if g.kind == JavaScript && g.err == nil {
+		line, _ := newLineTable(g.scanner.Text()).position(g.scanner.TokenStart())
+		g.err = fmt.Errorf("%w: line %d: JSX has no meaning in a program", ErrUnclear, line)
+	}
+}
+
+// slash tells a division from a regular expression as the parser would. Where
+// that takes more than the last token, it refuses: what looks like a string
+// might not be one.
+func (g *gauge) slash(token ast.Kind) ast.Kind {
+	unclear := g.last == ast.KindCloseBraceToken || g.last == ast.KindGreaterThanToken || isContextual(g.last) && !g.member
+	switch {
+	case unclear && !hasSlash(g.scanner.Text()[g.scanner.TokenEnd():]):
+		return token
+	case unclear:
+		line, _ := newLineTable(g.scanner.Text()).position(g.scanner.TokenStart())
+		g.err = fmt.Errorf("%w: line %d: it is not clear whether a slash begins a regular expression here; put parentheses around it", ErrUnclear, line)
+		return token
+	case g.operand:
+		return token
+	}
+	return g.scanner.ReScanSlashToken()
+}
+
+// hasSlash says that there is another slash on the line.
+func hasSlash(text string) bool {
+	for i := 0; i < len(text) && text[i] != '\n' && text[i] != '\r'; i++ {
+		if text[i] == '/' {
+			return true
+		}
+	}
+	return false
+}
+
+// comment bounds the types in a documentation comment, which are parsed too.
+func (g *gauge) comment(text string) {
+	depth, count := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{':
+			depth++
+		case '}':
+			depth = max(depth-1, 0)
+		}
+		if depth > 0 && isSign(text[i]) {
+			count++
+		}
+	}
+	if count > 4*g.limits.Chain {
+		g.err = g.tooDeep("a comment has more than %d signs in braces", 4*g.limits.Chain)
+	}
+}
+
+// signs counts the bytes of text that could nest something, if they were tokens.
+func signs(text string) int {
+	n := 0
+	for i := 0; i < len(text); i++ {
+		if isSign(text[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func isSign(b byte) bool {
+	switch b {
+	case '(', '[', '{', '<', '!', '?', '.', '*', '|', '&', '=', ':', '+', '-', '~', ',', '/', '%', '^', '`', '@':
+		return true
+	}
+	return false
 }

@@ -95,7 +95,7 @@ func (u *unit) written(pos int) int { return u.src.shift.back(u.shift.back(pos))
 func (u *unit) diagnostics(found []*ast.Diagnostic, d describer) []Diagnostic {
 	out := make([]Diagnostic, 0, len(found))
 	for _, f := range found {
-		if f.File() == u.file {
+		if f.File() == u.file && len(out) < maxErrors {
 			out = append(out, d.describe(f))
 		}
 	}
@@ -135,8 +135,8 @@ func options() *core.CompilerOptions {
 		AllowUnreachableCode: core.TSTrue, AllowUnusedLabels: core.TSTrue,
 		Target: target, Module: core.ModuleKindESNext, ModuleResolution: core.ModuleResolutionKindBundler,
 		ModuleDetection: core.ModuleDetectionKindForce, Lib: libs(), Types: []string{}, LibReplacement: core.TSFalse,
-		SkipLibCheck: core.TSTrue, NoErrorTruncation: core.TSTrue,
-		OutDir: "/out", RootDir: "/", SourceMap: core.TSTrue, RemoveComments: core.TSTrue, NewLine: core.NewLineKindLF,
+		SkipLibCheck: core.TSTrue,
+		OutDir:       "/out", RootDir: "/", SourceMap: core.TSTrue, RemoveComments: core.TSTrue, NewLine: core.NewLineKindLF,
 	}
 }
 

@@ -45,9 +45,6 @@ func sortDiagnostics(d []Diagnostic) {
 
 // diagnostic describes what can be told without types.
 func (s *Source) diagnostic(d *ast.Diagnostic, back func(int) int) Diagnostic {
-	if back == nil {
-		back = s.shift.back
-	}
 	out := Diagnostic{Code: int(d.Code()), Message: flatten(d), Start: back(d.Pos()), End: back(d.End())}
 	out.End = max(out.End, out.Start)
 	out.Line, out.Column = s.lines.position(out.Start)

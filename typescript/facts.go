@@ -28,7 +28,7 @@ const (
 type Import struct {
 	Specifier  string
 	Form       ImportForm
-	Start, End int  // of the specifier with its quotes
+	Start, End int // of the specifier with its quotes
 	// Names are the imported names with how each is used; "*" is the module as
 	// a whole, "default" its default export.
 	Names map[string]*Use

@@ -77,4 +77,3 @@ func describe(diagnostics []Diagnostic) string {
 	}
 	return b.String()
 }
-

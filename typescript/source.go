@@ -2,6 +2,7 @@ package tsc
 
 import (
 	"context"
+	"slices"
 
 	"github.com/microsoft/typescript-go/internal/ast"
 	"github.com/microsoft/typescript-go/internal/binder"
@@ -10,6 +11,9 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 	"github.com/microsoft/typescript-go/internal/tspath"
 )
+
+// maxErrors bounds how many errors are told of one program.
+const maxErrors = 500
 
 // Source is a program that has been parsed. It is immutable.
 type Source struct {
@@ -29,24 +33,28 @@ func (c *Compiler) Parse(ctx context.Context, text string, kind Kind) (*Source, 
 		return nil, err
 	}
 	return guarded(ctx, c, func(context.Context) (*Source, error) {
-		return parseSource(text, kind), nil
+		return parseSource(text, kind)
 	})
 }
 
-func parseSource(text string, kind Kind) *Source {
+func parseSource(text string, kind Kind) (*Source, error) {
 	s := &Source{kind: kind, text: text, lines: newLineTable(text)}
 	if !s.parseObject() {
 		s.file = parseModule(kind, text)
 	}
-	for _, d := range append(s.file.Diagnostics(), s.file.JSDiagnostics()...) {
-		s.errors = append(s.errors, s.diagnostic(d, nil))
+	found := append(slices.Clone(s.file.Diagnostics()), s.file.JSDiagnostics()...)
+	for _, d := range found[:min(maxErrors, len(found))] {
+		s.errors = append(s.errors, s.diagnostic(d, s.shift.back))
 	}
 	if len(s.errors) > 0 {
-		return s
+		return s, nil
+	}
+	if err := checkGrowth(s.file); err != nil {
+		return nil, err
 	}
 	binder.BindSourceFile(s.file)
 	s.facts = collect(s.file)
-	return s
+	return s, nil
 }
 
 // Errors are the syntax errors, in source order.
