@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"retort/internal/pipeline/discover/index"
 	"retort/internal/run"
 )
 
@@ -486,10 +487,26 @@ func TestBreaker(t *testing.T) {
 }
 
 func TestFuse(t *testing.T) {
-	s := server("s", "", "a", "b", "c", "d")
-	tools := s.Tools
-	got := fuse(nil, []*run.Tool{tools[1], tools[0]})
-	if len(got) != 2 || got[0].Tool != tools[1] {
-		t.Errorf("%v", got)
+	tools := server("s", "", "a", "b", "c", "d").Tools
+	words := []index.Hit{{Tool: tools[0], Score: 9, Exact: true}, {Tool: tools[1], Score: 5}, {Tool: tools[2], Score: 4}}
+	for _, c := range []struct {
+		name    string
+		words   []index.Hit
+		meaning []*run.Tool
+		want    string
+	}{
+		{"both agree on b", words, []*run.Tool{tools[1], tools[3], tools[2]}, "a b c d"},
+		{"found by both comes before found by one", words, []*run.Tool{tools[3], tools[2]}, "a c d b"},
+		{"meaning only", nil, []*run.Tool{tools[1], tools[0]}, "b a"},
+		{"words only", words, nil, "a b c"},
+		{"only exact", words[:1], []*run.Tool{tools[1]}, "a b"},
+	} {
+		var got []string
+		for _, h := range fuse(c.words, c.meaning) {
+			got = append(got, h.Tool.Name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, want %s", c.name, got, c.want)
+		}
 	}
 }

@@ -217,6 +217,42 @@ func TestUpdateReadsOnlyWhatChanged(t *testing.T) {
 	}
 }
 
+// TestWordsByLikeness holds each way to find a word that no tool has, where no
+// other way would do.
+func TestWordsByLikeness(t *testing.T) {
+	x := indexOf(
+		server("a", "mount: a filesystem", "open: the file", "restart: a system"),
+		server("b", "who_am_i: account", "poll: notifications arriving", "calculate_tax: x"),
+	)
+	for query, want := range map[string]string{
+		"file system":   "a.mount a.open a.restart", // two words for one
+		"pollarriving":  "b.poll",                   // one word for two
+		"am i":          "b.who_am_i",               // stop words count in names
+		"notifcatoins":  "b.poll",                   // two edits
+		"acount":        "b.who_am_i",               // one
+		"calc":          "b.calculate_tax",          // a beginning
+		"nootifcatoins": "",                         // three edits
+	} {
+		hits, _ := x.Search(query, Filter{}, 0)
+		got := names(hits)
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q finds %v, want %s", query, got, want)
+		}
+	}
+}
+
+func TestUpdateKeepsTwins(t *testing.T) {
+	x := New()
+	for range 3 {
+		s := server("s", "same: twin", "same: twin", "other: x")
+		x.Update(run.NewToolset([]*run.Server{s}))
+		if _, total := x.Search("twin", Filter{}, 10); total != 2 {
+			t.Fatalf("%d tools", total)
+		}
+	}
+}
+
 func TestHostileTools(t *testing.T) {
 	long := strings.Repeat("word ", 200_000)
 	s := server("hostile", "../../etc: path", "same: first", "same: second", "\x00\x1b[31m: control", "big: "+long, ": no name")
