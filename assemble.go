@@ -139,9 +139,9 @@ func (p *parts) join(c Config) error {
 	}
 	p.onClose(searcher.Close)
 	files := workspace.NewStore(filepath.Join(home, "workspace"), limits.Disk)
-	p.onClose(files.Close)
 	g := gate.New()
 	go g.Warm()
+	go ledger.Warm()
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool),
 		Ledger: p.ledger, Workspaces: files, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,

@@ -121,8 +121,9 @@ func TestNothingPilesUp(t *testing.T) {
 	if o := e.Execute(t.Context(), retort.Request{Code: "return 'alive'"}); string(o.Result) != `"alive"` {
 		t.Errorf("%+v", o)
 	}
+	// The pool may have grown to a few more warm sandboxes, with some goroutines each.
 	deadline := time.Now().Add(10 * time.Second)
-	for runtime.NumGoroutine() > before+10 {
+	for runtime.NumGoroutine() > before+40 {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<16)
 			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])

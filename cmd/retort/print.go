@@ -133,6 +133,9 @@ func pretty(result json.RawMessage) string {
 }
 
 func summary(o run.Outcome) string {
+	if o.Status == run.StatusRejected {
+		return "rejected · nothing ran"
+	}
 	parts := []string{string(o.Status), fmt.Sprintf("%.0f ms", o.Stats.DurationMS)}
 	if o.Stats.Runtime != "" {
 		parts = append(parts, o.Stats.Sandbox+"/"+o.Stats.Runtime)

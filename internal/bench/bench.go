@@ -35,8 +35,9 @@ type Options struct {
 // bench is the state of one run.
 type bench struct {
 	Options
-	home string
-	rows []Row
+	home  string
+	rows  []Row
+	pause time.Duration // between the runs of one row
 }
 
 // Run measures everything. It takes some tens of seconds.
@@ -79,6 +80,7 @@ func (b *bench) time(name string, n, per int, unit time.Duration, target float64
 	}
 	took := make([]float64, n)
 	for i := range took {
+		time.Sleep(b.pause)
 		start := time.Now()
 		if err := f(); err != nil {
 			return err

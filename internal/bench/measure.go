@@ -59,14 +59,20 @@ func (b *bench) overMCP(ctx context.Context) error {
 		return err
 	}
 	defer c.close()
+	// Warm means that the pool had time to start another sandbox: a model
+	// thinks for longer than that between two programs.
+	defer func() { b.pause = 0 }()
 	for _, m := range []struct {
 		name, code string
+		pause      time.Duration
 		target     float64
 	}{
-		{"execute_code over MCP stdio, warm: return 1", "return 1", 5},
-		{"execute_code over MCP stdio, warm: one tool call", "return await files.listDirectory({path: '/srv/nordlys'})", 0},
+		{"execute_code over MCP stdio, warm: return 1", "return 1", 100 * time.Millisecond, 5},
+		{"execute_code over MCP stdio, warm: one tool call", "return await files.listDirectory({path: '/srv/nordlys'})", 100 * time.Millisecond, 0},
+		{"execute_code over MCP stdio, without a pause: return 1", "return 1", 0, 0},
 	} {
-		if err := b.time(m.name, 100, 1, time.Millisecond, m.target, func() error { return c.execute(m.code) }); err != nil {
+		b.pause = m.pause
+		if err := b.time(m.name, 60, 1, time.Millisecond, m.target, func() error { return c.execute(m.code) }); err != nil {
 			return err
 		}
 	}

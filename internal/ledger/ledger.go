@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -61,11 +62,18 @@ func (l *Ledger) Open(session string) *Entry {
 func (l *Ledger) session(name string) *totals {
 	t, ok := l.sessions[name]
 	if !ok {
+		if len(l.sessions) >= maxSessions {
+			maps.DeleteFunc(l.sessions, func(_ string, t *totals) bool { return t.active == 0 })
+		}
 		t = &totals{}
 		l.sessions[name] = t
 	}
 	return t
 }
+
+// maxSessions bounds what is remembered: beyond it, sessions in which nothing
+// runs are forgotten.
+const maxSessions = 1000
 
 // Carried notes arguments or a result that stayed out of the model's context.
 func (e *Entry) Carried(data []byte) {

@@ -13,6 +13,9 @@ import (
 // The vocabulary takes 40 ms and 6 MB to load, so it is loaded on first use.
 var o200k = sync.OnceValue(codec.NewO200kBase)
 
+// Warm loads the vocabulary ahead of the first count.
+func Warm() { o200k() }
+
 // chunk is how many bytes are tokenised at once: the tokenizer is slow on
 // megabytes, and cutting at white space adds a fraction of a percent at most.
 const chunk = 4 << 10

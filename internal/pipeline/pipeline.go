@@ -174,6 +174,9 @@ func (x *execution) close(o run.Outcome) run.Outcome {
 	if x.tally != nil {
 		o.Stats.ToolCalls, o.Stats.Tools = x.tally.Counts()
 	}
+	if x.files != nil {
+		_ = x.files.Close() // what was written is on disk already
+	}
 	x.entry.Settle(&o, report.Returned(o), x.pipeline.Tools.Tokens(x.tools))
 	return o
 }

@@ -26,47 +26,58 @@ type Store struct {
 	dir   string
 	quota int64
 
-	mu   sync.Mutex
-	open map[string]*Workspace
+	mu    sync.Mutex
+	known map[string]*Workspace
 }
 
 // NewStore keeps workspaces under dir, which is made when the first one is
 // opened. Quota is in bytes, for each workspace.
 func NewStore(dir string, quota int64) *Store {
-	return &Store{dir: dir, quota: quota, open: map[string]*Workspace{}}
+	return &Store{dir: dir, quota: quota, known: map[string]*Workspace{}}
 }
 
-// Open returns the workspace of a session. It stays open until Close.
+// Open returns the workspace of a session, which the caller must close. All
+// that is open of one session is the same workspace.
 func (s *Store) Open(session string) (*Workspace, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w, ok := s.open[session]; ok {
-		return w, nil
+	w, ok := s.known[session]
+	if !ok {
+		w = &Workspace{store: s, dir: filepath.Join(s.dir, folder(session)), quota: s.quota}
 	}
-	dir := filepath.Join(s.dir, folder(session))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, run.Errorf(run.KindInternal, "workspace.open", "workspace: %w", err)
+	if w.users == 0 {
+		if err := w.enter(!ok); err != nil {
+			return nil, run.Errorf(run.KindInternal, "workspace.open", "workspace: %w", err)
+		}
+		s.known[session] = w
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, run.Errorf(run.KindInternal, "workspace.open", "workspace: %w", err)
-	}
-	w := &Workspace{root: root, dir: dir, quota: s.quota}
-	w.used = w.measure()
-	s.open[session] = w
+	w.users++
 	return w, nil
 }
 
-// Close closes every open workspace; the files stay.
-func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var err error
-	for name, w := range s.open {
-		err = errors.Join(err, w.root.Close())
-		delete(s.open, name)
+// enter opens the folder, and measures what is in it the first time.
+func (w *Workspace) enter(first bool) (err error) {
+	if err = os.MkdirAll(w.dir, 0o700); err != nil {
+		return err
 	}
-	return err
+	if w.root, err = os.OpenRoot(w.dir); err != nil {
+		return err
+	}
+	if first {
+		w.used = w.measure()
+	}
+	return nil
+}
+
+// Close says that the caller needs the workspace no longer. The files stay;
+// the folder is closed together with its last user.
+func (w *Workspace) Close() error {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	if w.users--; w.users > 0 {
+		return nil
+	}
+	return w.root.Close()
 }
 
 var plainName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
@@ -90,9 +101,11 @@ func folder(session string) string {
 // Workspace is the files of one session. Paths are slash-separated and
 // relative; nothing outside the folder can be named.
 type Workspace struct {
-	root  *os.Root
+	store *Store
 	dir   string
 	quota int64
+	users int      // guarded by store.mu
+	root  *os.Root // open while there are users
 
 	mu   sync.Mutex // guards writes and used
 	used int64

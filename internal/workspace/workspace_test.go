@@ -15,13 +15,44 @@ import (
 
 func open(t *testing.T, quota int64) *Workspace {
 	t.Helper()
-	s := NewStore(t.TempDir(), quota)
-	t.Cleanup(func() { s.Close() })
-	w, err := s.Open("default")
+	w, err := NewStore(t.TempDir(), quota).Open("default")
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { w.Close() })
 	return w
+}
+
+// A model can name as many sessions as it likes; descriptors are few.
+func TestClosedWorkspacesHoldNothing(t *testing.T) {
+	s := NewStore(t.TempDir(), 100)
+	first, err := s.Open("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := s.Open("a")
+	if err != nil || second != first {
+		t.Fatal("one session must be one workspace", err)
+	}
+	if err := first.Write("x", make([]byte, 60)); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	if err := second.Write("y", make([]byte, 30)); err != nil {
+		t.Errorf("the other user's close must not matter: %v", err)
+	}
+	second.Close()
+	if _, err := first.root.Stat("x"); err == nil {
+		t.Error("the folder is still open")
+	}
+	again, err := s.Open("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if err := again.Write("z", make([]byte, 30)); err == nil {
+		t.Error("the quota was forgotten")
+	}
 }
 
 func TestSessionsHaveFoldersOfTheirOwn(t *testing.T) {
