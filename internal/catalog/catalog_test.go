@@ -242,6 +242,24 @@ func TestDamagedFilesAreIgnored(t *testing.T) {
 	}
 }
 
+func TestUnchangedDefinitionsAreNotWrittenAgain(t *testing.T) {
+	c := open(t, t.TempDir())
+	replace(t, c, "s", issue)
+	path := filepath.Join(c.dir, fileName("s"))
+	long := time.Now().Add(-time.Hour).Truncate(time.Second)
+	if err := os.Chtimes(path, long, long); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, c, "s", issue)
+	if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(long) {
+		t.Errorf("written again: %v", err)
+	}
+	replace(t, c, "s", `{"name":"b"}`)
+	if info, err := os.Stat(path); err != nil || info.ModTime().Equal(long) {
+		t.Errorf("not written: %v", err)
+	}
+}
+
 func TestFileOfAnotherServerIsIgnored(t *testing.T) {
 	dir := t.TempDir()
 	data, _ := encode("other", bodyOf(issue))
