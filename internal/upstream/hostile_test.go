@@ -184,14 +184,23 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 		return true
 	}},
 	"leave a daemon": {"tools/call": func(*scripted, request) bool {
-		daemon := exec.Command("sleep", "2") // ends by itself: it is left alone by design
+		daemon := exec.Command("sleep", "30") // left alone by design: the test ends it
 		daemon.Env = []string{}
 		daemon.Stdout, daemon.Stderr = os.Stdout, os.Stderr
 		daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := daemon.Start(); err != nil {
 			panic(err)
 		}
+		fmt.Fprintln(os.Stderr, "daemon", daemon.Process.Pid)
 		os.Exit(5)
+		return true
+	}},
+	"die loudly": {"tools/call": func(*scripted, request) bool {
+		for i := range 20_000 {
+			fmt.Fprintf(os.Stderr, "line %d of a long trace\n", i)
+		}
+		fmt.Fprintln(os.Stderr, "the very last word")
+		os.Exit(6)
 		return true
 	}},
 	"count and die": {"tools/call": func(*scripted, request) bool {

@@ -305,13 +305,12 @@ func TestHTTPHostile(t *testing.T) {
 		}, run.KindUpstreamTimeout, "did not answer within", true},
 		"huge JSON": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "application/json")
-			flood(w, 64<<20)
+			flood(w, 1<<40)
 		}, run.KindLimit, "over the limit of 1 MB", false},
 		"huge event": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "data: ")
-			flood(w, 64<<20)
-			fmt.Fprint(w, "\n\n")
+			flood(w, 1<<40)
 		}, run.KindLimit, "over the limit of 1 MB", false},
 		"gzip bomb": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -408,6 +407,30 @@ func TestHTTPRedirects(t *testing.T) {
 		})))
 		mustCall(t, p, "s", "t")
 	})
+}
+
+// The first call waits until the server can send requests of its own, since it
+// may wait for an answer to one.
+func TestHTTPListensFirst(t *testing.T) {
+	var open atomic.Bool
+	h := &httpScript{
+		get: func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(20 * time.Millisecond)
+			open.Store(true)
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	}
+	h.call = func(w http.ResponseWriter, _ *http.Request, req request) {
+		if !open.Load() {
+			t.Error("called before the stream was open")
+		}
+		h.proper(w, req)
+	}
+	p := newPool(t, Options{}, serveHTTP(t, h))
+	mustCall(t, p, "s", "t")
 }
 
 // A stream that breaks off is resumed after the last event that came.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +53,15 @@ type exchange struct {
 	method string
 	sent   atomic.Bool     // the server may have seen the request
 	result json.RawMessage // exactly as received; set before the SDK is told of the answer
+}
+
+// answer returns the result of the exchange, or why there is none, from what the
+// SDK made of it.
+func (x *exchange) answer(err error) (json.RawMessage, error) {
+	if errors.Is(err, errKept) {
+		return x.result, nil
+	}
+	return nil, err
 }
 
 type exchangeKey struct{}
@@ -189,8 +199,11 @@ func (l *link) accept(msg jsonrpc.Message) bool {
 	return false
 }
 
-// settle finds the call that m answers and keeps its result; the SDK gets an
-// empty one of the same kind. An error without an id, from servers that choke on
+// errKept is what the SDK gets in place of a result that was taken out: it would
+// decode a result, for nothing and not without loss.
+var errKept = errors.New("the result was kept")
+
+// settle finds the call that m answers and keeps its result. An error without an id, from servers that choke on
 // a request, answers the one call that is pending.
 func (l *link) settle(m *jsonrpc.Response) bool {
 	l.mu.Lock()
@@ -210,12 +223,8 @@ func (l *link) settle(m *jsonrpc.Response) bool {
 	delete(l.pending, m.ID)
 	l.answered = l.answered || m.Error != error(errUnprobed)
 	x.result = m.Result
-	switch {
-	case m.Error != nil:
-	case x.method == methodCall:
-		m.Result = json.RawMessage(`{"content":[]}`)
-	case x.method == methodList:
-		m.Result = json.RawMessage(`{"tools":[]}`)
+	if m.Error == nil && (x.method == methodCall || x.method == methodList) {
+		m.Result, m.Error = nil, errKept
 	}
 	return true
 }

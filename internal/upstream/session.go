@@ -76,10 +76,11 @@ func (s *session) callTool(ctx context.Context, x *exchange, tool string, args j
 	}
 	defer s.link.forget(x)
 	_, err := s.client.CallTool(withExchange(ctx, x), &mcp.CallToolParams{Name: tool, Arguments: args})
+	result, err := x.answer(err)
 	if err != nil {
 		return nil, err
 	}
-	return x.result, checkResult(x.result)
+	return result, checkResult(result)
 }
 
 // checkResult refuses results that are none.
@@ -146,6 +147,7 @@ func (s *session) listPage(ctx context.Context, cursor string) (tools []json.Raw
 	x := &exchange{}
 	defer s.link.forget(x)
 	_, err = s.client.ListTools(withExchange(ctx, x), &mcp.ListToolsParams{Cursor: cursor})
+	result, err := x.answer(err)
 	if err != nil {
 		var rpc *jsonrpc.Error
 		if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound && cursor == "" {
@@ -157,7 +159,7 @@ func (s *session) listPage(ctx context.Context, cursor string) (tools []json.Raw
 		Tools []json.RawMessage `json:"tools"`
 		Next  *string           `json:"nextCursor"`
 	}
-	if err := json.Unmarshal(x.result, &page); err != nil {
+	if err := json.Unmarshal(result, &page); err != nil {
 		return nil, "", run.Errorf(run.KindUpstreamGone, "upstream.list", "the server's list of tools can't be read: %w", err)
 	}
 	if page.Next != nil {

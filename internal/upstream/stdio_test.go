@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -137,6 +138,13 @@ func (s *server) pendingCalls() int {
 	sess.link.mu.Lock()
 	defer sess.link.mu.Unlock()
 	return len(sess.link.pending)
+}
+
+// The reason of a death is in the last lines, which are waited for.
+func TestLastWords(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("die loudly"))
+	_, err := p.Call(t.Context(), "s", "t", nil)
+	wantError(t, err, run.KindUpstreamGone, "exit status 6", "line 19999 of a long trace | the very last word")
 }
 
 // A call that was written is never made again, whatever becomes of the server.
@@ -443,9 +451,15 @@ func TestDeafServer(t *testing.T) {
 
 // A daemon that a server leaves behind, with its streams, holds up nothing.
 func TestDaemonHoldsStreams(t *testing.T) {
-	p := newPool(t, Options{}, hostileServer("leave a daemon"))
+	s := hostileServer("leave a daemon")
+	s.CallTimeout = 10 * time.Second // less than the daemon's life
+	p := newPool(t, Options{}, s)
 	_, err := p.Call(t.Context(), "s", "t", nil)
-	wantError(t, err, run.KindUpstreamGone, "exit status 5")
+	e := wantError(t, err, run.KindUpstreamGone, "exit status 5", "daemon ")
+	var daemon int
+	if _, err := fmt.Sscanf(e.Hint[strings.Index(e.Hint, "daemon "):], "daemon %d", &daemon); err != nil || syscall.Kill(daemon, syscall.SIGKILL) != nil {
+		t.Errorf("the daemon is gone: %s", e.Hint)
+	}
 	began := time.Now()
 	p.Close()
 	if d := time.Since(began); d > time.Second {
