@@ -14,13 +14,13 @@ import (
 // can be.
 func (l Limits) admit(text string, kind Kind) error {
 	if len(text) > l.Source {
-		return fmt.Errorf("%w: it has %d bytes, %d are allowed", ErrTooLarge, len(text), l.Source)
+		return &Refusal{ErrTooLarge, 0, fmt.Sprintf("it has %d bytes, %d are allowed", len(text), l.Source)}
 	}
 	g := newGauge(text, kind, l)
 	for g.next() {
 	}
 	if g.err == nil && (g.unmatched || len(g.levels) > 1) && signs(text) > maxUnmatched {
-		return fmt.Errorf("%w: its brackets do not match", ErrUnclear)
+		return &Refusal{ErrUnclear, 0, "its brackets do not match"}
 	}
 	return g.err
 }
@@ -117,21 +117,21 @@ func (g *gauge) check() {
 	switch {
 	case g.err != nil:
 	case g.tokens > g.limits.Tokens:
-		g.err = fmt.Errorf("%w: it has more than %d words and signs", ErrTooLarge, g.limits.Tokens)
+		g.refuse(ErrTooLarge, "it has more than %d words and signs", g.limits.Tokens)
 	case len(g.levels) > g.limits.Depth:
-		g.err = g.tooDeep("brackets are nested more than %d deep", g.limits.Depth)
+		g.refuse(ErrTooDeep, "brackets are nested more than %d deep", g.limits.Depth)
 	case g.chains > g.limits.Chain:
-		g.err = g.tooDeep("an expression or statement has more than %d operators in a row", g.limits.Chain)
+		g.refuse(ErrTooDeep, "an expression or statement has more than %d operators in a row", g.limits.Chain)
 	case g.patterns > maxPatterns:
-		g.err = fmt.Errorf("%w: its regular expressions have more than %d signs", ErrTooLarge, maxPatterns)
+		g.refuse(ErrTooLarge, "its regular expressions have more than %d signs", maxPatterns)
 	case g.extends > maxExtends:
-		g.err = g.tooDeep("extends occurs more than %d times", maxExtends)
+		g.refuse(ErrTooDeep, "extends occurs more than %d times", maxExtends)
 	}
 }
 
-func (g *gauge) tooDeep(format string, args ...any) error {
+func (g *gauge) refuse(err error, reason string, args ...any) {
 	line, _ := newLineTable(g.scanner.Text()).position(g.scanner.TokenStart())
-	return fmt.Errorf("%w: line %d: %s", ErrTooDeep, line, fmt.Sprintf(format, args...))
+	g.err = &Refusal{err, line, fmt.Sprintf(reason, args...)}
 }
 
 // count adds one token to the bound.
@@ -265,8 +265,7 @@ func (g *gauge) restore() {
 // like it.
 func (g *gauge) jsx() {
 	if g.kind == JavaScript && g.err == nil {
-		line, _ := newLineTable(g.scanner.Text()).position(g.scanner.TokenStart())
-		g.err = fmt.Errorf("%w: line %d: JSX has no meaning in a program", ErrUnclear, line)
+		g.refuse(ErrUnclear, "it has JSX, which means nothing here")
 	}
 }
 
@@ -279,8 +278,7 @@ func (g *gauge) slash(token ast.Kind) ast.Kind {
 	case unclear && !hasSlash(g.scanner.Text()[g.scanner.TokenEnd():]):
 		return token
 	case unclear:
-		line, _ := newLineTable(g.scanner.Text()).position(g.scanner.TokenStart())
-		g.err = fmt.Errorf("%w: line %d: it is not clear whether a slash begins a regular expression here; put parentheses around it", ErrUnclear, line)
+		g.refuse(ErrUnclear, "it is not clear whether this slash begins a regular expression; put parentheses around what it belongs to")
 		return token
 	case g.operand:
 		return token
@@ -313,7 +311,7 @@ func (g *gauge) comment(text string) {
 		}
 	}
 	if count > 4*g.limits.Chain {
-		g.err = g.tooDeep("a comment has more than %d signs in braces", 4*g.limits.Chain)
+		g.refuse(ErrTooDeep, "a comment has more than %d signs in braces", 4*g.limits.Chain)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 type Facts struct {
 	Imports []Import        // in source order
 	Globals map[string]*Use // free names that are used as values
+	Types   map[string]*Use // free names that are used in types
 	Calls   []Call          // calls of imported or free functions, such as callMCPTool("a__b")
 	Unknown bool            // eval, Function, globalThis or a computed import: any name may be reached
 }
@@ -36,10 +37,11 @@ type Import struct {
 
 // Use is how a program uses a value: which members it names, whether it calls
 // it, and whether it does anything else with it, so that any member may be
-// reached. A value that typeof is asked for, and nothing else, is not used.
+// reached.
 type Use struct {
 	Whole      bool
 	Called     bool
+	Asked      bool     // typeof is applied to it
 	TypeNames  []string // types named as members: ns.T
 	Members    map[string]*Use
 	Start, End int // where it is first named
@@ -72,25 +74,19 @@ type collector struct {
 	file  *ast.SourceFile
 	facts Facts
 	refs  map[*ast.Symbol][]*ast.Node // uses of each local symbol
-	free  map[string][]*ast.Node      // uses of names that the file does not declare
+	free  map[string][]*ast.Node      // values with names that the file does not declare
+	types map[string][]*ast.Node      // the same in types
 	names scope
 	busy  map[*ast.Symbol]bool // aliases being followed
 }
 
 func collect(file *ast.SourceFile) Facts {
 	c := &collector{
-		file: file, refs: map[*ast.Symbol][]*ast.Node{}, free: map[string][]*ast.Node{},
+		file: file, refs: map[*ast.Symbol][]*ast.Node{}, free: map[string][]*ast.Node{}, types: map[string][]*ast.Node{},
 		names: newScope(), busy: map[*ast.Symbol]bool{},
 	}
 	c.resolve(file.AsNode())
-	c.facts.Globals = map[string]*Use{}
-	for name, nodes := range c.free {
-		use := &Use{Start: c.start(nodes[0]), End: nodes[0].End()}
-		for _, n := range nodes {
-			c.follow(n, use, Call{Name: name})
-		}
-		c.facts.Globals[name] = use
-	}
+	c.facts.Globals, c.facts.Types = c.uses(c.free), c.uses(c.types)
 	c.imports(file.AsNode())
 	for _, name := range []string{"eval", "Function", "globalThis"} {
 		if _, ok := c.facts.Globals[name]; ok {
@@ -98,6 +94,18 @@ func collect(file *ast.SourceFile) Facts {
 		}
 	}
 	return c.facts
+}
+
+func (c *collector) uses(names map[string][]*ast.Node) map[string]*Use {
+	uses := make(map[string]*Use, len(names))
+	for name, nodes := range names {
+		use := &Use{Start: c.start(nodes[0]), End: nodes[0].End()}
+		for _, n := range nodes {
+			c.follow(n, use, Call{Name: name})
+		}
+		uses[name] = use
+	}
+	return uses
 }
 
 // resolve sorts every identifier that is used, not declared, by what it means.
@@ -109,7 +117,9 @@ func (c *collector) resolve(node *ast.Node) {
 		if n.Kind == ast.KindIdentifier && isReference(n) {
 			if s := c.names.resolve(n); s != nil {
 				c.refs[s] = append(c.refs[s], n)
-			} else if !isTypePosition(n) {
+			} else if isTypePosition(n) {
+				c.types[n.Text()] = append(c.types[n.Text()], n)
+			} else {
 				c.free[n.Text()] = append(c.free[n.Text()], n)
 			}
 		}

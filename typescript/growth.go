@@ -29,11 +29,11 @@ func checkGrowth(file *ast.SourceFile) error {
 	g := &growth{declared: map[string][]*ast.Node{}, sizes: map[string]int{}, product: 1}
 	g.collect(file.AsNode(), false, false)
 	if g.err == nil && g.product > 1 && g.literals >= maxConstant/g.product {
-		g.err = fmt.Errorf("%w: its template literal types could stand for more than %d MB", ErrTooLarge, maxConstant>>20)
+		g.err = &Refusal{ErrTooLarge, 0, fmt.Sprintf("its template literal types could stand for more than %d MB", maxConstant>>20)}
 	}
 	for _, name := range g.order {
 		if g.err == nil && g.size(name) >= maxConstant {
-			g.err = fmt.Errorf("%w: the constant %s would be longer than %d MB", ErrTooLarge, name, maxConstant>>20)
+			g.err = &Refusal{ErrTooLarge, 0, fmt.Sprintf("the constant %s would be longer than %d MB", name, maxConstant>>20)}
 		}
 	}
 	return g.err
@@ -95,7 +95,7 @@ func (g *growth) template(n *ast.Node, generic bool) {
 	g.literals = saturate(g.literals + text)
 	g.product = saturate(g.product * max(1, holes))
 	if generic && (holes > 1 || text > maxTemplate) && g.err == nil {
-		g.err = fmt.Errorf("%w: a template literal type of several type parameters can stand for a string of any length", ErrTooLarge)
+		g.err = &Refusal{ErrTooLarge, 0, "a template literal type of several type parameters can stand for a string of any length"}
 	}
 }
 

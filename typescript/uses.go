@@ -43,8 +43,9 @@ func (c *collector) follow(n *ast.Node, use *Use, origin Call) {
 		}
 		use.Called = true
 		c.call(p, origin)
-	case ast.KindExpressionStatement:
 	case ast.KindTypeOfExpression:
+		use.Asked = true
+	case ast.KindExpressionStatement:
 	default:
 		use.Whole = true
 	}

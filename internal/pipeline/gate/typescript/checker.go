@@ -77,11 +77,12 @@ func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Ch
 	if refusal != nil {
 		return Checked{}, refusal
 	}
+	program.builtins = c.names.builtins
 	program.reach = reachOf(program.source.Facts(), tools, c.names.globals(tools))
 	in := c.wrappers.input(program.reach)
 	result, err := c.compiler.Check(ctx, program.source, in)
 	if err != nil {
-		return Checked{}, failure(err)
+		return Checked{}, program.failure(err)
 	}
 	findings := program.judge(result.Diagnostics, c.wrappers.modules())
 	if refusal := program.refuse(findings); refusal != nil {
@@ -100,6 +101,8 @@ type program struct {
 	source *tsc.Source
 	lines  int // before source's text
 	reach  *reach
+
+	builtins map[string]bool
 }
 
 // parse finds the program in the text and parses it.
@@ -108,32 +111,38 @@ func (c *Checker) parse(ctx context.Context, src Source, tools *run.Toolset) (*p
 	if src.Language == run.JavaScript {
 		kind = tsc.JavaScript
 	}
-	var failed []*program
-	candidates := pieces(src.Code)
-	for _, piece := range candidates {
+	var first *program
+	for _, piece := range pieces(src.Code) {
+		p := &program{src: src, tools: tools, lines: piece.lines}
 		source, err := c.compiler.Parse(ctx, piece.code, kind)
 		if err != nil {
-			return nil, failure(err)
+			return nil, p.failure(err)
 		}
-		p := &program{src: src, tools: tools, source: source, lines: piece.lines}
+		p.source = source
 		if len(source.Errors()) == 0 {
 			return p, nil
 		}
-		failed = append(failed, p)
+		if first == nil {
+			first = p
+		}
 	}
-	blame := failed[0]
-	if len(failed) > 1 && blame.lines == 0 && blame.source.Errors()[0].Line <= failed[1].lines {
-		blame = failed[1] // the whole is prose around a block
-	}
-	return nil, blame.refuse(blame.syntax())
+	return nil, first.refuse(first.syntax())
 }
 
 // failure is the error for a program that could not be checked at all.
-func failure(err error) *run.Error {
+func (p *program) failure(err error) *run.Error {
 	e := run.Errorf(run.KindLimit, "gate.typescript", "%w", err)
+	var refusal *tsc.Refusal
+	if errors.As(err, &refusal) && refusal.Line > 0 {
+		e.Line = refusal.Line + p.lines
+		e.Frame = frame(p.src.Code, e.Line, 1, 1)
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		e.Kind = run.KindCancelled
+		return e
+	case errors.Is(err, tsc.ErrUnclear):
+		e.Kind = run.KindSyntax
 		return e
 	case errors.Is(err, tsc.ErrTooLarge):
 		return e.WithHint("put data into a workspace file and read it with node:fs/promises")

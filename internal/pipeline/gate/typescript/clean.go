@@ -10,7 +10,10 @@ type piece struct {
 }
 
 // pieces lists what the program in text may be, best first: the text as a
-// whole, and what stands between its first and its last Markdown fence.
+// whole, and what stands between its first and its last Markdown fence. To
+// JavaScript, three backticks are a template behind an empty one, so text with
+// a fence may parse all the same; it is a program as a whole only if the fence
+// may stand in a comment or a string.
 func pieces(text string) []piece {
 	text = strings.TrimPrefix(text, "\ufeff")
 	whole := piece{code: text}
@@ -21,10 +24,10 @@ func pieces(text string) []piece {
 	}
 	last := closingFence(lines, first, marker)
 	block := piece{strings.Join(lines[first+1:last], ""), first + 1}
-	if strings.TrimSpace(strings.Join(lines[:first], "")) == "" {
-		return []piece{block, whole}
+	if before := strings.Join(lines[:first], ""); strings.Contains(before, "/*") || strings.Contains(before, "`") {
+		return []piece{whole, block}
 	}
-	return []piece{whole, block}
+	return []piece{block}
 }
 
 // openingFence finds the first line like ```ts; -1 if there is none.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/microsoft/typescript-go/tsc"
 
@@ -25,6 +26,7 @@ var (
 		1121, 1123, 1155, 1156, 1163, 1166, 1172, 1182, 1186, 1187, 1188, 1189, 1190, 1196, 1197, 1210, 1212, 1213, 1214, 1215, 1233, 1308,
 		1312, 1313, 1318, 1346, 1347, 1348, 1349, 1350, 1359, 2300, 2337, 2376, 2377, 2401, 2440, 2451, 2466, 2480, 2481, 17004, 17005, 17009, 17011, 18030, 18036,
 	}
+	awaitOutside = 1308
 	// harmless: what is said of programs that are right as they are.
 	harmless = []int{1108, 1375, 1378, 1431, 1432, 2669, 7027, 7028, 2578}
 )
@@ -32,7 +34,8 @@ var (
 // diagnosed turns what the compiler says into a finding. What does not matter
 // is left out.
 func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
-	f := finding{message: d.Message, start: d.Start, end: d.End}
+	message, _, _ := strings.Cut(d.Message, " Do you need to ") // change settings of a compiler that nobody can see
+	f := finding{message: message, start: d.Start, end: d.End}
 	switch {
 	case slices.Contains(harmless, d.Code):
 		return f, false
@@ -41,13 +44,19 @@ func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
 	case d.Member != nil && !d.Erased:
 		p.member(&f, d)
 	case d.Erased:
-	case slices.Contains(unknownName, d.Code):
+	case slices.Contains(unknownName, d.Code) && !p.asked(d):
 		f.kind = run.KindType
 		f.hint = p.nameHint(d)
+	case p.shadowed(d) != nil:
+		f.kind = run.KindType
+		f.hint = builtinHint(p.shadowed(d))
 	case slices.Contains(unknownImport, d.Code):
 		f.kind = run.KindType
 	case slices.Contains(brokenProgram, d.Code):
 		f.kind = run.KindSyntax
+		if d.Code == awaitOutside {
+			f.hint = "make the function async"
+		}
 	}
 	return f, true
 }
@@ -61,6 +70,37 @@ func (p *program) argument(f *finding, d tsc.Diagnostic) {
 	}
 	f.kind, f.server, f.tool = run.KindType, t.Server, t.Name
 	f.hint = p.signature(t)
+	if name := p.source.Text()[d.Start:d.End]; isWord(name) && d.Code == 2322 {
+		f.message = name + ": " + f.message
+	}
+}
+
+// isWord says that a text is a property's name.
+func isWord(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' })
+}
+
+// asked says that the program itself asks, with typeof, whether a name exists.
+func (p *program) asked(d tsc.Diagnostic) bool {
+	use := p.source.Facts().Globals[p.source.Text()[d.Start:d.End]]
+	return use != nil && use.Asked
+}
+
+// shadowed is the server whose tool is sought in the built-in of its name.
+func (p *program) shadowed(d tsc.Diagnostic) *run.Server {
+	text := p.source.Text()
+	for _, s := range p.tools.Servers {
+		if p.builtins[s.TypeScript] && strings.HasSuffix(text[:d.Start], s.TypeScript+".") {
+			if _, ok := s.On(text[d.Start:d.End]); ok {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+func builtinHint(s *run.Server) string {
+	return fmt.Sprintf("%[1]s is a built-in here; the server is imported: import * as %[1]sServer from './servers/%[1]s'", s.TypeScript)
 }
 
 // member is about a name that a module lacks. The absence of tools is found
@@ -109,7 +149,7 @@ func (p *program) nameHint(d tsc.Diagnostic) string {
 	var servers, tools []string
 	for _, s := range p.tools.Servers {
 		if s.TypeScript == name {
-			return fmt.Sprintf("%s is a built-in name, so this server must be imported: import * as %sServer from './servers/%s'", name, name, name)
+			return builtinHint(s)
 		}
 		servers = append(servers, s.TypeScript)
 		for _, t := range s.Tools {

@@ -44,7 +44,7 @@ func (p *program) judge(diagnostics []tsc.Diagnostic, modules []string) []findin
 	found = append(found, p.imports(modules)...)
 	for _, d := range diagnostics {
 		f, ok := p.diagnosed(d)
-		if ok && !slices.ContainsFunc(found, func(g finding) bool { return overlap(f, g) }) {
+		if ok && !slices.ContainsFunc(found, func(g finding) bool { return same(f, g) }) {
 			found = append(found, f)
 		}
 	}
@@ -52,9 +52,13 @@ func (p *program) judge(diagnostics []tsc.Diagnostic, modules []string) []findin
 	return found
 }
 
-// overlap says that two findings are about the same place, so that the second
-// would only say the first again.
-func overlap(f, g finding) bool { return f.start < g.end && g.start < f.end }
+// same says that one finding only says another again, elsewhere or of the same
+// place.
+func same(f, g finding) bool {
+	overlap := f.start < g.end && g.start < f.end
+	repeated := f.message == g.message && f.tool == g.tool && (f.kind == "" || f.kind == run.KindSyntax)
+	return overlap || repeated
+}
 
 // absences are the servers and tools that a program names and that do not exist.
 func (p *program) absences() []finding {

@@ -48,7 +48,10 @@ func reachOf(facts tsc.Facts, tools *run.Toolset, globals map[string]*run.Server
 		r.addImport(i)
 	}
 	for name, use := range facts.Globals {
-		r.addGlobal(name, use, globals)
+		r.addGlobal(name, use, globals, false)
+	}
+	for name, use := range facts.Types {
+		r.addGlobal(name, use, globals, true)
 	}
 	for _, c := range facts.Calls {
 		r.addCall(c)
@@ -61,15 +64,15 @@ func reachOf(facts tsc.Facts, tools *run.Toolset, globals map[string]*run.Server
 	return r
 }
 
-func (r *reach) addGlobal(name string, use *tsc.Use, globals map[string]*run.Server) {
+func (r *reach) addGlobal(name string, use *tsc.Use, globals map[string]*run.Server, erased bool) {
 	s, isServer := globals[name]
 	switch {
 	case isServer:
 		r.need(s).global = true
-		r.addServer(s, use, false)
+		r.addServer(s, use, erased)
 	case name == "servers":
 		r.index = true
-		r.addAll("*", use, false)
+		r.addAll("*", use, erased)
 	case name == "callMCPTool" && use.Whole:
 		r.unknown = true
 	}

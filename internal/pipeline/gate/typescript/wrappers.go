@@ -100,5 +100,5 @@ func declaration(t *run.Tool) string {
 	if n >= 2 && strings.HasPrefix(lines[n-1], lead) && strings.HasPrefix(lines[n-2], lead) {
 		lines[n-1], lines[n-2] = lines[n-2], lines[n-1]
 	}
-	return strings.Join(lines, "\n") + "\n"
+	return strings.Join(lines, "\n") + "\nexport default " + t.TypeScript + ";\n"
 }
