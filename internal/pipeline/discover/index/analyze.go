@@ -55,9 +55,8 @@ func defaults() tuning {
 	return t
 }
 
-// posting says that a term occurs in a document. Its impact is BM25F's
-// saturated weight of the term in the tool, between 0 and 1, in 15 bits;
-// the lowest bit says that the tool's name has the term.
+// impact is BM25F's saturated weight of a term in a tool, between 0 and 1, in 15
+// bits; the lowest bit says that the tool's name has the term.
 type impact uint16
 
 const (
