@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -142,6 +143,22 @@ func (s *server) pendingCalls() int {
 
 // The reason of a death is in the last lines, which are waited for.
 func TestLastWords(t *testing.T) {
+	r := reaper.New()
+	defer r.Close(0)
+	process, err := r.Start(exec.Command("sh", "-c", "exit 3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read atomic.Bool
+	logged := make(chan struct{})
+	time.AfterFunc(30*time.Millisecond, func() { read.Store(true); close(logged) })
+	wantError(t, errEnded(process, logged), run.KindUpstreamGone, "exit status 3")
+	if !read.Load() {
+		t.Error("the last lines were not waited for")
+	}
+}
+
+func TestManyLastWords(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("die loudly"))
 	_, err := p.Call(t.Context(), "s", "t", nil)
 	wantError(t, err, run.KindUpstreamGone, "exit status 6", "line 19999 of a long trace | the very last word")
@@ -201,6 +218,18 @@ func TestBreaker(t *testing.T) {
 	}
 	if st := p.Status("s"); st.State != StateOpen || st.RetryAt.Before(time.Now()) {
 		t.Errorf("%+v", st)
+	}
+}
+
+// After a failure the next try waits.
+func TestBackoffIsWaited(t *testing.T) {
+	p := newPool(t, Options{}, hostileServer("proper"))
+	const wait = 150 * time.Millisecond
+	p.servers["s"].breaker = breaker{failures: 1, retryAt: time.Now().Add(wait)}
+	began := time.Now()
+	mustCall(t, p, "s", "t")
+	if d := time.Since(began); d < wait-10*time.Millisecond {
+		t.Errorf("tried after %s", d)
 	}
 }
 
