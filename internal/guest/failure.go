@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"modernc.org/quickjs"
 
@@ -21,13 +22,12 @@ const (
 	programTail = "\n})"
 )
 
-// plainName is what may stand as a file name in stack traces.
-var plainName = regexp.MustCompile(`^[\w./-]{1,100}$`)
-
-// fileName is the name of the program in stack traces.
+// fileName is the name of the program in stack traces: its own, unless that
+// would make them hard to read.
 func (g *guest) fileName() string {
-	if plainName.MatchString(g.program.Name) {
-		return g.program.Name
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
+	if name := g.program.Name; name != "" && len(name) <= 100 && strings.Trim(name, plain) == "" {
+		return name
 	}
 	return "program.ts"
 }
@@ -114,9 +114,6 @@ func (g *guest) outOfMemory(t thrownValue) bool {
 	return t.Null && peakMemory() > g.program.Memory/2
 }
 
-// frameOf matches a line of a stack trace: "    at name (file:line:column)".
-var frameOf = regexp.MustCompile(`^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\)?$`)
-
 // asSyntax is the report of code that does not compile.
 func asSyntax(d wire.Done) wire.Done {
 	if d.Error.Kind == run.KindRuntime {
@@ -125,18 +122,26 @@ func asSyntax(d wire.Done) wire.Done {
 	return d
 }
 
+// Compiled when they are needed: most guests end without a failure, and each is
+// a process of its own.
 var (
 	// callees matches what stands before the parenthesis of a call: a name with
 	// members, perhaps members of something that has no name.
-	callees = regexp.MustCompile(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
+	callees = lazily(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
 	// builtins matches the first frame of a built-in function.
-	builtins = regexp.MustCompile(`^\s*at (\S+) \(native\)`)
+	builtins = lazily(`^\s*at (\S+) \(native\)`)
+	// frames matches a line of a stack trace: "    at name (file:line:column)".
+	frames = lazily(`^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\)?$`)
 )
+
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // nameCallee gives the message for the engine's "not a function", completed with
 // what is none, read from the code at the place of the call.
 func (g *guest) nameCallee(e *run.Error, stack string) string {
-	if m := builtins.FindStringSubmatch(stack); m != nil {
+	if m := builtins().FindStringSubmatch(stack); m != nil {
 		return "TypeError: what was passed to " + m[1] + " is not a function"
 	}
 	lines := strings.Split(g.code, "\n")
@@ -144,7 +149,7 @@ func (g *guest) nameCallee(e *run.Error, stack string) string {
 		return e.Message
 	}
 	line := []rune(lines[e.Line-1])
-	name := callees.FindString(string(line[:min(max(e.Column-1, 0), len(line))]))
+	name := callees().FindString(string(line[:min(max(e.Column-1, 0), len(line))]))
 	if name == "" {
 		return e.Message
 	}
@@ -159,21 +164,21 @@ func (g *guest) nameCallee(e *run.Error, stack string) string {
 func (g *guest) locate(e *run.Error, stack string) *run.Error {
 	const maxFrames = 10
 	c := *e
-	var frames []string
+	var own []string
 	for line := range strings.Lines(stack) {
-		m := frameOf.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		m := frames().FindStringSubmatch(strings.TrimRight(line, "\n"))
 		if m == nil || m[2] != g.fileName() {
 			continue
 		}
 		row, column := position(m[3], m[4])
-		if len(frames) == 0 {
+		if len(own) == 0 {
 			c.Line, c.Column = row, column
 		}
-		if frames = append(frames, frame(m[1], m[2], row, column)); len(frames) == maxFrames {
+		if own = append(own, frame(m[1], m[2], row, column)); len(own) == maxFrames {
 			break
 		}
 	}
-	c.Stack = strings.Join(frames, "\n")
+	c.Stack = strings.Join(own, "\n")
 	return &c
 }
 

@@ -48,6 +48,7 @@ func Main(in io.Reader, out io.Writer) error {
 	if in == io.Reader(os.Stdin) {
 		closeInherited()
 		goThrifty()
+		in = pollable(os.Stdin)
 	}
 	conn := wire.NewConn(&duplex{in, out})
 	conn.Accept(wire.GuestSizes())
@@ -70,7 +71,7 @@ func Main(in io.Reader, out io.Writer) error {
 // carries what it sends and receives. What Go allocates is mostly copies of
 // that, which live for a moment.
 func goThrifty() {
-	const threads, memory = 2, 64 << 20
+	const threads, memory = 1, 64 << 20
 	runtime.GOMAXPROCS(min(threads, runtime.GOMAXPROCS(0)))
 	debug.SetMemoryLimit(memory)
 }

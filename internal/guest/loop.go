@@ -39,7 +39,7 @@ type guest struct {
 	underWay int // calls without a result so far, but for synchronous ones
 
 	// What the prelude gives.
-	preload, prepare, importModule, exported, settle, fire, finish, render, describe quickjs.Value
+	preload, prepare, importModule, exported, settle, fire, finish, describe quickjs.Value
 }
 
 // serve builds the machine and runs the program that frames begins with.
@@ -63,7 +63,8 @@ func serve(conn *wire.Conn, frames <-chan wire.Frame) error {
 	if err := json.Unmarshal(start.Head, &g.program); err != nil {
 		return err
 	}
-	go g.flushAlways()
+	stop := g.flushAlways()
+	defer stop()
 	g.started = time.Now()
 	done, value := g.run(string(start.Body))
 	err = conn.Send(wire.DoneFrame(done, value))
@@ -72,12 +73,22 @@ func serve(conn *wire.Conn, frames <-chan wire.Frame) error {
 	return err
 }
 
-// flushAlways sends what is queued while the program is busy.
-func (g *guest) flushAlways() {
-	for range time.Tick(flushEvery) {
-		if g.conn.Flush() != nil {
-			return
+// flushAlways sends what is queued while the program is busy, until stop.
+func (g *guest) flushAlways() (stop func()) {
+	tick, done := time.NewTicker(flushEvery), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-tick.C:
+				g.flush()
+			case <-done:
+				return
+			}
 		}
+	}()
+	return func() {
+		tick.Stop()
+		close(done)
 	}
 }
 
@@ -112,7 +123,7 @@ func (g *guest) run(code string) (wire.Done, []byte) {
 		case !fulfilled:
 			return g.thrown(value), nil
 		case phase == 0:
-			// The function has returned: a default export may have to be awaited.
+			// The function has returned; its value becomes JSON.
 			promise, err = g.finish.CallValue(quickjs.UndefinedValue, value)
 			if err != nil {
 				return g.failure(err), nil
@@ -258,19 +269,20 @@ func (g *guest) linger() error {
 	return nil
 }
 
-// conclude makes the report of a program that has returned value.
-func (g *guest) conclude(value, promise quickjs.Value) (wire.Done, []byte) {
+// conclude makes the report of a program whose value is rendered, which is what
+// promise was fulfilled with.
+func (g *guest) conclude(rendered, promise quickjs.Value) (wire.Done, []byte) {
 	if err := g.linger(); err != nil {
 		return g.failure(err), nil
 	}
 	if reason, found := g.js.unhandled(promise); found {
 		return g.thrown(reason), nil
 	}
-	rendered, err := g.render.Call(quickjs.UndefinedValue, value)
+	value, err := rendered.Any()
 	if err != nil {
 		return g.failure(err), nil
 	}
-	text, has := rendered.(string)
+	text, has := value.(string)
 	if size := int64(len(text)); size > g.program.Result {
 		stop := wire.ResultStop(size, g.program.Result)
 		return wire.Done{Status: stop.Status, Error: stop.Reason}, nil

@@ -45,7 +45,7 @@ func (g *guest) load() error {
 	defer main.Free()
 	for name, function := range map[string]*quickjs.Value{
 		"preload": &g.preload, "prepare": &g.prepare, "importModule": &g.importModule, "exported": &g.exported,
-		"settle": &g.settle, "fire": &g.fire, "finish": &g.finish, "render": &g.render, "describe": &g.describe,
+		"settle": &g.settle, "fire": &g.fire, "finish": &g.finish, "describe": &g.describe,
 	} {
 		atom, err := g.js.NewAtom(name)
 		if err != nil {
@@ -77,7 +77,7 @@ const bootstrap = `'use strict'; (function (...names) {
 })`
 
 // warm are the modules that most programs use.
-var warm = []string{"inspect", "console", "exception", "encoding", "buffer", "path", "fs"}
+var warm = []string{"inspect", "console"}
 
 // preloadWarm evaluates modules that the program is likely to use, while it is
 // waited for.

@@ -4,7 +4,7 @@
 'use strict';
 const { ToolError, describe } = require('errors');
 const { settle, callTool, callOwn } = require('calls');
-const { render, awaitInside } = require('values');
+const { renderAwaited } = require('values');
 const { fire } = require('timers');
 const { installNamespaces } = require('servers');
 const { importModule, importNow } = require('modules');
@@ -16,7 +16,6 @@ const { parse } = JSON;
 exports.describe = describe;
 exports.settle = settle;
 exports.fire = fire;
-exports.render = render;
 
 exports.importModule = importModule;
 exports.exported = exported;
@@ -30,15 +29,15 @@ exports.prepare = function prepare(namespaces, file) {
 // preload evaluates a module of the prelude ahead of its use.
 exports.preload = function preload(name) { require(name); };
 
-// finish turns what the function returned into the program's value. It awaits
-// everything before it returns it: to return a promise would call its then,
-// which may be the program's own.
+// finish turns what the function returned into the JSON of the program's value,
+// or undefined if it has none. It awaits before it returns: to return a promise
+// would call its then, which may be the program's own.
 exports.finish = async function finish(value) {
 	if (value === undefined && 'default' in exported) {
 		const main = exported.default;
 		value = await (typeof main === 'function' ? main() : main);
 	}
-	return await awaitInside(value);
+	return await renderAwaited(value);
 };
 
 installGlobals({

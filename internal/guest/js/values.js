@@ -67,6 +67,7 @@ addToJSON(ArrayBuffer.prototype, function toJSON() { return listOf(new Bytes(thi
 // Promises inside of a value are collected while it is rendered for the first
 // time, awaited, and replaced by what they were fulfilled with.
 const fulfilled = new WeakMap();
+const rounds = 10; // of promises that are fulfilled with promises inside
 let unawaited = null;
 
 addToJSON(Promise.prototype, function toJSON() {
@@ -93,27 +94,24 @@ function render(value) {
 }
 exports.render = render;
 
-// awaitInside gives value once the promises inside of it are fulfilled.
-exports.awaitInside = async function awaitInside(value) {
-	if (typeof value !== 'object' || value === null) {
-		return value;
-	}
-	for (let round = 0; round < 10; round++) {
-		unawaited = [];
-		const found = unawaited;
+// renderAwaited is render for a value that may contain promises. A value found
+// to contain some is rendered again when they are fulfilled.
+exports.renderAwaited = async function renderAwaited(value) {
+	for (let round = 0; ; round++) {
+		const found = unawaited = [];
+		let text;
 		try {
-			render(value);
+			text = render(value);
 		} finally {
 			unawaited = null;
 		}
-		if (found.length === 0) {
-			break;
+		if (found.length === 0 || round === rounds) {
+			return text;
 		}
 		for (let i = 0; i < found.length; i++) {
 			apply(weakSet, fulfilled, [found[i], await found[i]]);
 		}
 	}
-	return value;
 };
 
 // circle is the path at which a value contains itself, if it does.

@@ -32,13 +32,17 @@ func (b *Backend) spawn() (*child, error) {
 		return nil, err
 	}
 	late := time.AfterFunc(greeting, c.kill)
-	defer late.Stop()
-	if _, err := wire.Greet(c.conn); err != nil {
-		c.kill()
-		<-c.exited
-		return nil, fmt.Errorf("%s did not get ready: %w%s", b.command[0], err, c.complaint())
+	_, err = wire.Greet(c.conn)
+	inTime := late.Stop()
+	if err == nil && inTime {
+		return c, nil
 	}
-	return c, nil
+	c.kill()
+	<-c.exited
+	if !inTime {
+		return nil, fmt.Errorf("%s was not ready after %v%s", b.command[0], greeting, c.complaint())
+	}
+	return nil, fmt.Errorf("%s did not get ready: %w%s", b.command[0], err, c.complaint())
 }
 
 func (b *Backend) start() (*child, error) {
@@ -53,6 +57,7 @@ func (b *Backend) start() (*child, error) {
 	}
 	c := &child{cmd: exec.Command(b.command[0], b.command[1:]...), stderr: &head{most: maxStderr}, exited: make(chan struct{})}
 	c.conn = wire.NewConn(&pipes{child: c, in: fromChild, out: toChild})
+	c.cmd.Path = sameProgram(c.cmd.Path)
 	c.cmd.Env, c.cmd.Dir = []string{}, rootDir()
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = in, out, c.stderr
 	c.cmd.SysProcAttr = attributes()

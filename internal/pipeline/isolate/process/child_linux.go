@@ -1,6 +1,7 @@
 package process
 
 import (
+	"os"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -23,6 +24,21 @@ func walls() []string {
 // when the thread that started it ends.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// sameProgram is the path to start for path. For that of this very program it is
+// what this process runs, also after an upgrade has put another in its place:
+// host and guest must be of one version.
+func sameProgram(path string) string {
+	const running = "/proc/self/exe"
+	own, err := os.Executable()
+	if err != nil || path != own {
+		return path
+	}
+	if _, err := os.Stat(running); err != nil {
+		return path
+	}
+	return running
 }
 
 // spawner starts children from one thread that lives as long as they may: Go

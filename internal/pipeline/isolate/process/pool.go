@@ -8,9 +8,14 @@ import (
 	"time"
 )
 
-// restAfter is how long nothing must be taken before a pool that grew with
-// demand shrinks again.
-const restAfter = 30 * time.Second
+const (
+	// restAfter is how long nothing must be taken before a pool that grew with
+	// demand shrinks again.
+	restAfter = 30 * time.Second
+	// breather is how long a program that found a child ready has the machine to
+	// itself before the next child is started in its place.
+	breather = 10 * time.Millisecond
+)
 
 // pool keeps children ready. Each is given out once. It grows when somebody had
 // to wait, and shrinks when it rests.
@@ -26,6 +31,7 @@ type pool struct {
 	starting int
 	waiters  []chan spawned // in the order of their coming
 	rest     *time.Timer
+	later    *time.Timer // refills
 	closed   bool
 	spawns   sync.WaitGroup
 }
@@ -38,9 +44,7 @@ type spawned struct {
 func newPool(spawn func() (*child, error), least, most int) *pool {
 	p := &pool{spawn: spawn, least: least, most: most, target: least, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
 	p.rest = time.AfterFunc(restAfter, p.shrink)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refill()
+	p.later = time.AfterFunc(0, p.refillLater)
 	return p
 }
 
@@ -56,7 +60,7 @@ func (p *pool) take(ctx context.Context) (*child, error) {
 	if n := len(p.ready); n > 0 {
 		c := p.ready[0]
 		p.ready = slices.Delete(p.ready, 0, 1)
-		p.refill()
+		p.later.Reset(breather)
 		p.mu.Unlock()
 		return c, nil
 	}
@@ -95,6 +99,12 @@ func (p *pool) refill() {
 		p.starting++
 		p.spawns.Go(p.add)
 	}
+}
+
+func (p *pool) refillLater() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refill()
 }
 
 func (p *pool) add() {
@@ -140,6 +150,7 @@ func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
 	p.rest.Stop()
+	p.later.Stop()
 	for _, w := range p.waiters {
 		w <- spawned{err: errClosed}
 	}
