@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,17 +11,18 @@ import (
 
 // Bounds on the types of one tool.
 const (
-	maxNesting = 48     // of types within types without a name
-	maxNodes   = 20_000 // beyond them everything is any
-	maxEnum    = 1000   // of literals in one type
-	maxAliases = 32     // of references that mean just another reference
-	maxCrossed = 2000   // of alternatives that an intersection of unions multiplies to
+	maxNesting    = 48     // of types within types without a name
+	maxNodes      = 20_000 // beyond them everything is any
+	maxEnum       = 1000   // of literals in one type
+	maxAliases    = 32     // of references that mean just another reference
+	maxConditions = 200    // of types in an intersection
+	maxCrossed    = 2000   // of alternatives that an intersection of unions multiplies to
 )
 
 // builder makes the types of one tool.
 type builder struct {
 	prefix string
-	taken  map[string]bool
+	idents numbering
 	queue  []waiting
 	names  []*named
 	nodes  int
@@ -49,10 +51,10 @@ func (s scope) deeper() scope {
 
 // describe makes the types of a tool.
 func describe(t *run.Tool) *tool {
-	b := &builder{prefix: pascal(t.TypeScript), taken: map[string]bool{}}
+	b := &builder{prefix: pascal(t.TypeScript)}
 	out := &tool{prefix: b.prefix}
 	out.input = b.root("Input", t.InputSchema, true)
-	if len(strings.TrimSpace(string(t.OutputSchema))) > 0 {
+	if len(bytes.TrimSpace(t.OutputSchema)) > 0 {
 		out.output = b.root("Output", t.OutputSchema, false)
 	}
 	for len(b.queue) > 0 {
@@ -67,10 +69,10 @@ func describe(t *run.Tool) *tool {
 
 func (b *builder) root(suffix string, raw []byte, input bool) *named {
 	n := &named{name: b.prefix + suffix}
-	b.taken[n.name] = true
+	b.idents.name(n.name)
 	v, err := parseJSON(raw)
 	switch {
-	case len(strings.TrimSpace(string(raw))) == 0, v.is(jsonNull):
+	case len(bytes.TrimSpace(raw)) == 0, v.is(jsonNull):
 		n.node = freeObject()
 		return n
 	case err != nil:
@@ -155,7 +157,7 @@ func (b *builder) parts(v *value, s scope) *node {
 	}
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
 		if branches := v.get(keyword); branches.is(jsonArray) && len(branches.items) > 0 {
-			all = append(all, b.branches(keyword, branches.items, branch))
+			all = append(all, b.branches(keyword, branches, branch))
 		}
 	}
 	return nullable(v, bounded(all))
@@ -174,25 +176,38 @@ func bounded(parts []*node) *node {
 	alternatives := 1
 	for i, p := range parts {
 		alternatives *= max(1, len(members(p)))
-		if alternatives > maxCrossed {
-			n := both(parts[:i]...)
-			c := *n
-			c.note = join(c.note, "and "+strconv.Itoa(len(parts)-i)+" more conditions")
-			return &c
+		if alternatives > maxCrossed || i == maxConditions {
+			return both(parts[:i]...).noted("and " + strconv.Itoa(len(parts)-i) + " more conditions")
 		}
 	}
 	return both(parts...)
 }
 
-func (b *builder) branches(keyword string, items []*value, s scope) *node {
+func (b *builder) branches(keyword string, branches *value, s scope) *node {
 	var types []*node
-	for _, item := range items {
+	for _, item := range branches.items {
 		types = append(types, b.schema(item, s))
 	}
 	if keyword == "allOf" {
-		return bounded(types)
+		return conditions(bounded(types), types)
 	}
-	return lifted(union(types...))
+	n := lifted(union(types...))
+	if n.isAny() && n.note == "" {
+		return n.noted(keyword + " " + show(branches))
+	}
+	return n
+}
+
+// conditions adds to an intersection what those of its parts say that have no
+// type of their own.
+func conditions(n *node, parts []*node) *node {
+	c := *n
+	for _, p := range parts {
+		if p.isAny() && !n.isAny() {
+			c.doc.tags = append(slices.Clip(c.doc.tags), p.doc.tags...)
+		}
+	}
+	return &c
 }
 
 // lifted gives a union the documentation of its only documented member.
@@ -289,13 +304,7 @@ func (b *builder) typeName(ref string) string {
 	if first := rune(base[0]); first < 'A' || first > 'Z' {
 		base = "T" + base
 	}
-	base = strings.ReplaceAll(base, "_", "")
-	name := b.prefix + "_" + base
-	for i := 2; b.taken[name]; i++ {
-		name = b.prefix + "_" + base + strconv.Itoa(i)
-	}
-	b.taken[name] = true
-	return name
+	return b.idents.name(b.prefix + "_" + strings.ReplaceAll(base, "_", ""))
 }
 
 func isSchemaKeyword(step string) bool {
@@ -305,8 +314,9 @@ func isSchemaKeyword(step string) bool {
 	return slices.Contains([]string{"items", "anyOf", "oneOf", "allOf", "additionalProperties", "prefixItems", "properties", "not"}, step)
 }
 
-// cutAliases makes types that are only names for each other end somewhere:
-// type A = B | string, type B = A means any.
+// cutAliases makes types that are only names for each other end somewhere. With
+// type A = B | string and type B = A | number, A within B is any, while within
+// A itself it adds nothing.
 func cutAliases(types []*named) {
 	const (
 		unseen = iota
@@ -314,33 +324,48 @@ func cutAliases(types []*named) {
 		done
 	)
 	state := map[*named]int{}
-	var visit func(n *node) *node
-	visit = func(n *node) *node {
+	var visit func(n *node, alias *named) *node
+	visit = func(n *node, alias *named) *node {
 		switch n.shape {
 		case shapeRef:
-			switch state[n.to] {
-			case open:
+			switch {
+			case state[n.to] == open && n.to == alias && n != alias.node:
+				return &node{shape: shapeNever}
+			case state[n.to] == open:
 				return &node{shape: shapeAny, note: "a type that means itself", doc: n.doc}
-			case unseen:
+			case state[n.to] == unseen:
 				state[n.to] = open
-				n.to.node = visit(n.to.node)
+				n.to.node = visit(n.to.node, n.to)
 				state[n.to] = done
 			}
-		case shapeUnion, shapeBoth:
-			for i, item := range n.items {
-				if cut := visit(item); cut != item {
-					c := *n
-					c.items = slices.Clone(n.items)
-					c.items[i] = cut
-					n = &c
-				}
-			}
+		case shapeUnion:
+			return remade(n, union, func(item *node) *node { return visit(item, alias) })
+		case shapeBoth:
+			return remade(n, both, func(item *node) *node { return visit(item, nil) })
 		}
 		return n
 	}
 	for _, t := range types {
 		if t != nil {
-			t.node = visit(&node{shape: shapeRef, to: t}).to.node
+			visit(&node{shape: shapeRef, to: t}, nil)
 		}
 	}
+}
+
+// remade is a union or intersection with its items replaced, if any changes.
+func remade(n *node, combine func(...*node) *node, replace func(*node) *node) *node {
+	items := make([]*node, len(n.items))
+	changed := false
+	for i, item := range n.items {
+		items[i] = replace(item)
+		changed = changed || items[i] != item
+	}
+	if !changed {
+		return n
+	}
+	c := *combine(items...).noted(n.note)
+	if c.doc.empty() {
+		c.doc = n.doc
+	}
+	return &c
 }

@@ -1,6 +1,10 @@
 package emit
 
-import "strings"
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
 
 // docOf is what a schema says of its type n beyond the type.
 func docOf(v *value, n *node) doc {
@@ -64,9 +68,14 @@ func show(v *value) string {
 
 // literalText is a value as JSON on one line, at most 200 characters of it.
 func literalText(v *value) string {
-	raw := v.raw
 	if v.is(jsonString) {
-		raw = quote(v.text)
+		return shorten(quote(v.text), maxShown)
+	}
+	raw := v.raw
+	const most = 64 << 10
+	var b bytes.Buffer
+	if len(raw) <= most && json.Compact(&b, []byte(raw)) == nil {
+		raw = b.String()
 	}
 	if len(raw) > 4*maxShown {
 		raw = strings.ToValidUTF8(raw[:4*maxShown], "")

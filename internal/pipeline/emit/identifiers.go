@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -70,6 +71,26 @@ func unique(names []string, separator string, fold, make func(string) string) []
 		}
 	}
 	return out
+}
+
+// numbering keeps names apart: the second x is x2.
+type numbering struct {
+	separator string
+	taken     map[string]bool
+	last      map[string]int
+}
+
+func (n *numbering) name(base string) string {
+	if n.taken == nil {
+		n.taken, n.last = map[string]bool{}, map[string]int{}
+	}
+	name := base
+	for i := max(2, n.last[base]+1); n.taken[name]; i++ {
+		name = base + n.separator + strconv.Itoa(i)
+		n.last[base] = i
+	}
+	n.taken[name] = true
+	return name
 }
 
 // suffixDigits is how many digits of their digests tell names apart.

@@ -70,6 +70,10 @@ func (v *value) set(key string, item *value) {
 		v.items[i] = item
 		return
 	}
+	if v.keys == nil {
+		const usual = 4
+		v.keys, v.items = make([]string, 0, usual), make([]*value, 0, usual)
+	}
 	v.keys = append(v.keys, key)
 	v.items = append(v.items, item)
 	if v.index != nil {
@@ -128,6 +132,17 @@ type parser struct {
 	s      string
 	i      int
 	values int
+	slab   []value // allocated together, not yet used
+}
+
+func (p *parser) make() *value {
+	const most = 64
+	if len(p.slab) == 0 {
+		p.slab = make([]value, min(most, 1+(len(p.s)-p.i)/24))
+	}
+	v := &p.slab[0]
+	p.slab = p.slab[1:]
+	return v
 }
 
 func (p *parser) space() {
@@ -156,7 +171,7 @@ func (p *parser) value(depth int) (*value, error) {
 	if p.values++; p.values > maxValues {
 		return nil, errTooLong
 	}
-	v := &value{}
+	v := p.make()
 	var err error
 	switch {
 	case (c == '{' || c == '[') && depth >= maxDepth:
@@ -284,7 +299,7 @@ func (p *parser) text() (string, error) {
 		switch c := p.s[p.i]; {
 		case c == '"':
 			p.i++
-			return strings.ToValidUTF8(p.s[start:p.i-1], "\uFFFD"), nil
+			return valid(p.s[start : p.i-1]), nil
 		case c == '\\':
 			return p.escaped(start)
 		case c < ' ':
@@ -303,7 +318,7 @@ func (p *parser) escaped(start int) (string, error) {
 		p.i++
 		switch {
 		case c == '"':
-			return strings.ToValidUTF8(string(b), "\uFFFD"), nil
+			return valid(string(b)), nil
 		case c < ' ':
 			return "", errJSON
 		case c != '\\':
@@ -317,6 +332,14 @@ func (p *parser) escaped(start int) (string, error) {
 		}
 	}
 	return "", errJSON
+}
+
+// valid replaces every byte that is no UTF-8.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune { return r }, s)
 }
 
 const escapes = `"\/bfnrt`

@@ -1,7 +1,5 @@
 package emit
 
-import "strconv"
-
 // param is one positional parameter.
 type param struct {
 	field
@@ -17,21 +15,15 @@ func positional(input *node) []param {
 	if input.shape != shapeObject || len(input.fields) == 0 || len(input.fields) > maxPositional || mayBeObject(input.fields[0].node) {
 		return nil
 	}
-	taken := map[string]bool{}
+	var idents numbering
 	params := make([]param, len(input.fields))
 	for i, f := range input.fields {
 		ident := f.name
 		if !isIdentifier(ident) {
 			ident = camel(ident)
 		}
-		if ident == "" || scriptReserved[ident] {
-			ident += "_"
-		}
-		for n, base := 2, ident; taken[ident]; n++ {
-			ident = base + strconv.Itoa(n)
-		}
-		taken[ident] = true
-		params[i] = param{f, ident}
+		ident = safe(ident, "value", scriptReserved)
+		params[i] = param{f, idents.name(ident)}
 	}
 	return params
 }

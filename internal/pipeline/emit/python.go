@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -8,33 +10,34 @@ import (
 )
 
 // keywordParams are the parameters of a Python function for an input, those
-// that are needed first; nil if the input is not simply an object.
+// that are needed first; nil if the input is no object.
 func keywordParams(input *node) []param {
-	if input.shape != shapeObject {
+	object := flat(input)
+	if object == nil {
 		return nil
 	}
-	taken := map[string]bool{}
+	idents := numbering{separator: "_"}
 	params := []param{}
 	for _, required := range []bool{true, false} {
-		for _, f := range input.fields {
+		for _, f := range object.fields {
 			if f.required != required {
 				continue
 			}
-			ident := f.name
-			if !isIdentifier(ident) || strings.Contains(ident, "$") {
-				ident = safe(snake(ident), "argument", pythonReserved)
-			}
-			if pythonKeyword[ident] || ident == moreParam {
-				ident += "_"
-			}
-			for n, base := 2, ident; taken[ident]; n++ {
-				ident = base + "_" + strconv.Itoa(n)
-			}
-			taken[ident] = true
-			params = append(params, param{f, ident})
+			params = append(params, param{f, idents.name(keyword(f.name))})
 		}
 	}
 	return params
+}
+
+// keyword is the name of a property as a parameter.
+func keyword(name string) string {
+	if !isIdentifier(name) || strings.Contains(name, "$") {
+		name = safe(snake(name), "argument", pythonReserved)
+	}
+	if pythonKeyword[name] || name == moreParam {
+		name += "_"
+	}
+	return name
 }
 
 // moreParam collects the arguments without a declaration.
@@ -45,8 +48,9 @@ const moreParam = "more"
 type pyPrinter struct {
 	b       strings.Builder
 	prefix  string
-	taken   map[string]bool
-	classes map[*node]string
+	names   numbering
+	classes map[*field]string // by the first field, which copies of a type share
+	merged  map[string]*node  // intersections as one object
 	queue   []pyClass
 	notes   []string // what the last type could not say
 }
@@ -58,12 +62,13 @@ type pyClass struct {
 }
 
 func newPyPrinter(t *tool) *pyPrinter {
-	p := &pyPrinter{prefix: t.prefix, taken: map[string]bool{t.input.name: true}, classes: map[*node]string{}}
+	p := &pyPrinter{prefix: t.prefix, classes: map[*field]string{}, merged: map[string]*node{}}
+	p.names.name(t.input.name)
 	if t.output != nil {
-		p.taken[t.output.name] = true
+		p.names.name(t.output.name)
 	}
 	for _, n := range t.names {
-		p.taken[n.name] = true
+		p.names.name(n.name)
 	}
 	return p
 }
@@ -77,7 +82,7 @@ func (p *pyPrinter) write(parts ...string) {
 // declarations writes all types of a tool but the input that is written as
 // parameters.
 func (p *pyPrinter) declarations(t *tool) {
-	if keywordParams(t.input.node) == nil || refersTo(t, t.input) {
+	if t.input.node.shape != shapeObject || refersTo(t, t.input) {
 		p.declare(t.input)
 	}
 	if t.output != nil {
@@ -217,9 +222,9 @@ func (p *pyPrinter) typ(n *node, name string) string {
 	case shapeObject:
 		return p.object(n, name)
 	case shapeUnion:
-		return pythonDialect{}.union(p.all(n.items, name))
+		return pythonDialect{}.union(distinct(p.all(n.items, name)))
 	case shapeBoth:
-		if merged := merge(n); merged != nil {
+		if merged := p.merge(n); merged != nil {
 			return p.object(merged, name)
 		}
 		p.notes = append(p.notes, "all of: "+strings.Join(p.all(n.items, name), ", "))
@@ -229,12 +234,9 @@ func (p *pyPrinter) typ(n *node, name string) string {
 }
 
 func (p *pyPrinter) all(items []*node, name string) []string {
-	var out []string
+	out := make([]string, len(items))
 	for i, item := range items {
-		text := p.typ(item, name+strconv.Itoa(i+1))
-		if len(out) == 0 || out[len(out)-1] != text {
-			out = append(out, text)
-		}
+		out[i] = p.typ(item, name+strconv.Itoa(i+1))
 	}
 	return out
 }
@@ -248,7 +250,7 @@ func (p *pyPrinter) tuple(n *node, name string) string {
 		if n.rest != nil {
 			items = append(items, p.typ(n.rest, name+"Item"))
 		}
-		return "list[" + strings.Join(items, " | ") + "]"
+		return "list[" + strings.Join(distinct(items), " | ") + "]"
 	case len(items) == 0:
 		return "tuple[()]"
 	}
@@ -262,26 +264,26 @@ func (p *pyPrinter) object(n *node, name string) string {
 		}
 		return "dict[str, " + p.typ(n.index, name+"Value") + "]"
 	}
-	if class, ok := p.classes[n]; ok {
+	if class, ok := p.classes[&n.fields[0]]; ok {
 		return class
 	}
+	if len(p.classes) >= maxClasses {
+		return "dict[str, Any]"
+	}
 	class := p.className(name)
-	p.classes[n] = class
+	p.classes[&n.fields[0]] = class
 	p.queue = append(p.queue, pyClass{class, n})
 	return class
 }
 
-const maxClassName = 100
+const (
+	maxClassName = 100
+	maxClasses   = 5000 // of one tool
+)
 
 func (p *pyPrinter) className(name string) string {
 	rest := strings.ReplaceAll(strings.TrimPrefix(name, p.prefix), "_", "")
-	base := clipTo(p.prefix+"_"+rest, maxClassName)
-	class := base
-	for i := 2; p.taken[class]; i++ {
-		class = base + strconv.Itoa(i)
-	}
-	p.taken[class] = true
-	return class
+	return p.names.name(clipTo(p.prefix+"_"+rest, maxClassName))
 }
 
 func clipTo(s string, n int) string {
@@ -291,32 +293,28 @@ func clipTo(s string, n int) string {
 	return s
 }
 
-// merge is an intersection of plain objects as one object, nil if it is none.
-func merge(n *node) *node {
-	out := &node{shape: shapeObject, doc: n.doc}
-	at := map[string]int{}
+func isUnion(n *node) bool { return n.shape == shapeUnion }
+
+// merge is an intersection as one object, nil if it can't be one. The same
+// parts give the same object, so that recursive intersections end.
+func (p *pyPrinter) merge(n *node) *node {
+	if slices.ContainsFunc(n.items, isUnion) {
+		return nil
+	}
+	var key strings.Builder
 	for _, item := range n.items {
 		if item.shape == shapeRef {
-			item = item.to.node
-		}
-		if item.shape != shapeObject {
-			return nil
-		}
-		for _, f := range item.fields {
-			i, there := at[f.name]
-			if !there {
-				at[f.name] = len(out.fields)
-				out.fields = append(out.fields, f)
-				continue
-			}
-			had := out.fields[i]
-			out.fields[i] = field{f.name, had.required || f.required, both(had.node, f.node)}
-		}
-		if out.index == nil {
-			out.index = item.index
+			fmt.Fprintf(&key, "%s,", item.to.name)
+		} else {
+			fmt.Fprintf(&key, "%p,", item)
 		}
 	}
-	return out
+	object, ok := p.merged[key.String()]
+	if !ok {
+		object = flat(n)
+		p.merged[key.String()] = object
+	}
+	return object
 }
 
 // pyAtom is a type without parts.
@@ -398,11 +396,19 @@ func inDocstring(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`)
 }
 
+// pyToolDoc is what is said of a tool and of its input as a whole.
+func pyToolDoc(t *run.Tool, types *tool) doc {
+	d := toolDoc(t)
+	input := types.input.node.doc
+	d.tags = append(lines(input.text), append(input.tags, d.tags...)...)
+	return d
+}
+
 // pyFull is a tool's Python with the call in front.
 func pyFull(name string, t *run.Tool) string {
 	types := describe(t)
 	p := newPyPrinter(types)
-	p.remarks(toolDoc(t), "")
+	p.remarks(pyToolDoc(t, types), "")
 	p.write(name, "(")
 	p.stubParameters(types)
 	p.write(") -> ", pyResult(types), "\n\n")
@@ -429,10 +435,12 @@ func (p *pyPrinter) stubParameters(types *tool) {
 		}
 		p.notes = nil
 	}
-	if types.input.node.index != nil && types.input.node.index.shape != shapeNever {
-		p.write("\n    **", moreParam, ": ", p.typ(types.input.node.index, p.prefix+"_More"), ",")
+	index := flat(types.input.node).index
+	more := index != nil && index.shape != shapeNever
+	if more {
+		p.write("\n    **", moreParam, ": ", p.typ(index, p.prefix+"_More"), ",")
 	}
-	if len(params) > 0 {
+	if more || len(params) > 0 {
 		p.write("\n")
 	}
 }

@@ -53,10 +53,9 @@ func serverPackage(s *run.Server) string {
 	p.docstring(append([]string{"The tools of " + oneLine(s.Name) + "."}, lines(s.Instructions)...), "")
 	p.write("\n", packageHead)
 	for _, t := range s.Tools {
-		p.write("\n")
-		p.write(pyWrapper(t))
+		p.write("\n", pyWrapper(t))
 	}
-	return strings.TrimRight(p.b.String(), "\n") + "\n"
+	return p.b.String()
 }
 
 // pyWrapper is the types of a tool and the function that calls it.
@@ -67,8 +66,8 @@ func pyWrapper(t *run.Tool) string {
 	head, body := p.function(t, types, params)
 	p.declarations(types)
 	p.write(head)
-	p.docstring(append(docLines(toolDoc(t)), paramDocs(params)...), "    ")
-	p.write(body, "\n\n")
+	p.docstring(append(docLines(pyToolDoc(t, types)), paramDocs(params)...), "    ")
+	p.write(body, "\n")
 	return p.b.String()
 }
 
@@ -88,7 +87,7 @@ func (p *pyPrinter) function(t *run.Tool, types *tool, params []param) (head, bo
 		signature = append(signature, part)
 		pairs = append(pairs, pyQuote(q.name)+": "+q.ident)
 	}
-	if index := types.input.node.index; index != nil && index.shape != shapeNever {
+	if index := flat(types.input.node).index; index != nil && index.shape != shapeNever {
 		signature = append(signature, "**"+moreParam+": Any")
 		pairs = append(pairs, "**"+moreParam)
 	}

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -136,10 +137,9 @@ func (d *document) base(resource *value) *url.URL {
 func (d *document) pointer(path string, resource *value) (target, bool) {
 	v, holder := resource, resource
 	for token := range strings.SplitSeq(path, "/") {
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 		switch v.kind {
 		case jsonObject:
-			v = v.get(token)
+			v = v.get(unescape(token))
 		case jsonArray:
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(v.items) {
@@ -159,6 +159,11 @@ func (d *document) pointer(path string, resource *value) (target, bool) {
 	return target{v, holder}, v.kind == jsonObject || v.kind == jsonBool
 }
 
+// unescape reads one token of a JSON pointer.
+func unescape(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+}
+
 // steps are the tokens of a reference that can name what it means, last first.
 func steps(ref string) []string {
 	if plain, err := url.PathUnescape(ref); err == nil {
@@ -166,8 +171,9 @@ func steps(ref string) []string {
 	}
 	ref = strings.TrimRight(ref, "#/")
 	parts := strings.FieldsFunc(ref, func(r rune) bool { return r == '/' || r == '#' })
-	for i, j := 0, len(parts)-1; i < j; i, j = i+1, j-1 {
-		parts[i], parts[j] = parts[j], parts[i]
+	for i, part := range parts {
+		parts[i] = unescape(part)
 	}
+	slices.Reverse(parts)
 	return parts
 }

@@ -88,23 +88,36 @@ func (c compact) input(n *node) string {
 		return ""
 	}
 	fields := requiredFirst(n.fields, maxInput)
-	parts := make([]string, len(fields))
-	left := maxInput
-	for i, f := range fields {
-		parts[i] = c.dialect.field(f, c.short(f.node, min(maxType, max(left, 30))))
-		if left -= len(parts[i]); left < 0 && !f.required {
-			parts[i], _, _ = strings.Cut(key(f), ":")
-		}
-	}
-	for i, h := range hints(fields, left) {
+	parts, left := c.types(fields, c.dialect.field)
+	for i, h := range hints(fields[:len(parts)], left) {
 		if h != "" {
 			parts[i] += " " + note(h)
 		}
 	}
-	if n.index != nil {
-		parts = append(parts, c.dialect.some(c.short(n.index, 30)))
+	if len(parts) < len(fields) {
+		parts = append(parts, "…")
+	} else if n.index != nil {
+		parts = append(parts, "[key: string]: "+c.short(n.index, 30))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// types writes fields with their types as far as there is room, then those
+// that may be left out by their names alone, and stops when even these are too
+// many. It also gives the room that is left.
+func (c compact) types(fields []field, write func(f field, typ string) string) (parts []string, left int) {
+	left = maxInput
+	for _, f := range fields {
+		part := write(f, c.short(f.node, min(maxType, max(left, 30))))
+		if left < len(part) && !f.required {
+			part = write(f, "")
+		}
+		if left -= len(part); left < -3*maxInput {
+			break
+		}
+		parts = append(parts, part)
+	}
+	return parts, left
 }
 
 // hints are what is said of fields, as far as there is room: first of those
@@ -128,27 +141,34 @@ func (c compact) keywords(n *node) (list, remarks string) {
 	if params == nil {
 		return "**arguments", ""
 	}
-	var parts []string
-	left := maxInput
 	fields := make([]field, len(params))
 	for i, q := range params {
-		fields[i] = q.field
-		part := q.ident + ": " + c.short(q.node, min(maxType, max(left, 30)))
-		if !q.required {
-			part += " = ..."
-		}
-		if left -= len(part); left < 0 && !q.required {
-			part = q.ident + "=..."
-		}
-		parts = append(parts, part)
+		fields[i] = field{q.ident, q.required, q.node}
 	}
+	parts, left := c.types(fields, pyParameter)
 	var said []string
-	for i, h := range hints(fields, left) {
+	for i, h := range hints(fields[:len(parts)], left) {
 		if h != "" {
 			said = append(said, params[i].ident+": "+h)
 		}
 	}
+	if len(parts) < len(fields) {
+		parts = append(parts, "…")
+	} else if index := flat(n).index; index != nil && index.shape != shapeNever {
+		parts = append(parts, "**"+moreParam+": "+c.short(index, 30))
+	}
 	return strings.Join(parts, ", "), strings.Join(said, "; ")
+}
+
+// pyParameter is one parameter; without a type if typ is empty.
+func pyParameter(f field, typ string) string {
+	switch {
+	case typ == "":
+		return f.name + "=..."
+	case f.required:
+		return f.name + ": " + typ
+	}
+	return f.name + ": " + typ + " = ..."
 }
 
 // requiredFirst are fields in the order of the schema if all fit; else those
@@ -180,8 +200,11 @@ func (c compact) short(n *node, width int) string {
 	for _, a := range attempts {
 		w := shortener{dialect: c.dialect, left: width, names: a.names}
 		if text = w.node(n, a.depth); w.left >= 0 {
-			break
+			return text
 		}
+	}
+	if holdsObjects(n) {
+		return c.dialect.opaque(n)
 	}
 	return text
 }
@@ -207,9 +230,12 @@ func (w *shortener) node(n *node, depth int) string {
 		}
 		n = n.to.node
 	}
-	switch n.shape {
-	case shapeRef:
+	w.left-- // whatever it is, so that endless types end
+	switch {
+	case n.shape == shapeRef, w.left < 0:
 		return w.take("any")
+	}
+	switch n.shape {
 	case shapeObject:
 		return w.object(n, depth)
 	case shapeArray:
@@ -220,7 +246,13 @@ func (w *shortener) node(n *node, depth int) string {
 	case shapeUnion:
 		return w.union(n, depth)
 	case shapeBoth:
-		return w.dialect.both(w.all(n.items, depth))
+		parts := w.all(n.items, depth)
+		for i, part := range parts {
+			if n.items[i].shape == shapeUnion {
+				parts[i] = "(" + part + ")"
+			}
+		}
+		return w.dialect.both(parts)
 	}
 	return w.take(w.dialect.atom(n))
 }
@@ -231,8 +263,17 @@ func (w *shortener) all(items []*node, depth int) []string {
 		if w.left < 0 {
 			break
 		}
-		if text := w.node(item, depth); !slices.Contains(out, text) {
-			out = append(out, text)
+		out = append(out, w.node(item, depth))
+	}
+	return out
+}
+
+// distinct leaves out what was there before, in the order of the first.
+func distinct(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
 		}
 	}
 	return out
@@ -245,7 +286,7 @@ func (w *shortener) union(n *node, depth int) string {
 	if depth == 0 && len(items) > shown && items[0].shape == shapeLiteral {
 		return w.dialect.union(append(w.all(items[:shown], depth), "…"))
 	}
-	return w.dialect.union(w.all(items, depth))
+	return w.dialect.union(distinct(w.all(items, depth)))
 }
 
 func (w *shortener) tuple(n *node, depth int) string {
@@ -364,10 +405,13 @@ func (scriptDialect) tuple(elements []string, rest string) string {
 func (scriptDialect) object(fields []string) string { return "{" + strings.Join(fields, ", ") + "}" }
 
 func (scriptDialect) field(f field, typ string) string {
+	if typ == "" {
+		return strings.TrimSuffix(key(f), ": ")
+	}
 	return key(f) + typ
 }
 
-func (scriptDialect) some(other string) string    { return "[key: string]: " + other }
+func (scriptDialect) some(other string) string    { return "{[key: string]: " + other + "}" }
 func (scriptDialect) union(items []string) string { return strings.Join(items, " | ") }
 func (scriptDialect) both(items []string) string  { return strings.Join(items, " & ") }
 func (scriptDialect) opaque(*node) string         { return "object" }

@@ -1,5 +1,7 @@
 package emit
 
+import "slices"
+
 // shape is what sort of type a node is.
 type shape uint8
 
@@ -109,12 +111,16 @@ func within(a, b *node) bool {
 // union is the type whose values are those of any of items.
 func union(items ...*node) *node {
 	var kept []*node
-	seen := map[literalKey]bool{}
-	for _, n := range flatten(items, shapeUnion) {
+	seen := map[any]bool{}
+	items = flatten(items, shapeUnion)
+	if slices.ContainsFunc(items, func(n *node) bool { return n.shape == shapeNumber }) {
+		seen[shapeInteger] = true
+	}
+	for _, n := range items {
 		if n.isAny() {
 			return &node{shape: shapeAny, note: n.note}
 		}
-		if n.shape == shapeNever || n.repeats(kept, seen) {
+		if n.shape == shapeNever || n.repeats(seen) {
 			continue
 		}
 		kept = append(kept, n)
@@ -133,26 +139,22 @@ type literalKey struct {
 	raw  string
 }
 
-// repeats tells whether n adds nothing to kept. Literals, of which there can
-// be thousands, are looked up in seen.
-func (n *node) repeats(kept []*node, seen map[literalKey]bool) bool {
-	if n.shape == shapeLiteral {
-		key := literalKey{n.literal.kind, n.literal.raw}
-		if seen[key] {
-			return true
-		}
-		seen[key] = true
+// repeats tells whether n is in seen, and puts it there.
+func (n *node) repeats(seen map[any]bool) bool {
+	var key any
+	switch {
+	case n.shape == shapeLiteral:
+		key = literalKey{n.literal.kind, n.literal.raw}
+	case n.shape == shapeRef:
+		key = n.to
+	case n.isScalar():
+		key = n.shape
+	default:
 		return false
 	}
-	if !n.isScalar() && n.shape != shapeRef {
-		return false
-	}
-	for _, k := range kept {
-		if k.shape != shapeLiteral && same(n, k) {
-			return true
-		}
-	}
-	return false
+	repeated := seen[key]
+	seen[key] = true
+	return repeated
 }
 
 // both is the type whose values are those of all items.
@@ -171,11 +173,21 @@ func both(items ...*node) *node {
 	}
 	switch len(kept) {
 	case 0:
-		return &node{shape: shapeAny, note: note}
+		return anyNode.noted(note)
 	case 1:
-		return kept[0]
+		return kept[0].noted(note)
 	}
 	return &node{shape: shapeBoth, items: kept, note: note}
+}
+
+// noted is n with a note more.
+func (n *node) noted(note string) *node {
+	if note == "" {
+		return n
+	}
+	c := *n
+	c.note = join(n.note, note)
+	return &c
 }
 
 // narrow adds n to the parts of an intersection, leaving out what another part

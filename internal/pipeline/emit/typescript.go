@@ -15,6 +15,7 @@ import (
 func Declaration(t *run.Tool) string {
 	types := describe(t)
 	var p tsPrinter
+	p.b.Grow(len(t.InputSchema) + len(t.OutputSchema) + 2*len(t.Description))
 	p.types(types)
 	p.signatures(t, types, ";")
 	return p.b.String()
@@ -294,7 +295,13 @@ func (p *tsPrinter) object(n *node, indent int) {
 	}
 	if n.index != nil {
 		p.line(indent + 1)
-		p.write("[key: string]: ", indexType(n), ";")
+		p.write("[key: string]: ")
+		if len(n.fields) == 0 {
+			p.node(n.index, indent+1, precedenceNone)
+		} else {
+			p.write(indexType(n))
+		}
+		p.write(";")
 	}
 	if len(n.fields) > 0 || n.index != nil {
 		p.line(indent)
@@ -318,40 +325,38 @@ func key(f field) string {
 // agree with: TypeScript wants their types to be among its own.
 func indexType(n *node) string {
 	const few, short = 6, 160
-	types := []string{}
-	add := func(text string) {
-		for _, t := range types {
-			if t == text {
-				return
+	others, ok := bareInline(n.index, short)
+	if n.index.isAny() {
+		return others
+	}
+	types := []string{others}
+	for _, f := range n.fields {
+		text, fits := bareInline(f.node, short)
+		if ok = ok && fits && len(types) < few; !ok {
+			break
+		}
+		for _, t := range alternatives(f, text) {
+			if !slices.Contains(types, t) {
+				types = append(types, t)
 			}
 		}
-		types = append(types, text)
 	}
-	text, ok := inline(n.index, short)
 	if !ok {
-		text = "any"
-	}
-	if text == "any" || strings.HasPrefix(text, "any ") || len(n.fields) == 0 && ok {
-		return text
-	}
-	add(text)
-	total := len(text)
-	for _, f := range n.fields {
-		t, fits := inline(f.node, short)
-		if total += len(t); !ok || !fits || total > 2*short || len(types) > few {
-			return "any " + note("the declared ones and "+text)
-		}
-		add(t)
-		if !f.required {
-			add("undefined")
-		}
+		return "any " + note("the declared ones and "+others)
 	}
 	for i, t := range types {
-		if strings.Contains(t, "&") || strings.Contains(t, "|") {
+		if strings.ContainsAny(t, "&|") {
 			types[i] = "(" + t + ")"
 		}
 	}
 	return strings.Join(types, " | ")
+}
+
+func alternatives(f field, text string) []string {
+	if f.required {
+		return []string{text}
+	}
+	return []string{text, "undefined"}
 }
 
 // inline is a type on one line, if it has no documentation within and is at
@@ -362,10 +367,26 @@ func inline(n *node, width int) (string, bool) {
 	return w.b.String(), w.left >= 0
 }
 
+// bareInline is a type on one line without its documentation, cut to width.
+func bareInline(n *node, width int) (string, bool) {
+	w := inliner{left: width, bare: true}
+	w.node(n, precedenceNone)
+	return strings.TrimSpace(w.b.String()), w.left >= 0
+}
+
 // inliner writes a type on one line and stops as soon as it is too long.
 type inliner struct {
 	b    strings.Builder
 	left int
+	bare bool // without documentation
+}
+
+// refuses tells whether a part cannot be written on one line.
+func (w *inliner) refuses(n *node) bool {
+	if !w.bare && !n.doc.empty() {
+		w.left = -1
+	}
+	return w.left < 0
 }
 
 func (w *inliner) write(s string) {
@@ -407,8 +428,7 @@ func (w *inliner) list(items []*node, operator string, around precedence) {
 		if i > 0 {
 			w.write(operator)
 		}
-		if !item.doc.empty() {
-			w.left = -1
+		if w.refuses(item) {
 			return
 		}
 		w.node(item, around)
@@ -421,8 +441,7 @@ func (w *inliner) tuple(n *node) {
 		if i > 0 {
 			w.write(", ")
 		}
-		if !item.doc.empty() {
-			w.left = -1
+		if w.refuses(item) {
 			return
 		}
 		w.node(item, optionalPrecedence(i >= n.least))
@@ -448,10 +467,7 @@ func (w *inliner) object(n *node) {
 	}
 	w.write("{")
 	for i, f := range n.fields {
-		if !f.node.doc.empty() {
-			w.left = -1
-		}
-		if w.left < 0 {
+		if w.refuses(f.node) {
 			return
 		}
 		if i > 0 {
@@ -464,7 +480,12 @@ func (w *inliner) object(n *node) {
 		if len(n.fields) > 0 {
 			w.write(";")
 		}
-		w.write(" [key: string]: " + indexType(n))
+		w.write(" [key: string]: ")
+		if len(n.fields) == 0 {
+			w.node(n.index, precedenceNone)
+		} else {
+			w.write(indexType(n))
+		}
 	}
 	w.write(" }")
 }
