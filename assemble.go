@@ -137,7 +137,9 @@ func (p *parts) join(c Config) error {
 	if err != nil {
 		return err
 	}
+	forget := p.catalog.OnChange(func(*run.Toolset) { searcher.Warm() })
 	p.onClose(searcher.Close)
+	p.onClose(func() error { forget(); return nil })
 	files := workspace.NewStore(filepath.Join(home, "workspace"), limits.Disk)
 	g := gate.New()
 	go g.Warm()

@@ -56,8 +56,11 @@ func (e *Engine) Warnings() []string { return e.config.Warnings }
 // Settle waits until every server has answered or failed once.
 func (e *Engine) Settle(ctx context.Context) { e.live.Settle(ctx) }
 
+// Pending names the servers of which nothing is known yet.
+func (e *Engine) Pending() []string { return e.live.Pending() }
+
 // Toolset is the set of tools that programs may see now.
-func (e *Engine) Toolset(ctx context.Context) *run.Toolset { return e.live.Current(ctx) }
+func (e *Engine) Toolset() *run.Toolset { return e.live.Toolset() }
 
 // CallUpstream calls a tool past the pipeline and returns the exact bytes of
 // the server's answer. It is there to measure what the pipeline adds.
@@ -66,9 +69,9 @@ func (e *Engine) CallUpstream(ctx context.Context, server, tool string, argument
 }
 
 // Stats counts servers, tools and executions: those of one session, or of all.
-func (e *Engine) Stats(ctx context.Context, session string) any {
+func (e *Engine) Stats(_ context.Context, session string) any {
 	s := Stats{Executions: e.ledger.Summary(session)}
-	for _, server := range e.Servers(ctx) {
+	for _, server := range e.Servers() {
 		s.Servers++
 		s.Tools += server.Tools
 		s.Tokens += server.Tokens
@@ -80,8 +83,8 @@ func (e *Engine) Stats(ctx context.Context, session string) any {
 }
 
 // Servers describes every server that is configured or statically defined.
-func (e *Engine) Servers(ctx context.Context) []ServerInfo {
-	tools := e.live.Current(ctx)
+func (e *Engine) Servers() []ServerInfo {
+	tools := e.live.Toolset()
 	var infos []ServerInfo
 	configured := map[string]bool{}
 	for _, name := range e.pool.Names() {
@@ -124,10 +127,10 @@ func (e *Engine) problems(server string, status upstream.Status) []string {
 }
 
 // Doctor tells what works on this machine and what does not.
-func (e *Engine) Doctor(ctx context.Context) Diagnosis {
+func (e *Engine) Doctor() Diagnosis {
 	return Diagnosis{
 		Home: e.config.Home, Files: e.config.Files, Warnings: e.config.Warnings,
-		Sandboxes: e.sandboxes.Capabilities(), Servers: e.Servers(ctx), NotBuilt: notBuilt(),
+		Sandboxes: e.sandboxes.Capabilities(), Servers: e.Servers(), NotBuilt: notBuilt(),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -64,8 +65,8 @@ func demoServers() ([]retort.Server, error) {
 // tell runs the programs one after the other and shows what each returned and
 // what it kept out of the model's context.
 func (a *app) tell(ctx context.Context, e *retort.Engine, asJSON bool) error {
-	e.Settle(ctx)
-	servers := e.Servers(ctx)
+	a.settle(ctx, e, time.Minute)
+	servers := e.Servers()
 	tools, tokens := 0, 0
 	for _, s := range servers {
 		tools, tokens = tools+s.Tools, tokens+s.Tokens

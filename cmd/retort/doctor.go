@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +16,8 @@ func (a *app) doctor() *cobra.Command {
 		Use: "doctor", Short: "What works on this machine, and what mends the rest", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd, func(e *retort.Engine) error {
-				e.Settle(cmd.Context())
-				report := e.Doctor(cmd.Context())
+				a.settle(cmd.Context(), e, time.Minute)
+				report := e.Doctor()
 				if asJSON {
 					return a.printJSON(report)
 				}
@@ -34,7 +36,7 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 		fmt.Fprintln(a.stdout, "read:", f)
 	}
 	for _, s := range d.Sandboxes {
-		a.mark(s.Unavailable == nil, fmt.Sprintf("sandbox %s: runtimes %v, walls %v", s.Name, s.Runtimes, s.Walls))
+		a.mark(s.Unavailable == nil, fmt.Sprintf("sandbox %s (%s): %s", s.Name, strings.Join(s.Runtimes, ", "), strings.Join(s.Walls, "; ")))
 		if s.Unavailable != nil {
 			a.explain(s.Unavailable)
 		}

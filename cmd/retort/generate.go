@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,8 +23,8 @@ func (a *app) generate() *cobra.Command {
 				return err
 			}
 			return a.with(cmd, func(e *retort.Engine) error {
-				e.Settle(cmd.Context())
-				return a.writeTree(out, l, e.Toolset(cmd.Context()))
+				a.settle(cmd.Context(), e, time.Minute)
+				return a.writeTree(out, l, e.Toolset())
 			})
 		},
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +21,7 @@ func (a *app) search() *cobra.Command {
 	c := &cobra.Command{
 		Use: "search QUERY", Short: "Find tools by what they do", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *retort.Engine) error {
+			return a.ask(cmd, func(e *retort.Engine) error {
 				q.Text, q.Detail = strings.Join(args, " "), run.Detail(detail)
 				found, err := e.Search(cmd.Context(), q)
 				if err != nil {
@@ -40,10 +42,28 @@ func (a *app) search() *cobra.Command {
 	return c
 }
 
+// settle waits for the servers, saying which ones, at most for patience.
+func (a *app) settle(ctx context.Context, e *retort.Engine, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	say, done := a.progress("connecting")
+	defer done()
+	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.Pending(), ", ")) })
+	defer watch.Stop()
+	e.Settle(ctx)
+}
+
+// ask is with, for what may take a while without saying anything itself.
+func (a *app) ask(cmd *cobra.Command, f func(*retort.Engine) error) error {
+	return a.with(cmd, func(e *retort.Engine) error {
+		_, done := a.progress("asking the servers")
+		defer done()
+		return f(e)
+	})
+}
+
 // with runs f with an engine that is closed afterwards.
 func (a *app) with(cmd *cobra.Command, f func(*retort.Engine) error) error {
-	_, done := a.progress("connecting")
-	defer done()
 	e, err := a.open(cmd.Context(), nil)
 	if err != nil {
 		return err
@@ -81,7 +101,7 @@ func (a *app) describe() *cobra.Command {
 	c := &cobra.Command{
 		Use: "describe SERVER.TOOL...", Short: "Print the typed definition of tools", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *retort.Engine) error {
+			return a.ask(cmd, func(e *retort.Engine) error {
 				l, err := language(lang, "")
 				if err != nil {
 					return err
@@ -120,7 +140,7 @@ func (a *app) call() *cobra.Command {
 				return run.Errorf(run.KindInvalidArguments, "call", "the arguments are not JSON: %s", args[1]).
 					WithHint(`write them as one object in quotes: '{"name": "value"}'`)
 			}
-			return a.with(cmd, func(e *retort.Engine) error {
+			return a.ask(cmd, func(e *retort.Engine) error {
 				return a.printOutcome(e.Call(cmd.Context(), run.Request{Session: session, Client: "retort call"}, args[0], arguments), asJSON)
 			})
 		},
@@ -136,11 +156,11 @@ func (a *app) tools() *cobra.Command {
 		Use: "tools [SERVER]", Short: "What is connected, what it costs, how it is", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd, func(e *retort.Engine) error {
-				e.Settle(cmd.Context())
+				a.settle(cmd.Context(), e, 15*time.Second)
 				if len(args) == 1 {
 					return a.printServer(cmd, e, args[0], asJSON)
 				}
-				servers := e.Servers(cmd.Context())
+				servers := e.Servers()
 				if asJSON {
 					return a.printJSON(map[string]any{"servers": servers})
 				}

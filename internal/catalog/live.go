@@ -3,7 +3,9 @@ package catalog
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,9 +24,6 @@ type LiveOptions struct {
 	Allows func(server, tool string) bool
 	// Count is the number of tokens of a text.
 	Count func(text string) int
-	// Patience bounds how long Current waits for servers of which nothing is
-	// known; 10 s if zero.
-	Patience time.Duration
 }
 
 // Live keeps a catalogue current from running servers: every server is listed
@@ -61,9 +60,6 @@ const (
 
 // NewLive begins to list the servers. Close ends it.
 func NewLive(c *Catalog, l Lister, o LiveOptions) *Live {
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Second
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	live := &Live{catalog: c, lister: l, options: o, cancel: cancel, servers: map[string]*watched{}, counted: map[string]int{}}
 	for _, name := range o.Servers {
@@ -153,32 +149,33 @@ func (l *Live) Settle(ctx context.Context) {
 	}
 }
 
-// Current is the toolset that may be seen now. If there are servers of which
-// nothing is known, not even from an earlier run, it waits for them a while.
-func (l *Live) Current(ctx context.Context) *run.Toolset {
-	if unknown := l.unknown(); len(unknown) > 0 {
-		patience := time.After(l.options.Patience)
-		for _, w := range unknown {
-			select {
-			case <-w.first:
-				continue
-			case <-patience:
-			case <-ctx.Done():
-			}
-			break
+// Toolset is the set of tools that may be seen now.
+func (l *Live) Toolset() *run.Toolset { return l.filter(l.catalog.Toolset()) }
+
+// Pending names the servers of which nothing is known yet, not even from an
+// earlier run, sorted.
+func (l *Live) Pending() []string { return slices.Sorted(maps.Keys(l.unknown())) }
+
+// Wait waits for the servers of which nothing is known, at most for patience.
+func (l *Live) Wait(ctx context.Context, patience time.Duration) {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for _, w := range l.unknown() {
+		select {
+		case <-w.first:
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
 		}
 	}
-	return l.Toolset()
 }
-
-// Toolset is what Current answers, without waiting.
-func (l *Live) Toolset() *run.Toolset { return l.filter(l.catalog.Toolset()) }
 
 // unknown are the servers that have not answered yet and are not in the
 // catalogue from an earlier run.
-func (l *Live) unknown() []*watched {
+func (l *Live) unknown() map[string]*watched {
 	tools := l.catalog.Toolset()
-	var unknown []*watched
+	unknown := map[string]*watched{}
 	for name, w := range l.servers {
 		select {
 		case <-w.first:
@@ -186,7 +183,7 @@ func (l *Live) unknown() []*watched {
 		default:
 		}
 		if s, ok := tools.Server(name); !ok || s.Name != name {
-			unknown = append(unknown, w)
+			unknown[name] = w
 		}
 	}
 	return unknown

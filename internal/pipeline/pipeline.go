@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"retort/internal/ledger"
 	"retort/internal/pipeline/discover"
@@ -20,9 +21,12 @@ import (
 
 // Tools is where the current set of tools comes from.
 type Tools interface {
-	// Current is the toolset as it is known now. It waits, within bounds, for
-	// servers of which nothing is known yet.
-	Current(ctx context.Context) *run.Toolset
+	// Toolset is the set of tools as it is known now.
+	Toolset() *run.Toolset
+	// Pending names the servers of which nothing is known yet.
+	Pending() []string
+	// Wait waits for those, at most for patience.
+	Wait(ctx context.Context, patience time.Duration)
 	// Tokens is what the definitions of all tools cost in a model's context.
 	Tokens(tools *run.Toolset) int
 }
@@ -55,13 +59,20 @@ type Pipeline struct {
 	MaxTokens  int        // of an Outcome's result and output
 }
 
+// patience is how long a program or call that names something unknown waits for
+// servers that have not said yet what they have.
+const patience = 10 * time.Second
+
 // Execute runs one program, whatever becomes of it.
 func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
-	x, err := p.open(ctx, req)
+	x, err := p.open(req)
 	if err != nil {
 		return x.fail(err)
 	}
 	verdict, refusal := p.Gate.Check(ctx, x.req, x.tools)
+	if refusal != nil && x.seesMore(ctx) {
+		verdict, refusal = p.Gate.Check(ctx, x.req, x.tools)
+	}
 	if refusal != nil {
 		return x.refuse(refusal)
 	}
@@ -82,7 +93,7 @@ func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
 
 // Call makes one call without a program, through the same relay.
 func (p *Pipeline) Call(ctx context.Context, req run.Request, name string, arguments json.RawMessage) run.Outcome {
-	x, err := p.open(ctx, req)
+	x, err := p.open(req)
 	if err != nil {
 		return x.fail(err)
 	}
@@ -92,7 +103,11 @@ func (p *Pipeline) Call(ctx context.Context, req run.Request, name string, argum
 	if err != nil {
 		return x.fail(run.Errorf(run.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
 	}
-	result, err := x.host.Call(ctx, run.Call{Tool: "call", Arguments: byName})
+	call := run.Call{Tool: "call", Arguments: byName}
+	result, err := x.host.Call(ctx, call)
+	if e := run.AsError(err); e != nil && e.Kind == run.KindToolNotFound && x.seesMore(ctx) {
+		result, err = x.host.Call(ctx, call)
+	}
 	if err != nil {
 		return x.fail(err)
 	}
@@ -110,19 +125,37 @@ type execution struct {
 	entry    *ledger.Entry
 }
 
-func (p *Pipeline) open(ctx context.Context, req run.Request) (*execution, error) {
+func (p *Pipeline) open(req run.Request) (*execution, error) {
 	req = p.complete(req)
-	x := &execution{pipeline: p, req: req, entry: p.Ledger.Open(req.Session), tools: p.Tools.Current(ctx)}
+	x := &execution{pipeline: p, req: req, entry: p.Ledger.Open(req.Session), tools: p.Tools.Toolset()}
 	files, err := p.Workspaces.Open(req.Session)
 	if err != nil {
 		return x, err
 	}
 	x.files = files
-	x.host, x.tally = p.Relay.Open(relay.Execution{
-		ID: req.ID, Tools: x.tools, Limits: req.Limits, Functions: p.functions(x),
-		Files: files, Carried: x.entry.Carried, Progress: req.Progress,
-	})
+	x.see(x.tools)
 	return x, nil
+}
+
+// seesMore waits for servers of which nothing is known, and reports whether the
+// execution can see other tools now than before.
+func (x *execution) seesMore(ctx context.Context) bool {
+	x.pipeline.Tools.Wait(ctx, patience)
+	now := x.pipeline.Tools.Toolset()
+	if now == x.tools {
+		return false
+	}
+	x.see(now)
+	return true
+}
+
+// see makes tools those that the execution can see and call.
+func (x *execution) see(tools *run.Toolset) {
+	x.tools = tools
+	x.host, x.tally = x.pipeline.Relay.Open(relay.Execution{
+		ID: x.req.ID, Tools: tools, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
+		Files: x.files, Carried: x.entry.Carried, Progress: x.req.Progress,
+	})
 }
 
 // complete fills in what a request leaves open. A request can only ask for

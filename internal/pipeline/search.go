@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/emit"
@@ -16,6 +18,10 @@ import (
 const (
 	defaultHits = 10
 	maxHits     = 100
+
+	// searchPatience is how long a search waits for servers of which nothing is
+	// known; what is missing then is said.
+	searchPatience = 3 * time.Second
 )
 
 // Search finds tools and says as much of each as the query asks for.
@@ -30,12 +36,16 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 	if !slices.Contains([]run.Detail{run.DetailName, run.DetailDescription, run.DetailFull}, q.Detail) {
 		return run.Found{}, run.Errorf(run.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description or full", q.Detail)
 	}
-	tools := p.Tools.Current(ctx)
+	p.Tools.Wait(ctx, searchPatience)
+	tools := p.Tools.Toolset()
 	answer, err := p.Searcher.Search(ctx, discover.Query{Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit})
 	if err != nil {
 		return run.Found{}, err
 	}
 	found := run.Found{Tools: []run.FoundTool{}, Total: answer.Total, Warnings: answer.Warnings}
+	if pending := p.Tools.Pending(); len(pending) > 0 {
+		found.Warnings = append(found.Warnings, "still starting, so not searched: "+strings.Join(pending, ", "))
+	}
 	for _, hit := range answer.Hits {
 		found.Tools = append(found.Tools, describe(tools, hit.Tool, q))
 	}
@@ -63,7 +73,11 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Langua
 	if len(names) == 0 {
 		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.describe", "no tool is named").WithHint("give name or names, as found by search_tools")
 	}
-	tools := p.Tools.Current(ctx)
+	tools := p.Tools.Toolset()
+	if slices.ContainsFunc(names, func(name string) bool { _, ok := tools.Tool(name); return !ok }) {
+		p.Tools.Wait(ctx, patience)
+		tools = p.Tools.Toolset()
+	}
 	var definitions []run.Definition
 	var missing *run.Error
 	for _, name := range names[:min(len(names), maxHits)] {
