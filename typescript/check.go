@@ -20,6 +20,10 @@ type Input struct {
 	Ambient []string
 	// Specifiers are the module specifiers to use instead of the written ones.
 	Specifiers map[string]string
+	// Strict checks as the compiler's option of that name does. Without it, the
+	// check is lenient where a strict one would complain about what cannot be
+	// known: the types of most tools' results.
+	Strict bool
 }
 
 // Result is what Check finds. JavaScript is the body of an async function; see
@@ -47,7 +51,7 @@ func (c *Compiler) check(ctx context.Context, src *Source, in Input) (*Result, e
 	u := newUnit(src, in.Specifiers)
 	program := compiler.NewProgram(compiler.ProgramOptions{
 		Host:           newHost(u.file, in.Files, c.cache),
-		Config:         commandLine(append([]string{u.file.FileName()}, in.Ambient...)),
+		Config:         commandLine(append([]string{u.file.FileName()}, in.Ambient...), in.Strict),
 		SingleThreaded: core.TSTrue,
 	})
 	types, done := program.GetTypeChecker(ctx)
@@ -99,8 +103,7 @@ func (u *unit) diagnostics(found []*ast.Diagnostic, d describer) []Diagnostic {
 			out = append(out, d.describe(f))
 		}
 	}
-	sortDiagnostics(out)
-	return out
+	return sorted(out)
 }
 
 func emit(ctx context.Context, program *compiler.Program, file *ast.SourceFile) (js, mappings string) {
@@ -119,18 +122,15 @@ func emit(ctx context.Context, program *compiler.Program, file *ast.SourceFile) 
 	return strings.TrimSuffix(js, "//# sourceMappingURL=main.js.map"), mappings
 }
 
-func commandLine(roots []string) *tsoptions.ParsedCommandLine {
-	return tsoptions.NewParsedCommandLine(options(), roots, tspath.ComparePathsOptions{
+func commandLine(roots []string, strict bool) *tsoptions.ParsedCommandLine {
+	return tsoptions.NewParsedCommandLine(options(core.IfElse(strict, core.TSTrue, core.TSFalse)), roots, tspath.ComparePathsOptions{
 		UseCaseSensitiveFileNames: true, CurrentDirectory: "/",
 	})
 }
 
-// options are lenient where a strict check would complain about what cannot be
-// known: the types of most tools' results.
-func options() *core.CompilerOptions {
+func options(strict core.Tristate) *core.CompilerOptions {
 	return &core.CompilerOptions{
-		Strict: core.TSFalse, NoImplicitAny: core.TSFalse, StrictNullChecks: core.TSFalse,
-		UseUnknownInCatchVariables: core.TSFalse, NoImplicitThis: core.TSFalse,
+		Strict:  strict,
 		AllowJs: core.TSTrue, CheckJs: core.TSTrue, AllowUmdGlobalAccess: core.TSTrue, AllowImportingTsExtensions: core.TSTrue,
 		AllowUnreachableCode: core.TSTrue, AllowUnusedLabels: core.TSTrue,
 		Target: target, Module: core.ModuleKindESNext, ModuleResolution: core.ModuleResolutionKindBundler,

@@ -39,8 +39,10 @@ type Target struct {
 	Name string
 }
 
-func sortDiagnostics(d []Diagnostic) {
+// sorted is in source order, without what was said twice.
+func sorted(d []Diagnostic) []Diagnostic {
 	slices.SortStableFunc(d, func(a, b Diagnostic) int { return cmp.Compare(a.Start, b.Start) })
+	return slices.CompactFunc(d, func(a, b Diagnostic) bool { return a.Start == b.Start && a.Message == b.Message })
 }
 
 // diagnostic describes what can be told without types.

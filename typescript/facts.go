@@ -231,7 +231,7 @@ func (c *collector) importCall(call *ast.Node, form ImportForm) {
 	im := c.add(call.Arguments()[0], form)
 	use := &Use{Start: im.Start, End: im.End}
 	im.Names["*"] = use
-	if form == ImportDynamic && c.through(call).Kind != ast.KindAwaitExpression {
+	if form == ImportDynamic && ast.WalkUpParenthesizedExpressions(call.Parent).Kind != ast.KindAwaitExpression {
 		use.Whole = true // a promise of the module: its members are not the module's
 		return
 	}

@@ -38,7 +38,7 @@ func isReference(n *ast.Node) bool {
 	case ast.KindPropertyAccessExpression:
 		return p.Expression() == n
 	case ast.KindQualifiedName:
-		return p.AsQualifiedName().Left == n
+		return p.AsQualifiedName().Left == n && ast.FindAncestor(p, isNoQualifiedName).Kind != ast.KindImportType
 	case ast.KindShorthandPropertyAssignment:
 		return true
 	case ast.KindExportSpecifier:
@@ -47,11 +47,13 @@ func isReference(n *ast.Node) bool {
 		return p.Initializer() == n
 	case ast.KindImportSpecifier, ast.KindImportClause, ast.KindNamespaceImport, ast.KindNamespaceExport,
 		ast.KindMetaProperty, ast.KindLabeledStatement, ast.KindBreakStatement, ast.KindContinueStatement,
-		ast.KindImportAttribute, ast.KindNamedTupleMember, ast.KindJsxAttribute, ast.KindTypePredicate:
+		ast.KindImportType, ast.KindImportAttribute, ast.KindNamedTupleMember, ast.KindJsxAttribute, ast.KindTypePredicate:
 		return false
 	}
 	return !ast.IsDeclarationName(n)
 }
+
+func isNoQualifiedName(n *ast.Node) bool { return n.Kind != ast.KindQualifiedName }
 
 // isTypePosition says that an identifier is erased: part of a type, or of typeof
 // in a type.
