@@ -76,13 +76,22 @@ func (g *guest) failure(err error) wire.Done {
 
 func failed(e *run.Error) wire.Done { return wire.Done{Status: run.StatusError, Error: e} }
 
+// clip bounds a text that the program made.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
 // report words a failure as a status with an error.
 func (g *guest) report(t thrownValue) wire.Done {
 	if g.outOfMemory(t) {
 		stop := wire.MemoryStop(g.program.Memory)
 		return wire.Done{Status: stop.Status, Error: g.locate(stop.Reason, t.Stack)}
 	}
-	e := &run.Error{Kind: t.Kind, Server: t.Server, Tool: t.Tool, Hint: t.Hint, Message: t.Message}
+	const long, brief = 16 << 10, 1 << 10
+	e := &run.Error{Kind: run.Kind(clip(string(t.Kind), brief)), Server: clip(t.Server, brief), Tool: clip(t.Tool, brief), Hint: clip(t.Hint, long), Message: clip(t.Message, long)}
 	switch {
 	case t.Kind != "":
 	case strings.HasSuffix(t.Message, "stack overflow") && (t.Name == "InternalError" || t.Name == "SyntaxError"):
@@ -91,7 +100,7 @@ func (g *guest) report(t thrownValue) wire.Done {
 	default:
 		e.Kind = run.KindRuntime
 		if t.Name != "" {
-			e.Message = strings.TrimSuffix(t.Name+": "+t.Message, ": ")
+			e.Message = strings.TrimSuffix(clip(t.Name, brief)+": "+e.Message, ": ")
 		}
 	}
 	e = g.locate(e, t.Stack)
@@ -165,7 +174,7 @@ func (g *guest) locate(e *run.Error, stack string) *run.Error {
 	const maxFrames = 10
 	c := *e
 	var own []string
-	for line := range strings.Lines(stack) {
+	for line := range strings.Lines(clip(stack, 64<<10)) {
 		m := frames().FindStringSubmatch(strings.TrimRight(line, "\n"))
 		if m == nil || m[2] != g.fileName() {
 			continue
@@ -194,6 +203,7 @@ func position(row, column string) (int, int) {
 }
 
 func frame(function, file string, row, column int) string {
+	function = clip(function, 100)
 	if function == "" || function == "<anonymous>" {
 		return fmt.Sprintf("at %s:%d:%d", file, row, column)
 	}

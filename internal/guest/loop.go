@@ -3,6 +3,7 @@ package guest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -67,6 +68,9 @@ func serve(conn *wire.Conn, frames <-chan wire.Frame) error {
 	defer stop()
 	g.started = time.Now()
 	done, value := g.run(string(start.Body))
+	if g.underWay > 0 {
+		done.Warnings = append(done.Warnings, fmt.Sprintf("calls still under way when the program ended: %d; whether they have had their effects is not known", g.underWay))
+	}
 	err = conn.Send(wire.DoneFrame(done, value))
 	for range frames { // nobody waits for these results any more
 	}

@@ -12,13 +12,19 @@ type Host interface {
 	Call(ctx context.Context, c run.Call) (run.Result, error)
 }
 
-// maxPending bounds the arguments of the calls that wait or are under way. The
+// maxPending bounds the memory of the calls that wait or are under way. The
 // guest is not read from while they exceed it.
 const maxPending = 128 << 20
 
 type call struct {
 	id uint32
 	run.Call
+}
+
+// size is about what a call takes while it waits, in bytes.
+func (c call) size() int {
+	const itself = 512
+	return itself + len(c.Arguments)
 }
 
 // calls brings the calls of one program to its host, a bounded number at once
@@ -48,10 +54,10 @@ func newCalls(ctx context.Context, host Host, most int, answer func(uint32, run.
 func (c *calls) submit(next call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.bytes > 0 && c.bytes+len(next.Arguments) > maxPending && c.ctx.Err() == nil {
+	for c.bytes > 0 && c.bytes+next.size() > maxPending && c.ctx.Err() == nil {
 		c.room.Wait()
 	}
-	c.bytes += len(next.Arguments)
+	c.bytes += next.size()
 	if c.running >= c.most {
 		c.waiting = append(c.waiting, next)
 		return
@@ -74,7 +80,7 @@ func (c *calls) work(next call) {
 func (c *calls) finish(ended call) (next call, more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bytes -= len(ended.Arguments)
+	c.bytes -= ended.size()
 	c.room.Broadcast()
 	if len(c.waiting) == 0 {
 		c.running--

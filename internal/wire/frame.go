@@ -18,11 +18,10 @@ const (
 	KindOutput
 	KindCall
 	KindResult
-	KindCancel
 	KindDone
 )
 
-var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindCancel: "cancel", KindDone: "done"}
+var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done"}
 
 func (k Kind) String() string {
 	if k > 0 && int(k) < len(kindNames) {

@@ -211,6 +211,7 @@ func sanitize(e *run.Error) *run.Error {
 		c.Kind = run.KindRuntime
 	}
 	c.Message, c.Hint, c.Stack, c.Frame = clip(c.Message), clip(c.Hint), clip(c.Stack), ""
+	c.Line, c.Column = max(c.Line, 0), max(c.Column, 0)
 	return &c
 }
 

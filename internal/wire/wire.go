@@ -8,8 +8,9 @@
 //	guest → host   output  body text                  any number
 //	guest → host   call    head Call    body JSON     any number; the id is the guest's choice
 //	host → guest   result  head Answer  body JSON     one per call, with its id, in any order
-//	host → guest   cancel                             the guest is to end now
 //	guest → host   done    head Done    body JSON     once, the last
+//
+// A guest whose input ends is no longer wanted and ends too.
 //
 // Arguments, results and values travel as bodies: raw bytes that nobody on the
 // way decodes and encodes again, so that the digits of long integers and the

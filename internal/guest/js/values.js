@@ -20,7 +20,30 @@ addToJSON(BigInt.prototype, function toJSON() {
 	return rawJSON(apply(bigIntText, this, []));
 });
 
+// What each Map and Set has become in the rendering that goes on, so that one
+// that contains itself is seen at once and not when the stack is full.
+const Shadows = WeakMap;
+let shadows = null;
+
+function shadow(original, make) {
+	if (shadows === null) {
+		return make(undefined);
+	}
+	if (!apply(weakHas, shadows, [original])) {
+		make((made) => { apply(weakSet, shadows, [original, made]); });
+	}
+	return apply(weakGet, shadows, [original]);
+}
+
 addToJSON(Map.prototype, function toJSON() {
+	return shadow(this, (keep) => {
+		const made = mapToJSON(this);
+		keep?.(made);
+		return made;
+	});
+});
+
+function mapToJSON(map) {
 	const entries = [];
 	const object = { __proto__: null };
 	let textual = true, n = 0;

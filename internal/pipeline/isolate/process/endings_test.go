@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -391,4 +392,39 @@ func host() {
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(pids)
 	select {}
+}
+
+// TestGuestEndsWithItsInput closes the input of a guest that is busy and of one
+// that waits: what no death signal reaches still ends.
+func TestGuestEndsWithItsInput(t *testing.T) {
+	for _, code := range []string{"for (;;);", "await sleep(1e6)", ""} {
+		command := self(t, "guest")
+		cmd := exec.Command(command[0], command[1:]...)
+		in, err1 := cmd.StdinPipe()
+		out, err2 := cmd.StdoutPipe()
+		if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+			t.Fatal(err)
+		}
+		conn := wire.NewConn(struct {
+			io.Reader
+			io.WriteCloser
+		}{out, in})
+		if _, err := wire.Greet(conn); err != nil {
+			t.Fatal(err)
+		}
+		if code != "" {
+			start, _ := json.Marshal(wire.Start{Memory: 1 << 28, Result: 1000})
+			_ = conn.Send(wire.Frame{Kind: wire.KindStart, Head: start, Body: []byte("console.log('on');" + code)})
+			conn.Accept(wire.Sizes{wire.KindOutput: 100})
+			if f, err := conn.Read(); err != nil || string(f.Body) != "on\n" {
+				t.Errorf("output %q, %v", f.Body, err)
+			}
+		}
+		_ = conn.Close()
+		late := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%q: %v", code, err)
+		}
+		late.Stop()
+	}
 }

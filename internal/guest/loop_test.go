@@ -1,0 +1,141 @@
+package guest
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+func TestHasLongInteger(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "1": false, "123456789012345": false, "1234567890123456": true, "[1234567890123456]": true,
+		`{"a":123456789012345,"b":123456789012345}`: false, `x1234567890123456`: true, `"a1234567890123456b"`: true,
+		"012345678901234x1234567890123456": true, "123456789012345 123456789012345 1": false, "-12345678901234567890": true,
+	} {
+		if got := hasLongInteger([]byte(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
+func FuzzHasLongInteger(f *testing.F) {
+	f.Add([]byte("ab1234567890123456cd123"))
+	f.Add([]byte("123456789012345,123456789012345,12345678901234567"))
+	long := regexp.MustCompile(`[0-9]{16}`)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if got := hasLongInteger(data); got != long.Match(data) {
+			t.Errorf("%q: %v", data, got)
+		}
+	})
+}
+
+func TestTimers(t *testing.T) {
+	start := time.Now()
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	timers := newTimers()
+	for id, ms := range map[int]int{1: 30, 2: 10, 3: 20} {
+		timers.add(id, at(ms))
+	}
+	timers.add(4, at(10))
+	timers.add(5, at(40))
+	timers.add(5, at(5)) // starts anew
+	timers.remove(3)
+	timers.remove(99)
+	if id, due := timers.take(at(4)); due {
+		t.Errorf("timer %d is early", id)
+	}
+	var fired []int
+	for id, due := timers.take(at(100)); due; id, due = timers.take(at(100)) {
+		fired = append(fired, id)
+	}
+	if !slices.Equal(fired, []int{5, 2, 4, 1}) {
+		t.Errorf("fired %v", fired)
+	}
+	if _, pending := timers.next(); pending || len(timers.byID) != 0 {
+		t.Error("timers are left")
+	}
+}
+
+// TestNames shows that an odd name of a program does no harm.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{"": "program.ts", "a/b-1.ts": "a/b-1.ts", "x (y:1:2)\n": "program.ts", "ü.ts": "program.ts"} {
+		end := runProgram(t, run.Program{Name: name, Code: "null.x"}, &fakeHost{})
+		if end.Error == nil || end.Error.Line != 1 || end.Error.Column != 5 || end.Error.Stack != "at "+want+":1:5" {
+			t.Errorf("%q: %+v", name, end.Error)
+		}
+	}
+}
+
+// TestManyTools shows that what a program does not use costs it little: the
+// functions of a server are decoded when it is looked at.
+func TestManyTools(t *testing.T) {
+	var namespaces []run.Namespace
+	for s := range 100 {
+		n := run.Namespace{Server: "s" + string(rune('a'+s%26)) + string(rune('a'+s/26)), Modules: []string{"m"}}
+		n.Global = n.Server
+		for range 100 {
+			n.Functions = append(n.Functions, run.Function{Name: "fn" + string(rune('a'+len(n.Functions)%26)) + string(rune('a'+len(n.Functions)/26)), Tool: "t", Params: []string{"a", "b"}})
+		}
+		namespaces = append(namespaces, n)
+	}
+	end := runProgram(t, run.Program{Code: "return [Object.keys(saa).length, Object.keys(servers).length, (await sbc.fnaa(1, 2)).b]", Namespaces: namespaces}, &fakeHost{})
+	if end.Status != run.StatusOK || string(end.Value) != "[100,100,2]" {
+		t.Errorf("%s %v %s", end.Status, end.Error, end.Value)
+	}
+}
+
+// TestLargeValues sends megabytes each way.
+func TestLargeValues(t *testing.T) {
+	end := runProgram(t, run.Program{Namespaces: demoNamespaces, Code: `
+		const text = 'grün👍'.repeat(300_000);
+		const back = await demo.echo({text});
+		return [back.text === text, back.text]`}, &fakeHost{})
+	if end.Status != run.StatusOK || len(end.Value) < 2_700_000 {
+		t.Errorf("%s %v, %d bytes", end.Status, end.Error, len(end.Value))
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	for _, test := range []struct {
+		frame wire.Frame
+		want  string
+	}{
+		{wire.Frame{Body: []byte(`{"a":1}`)}, `v{"a":1}`},
+		{wire.Frame{Body: []byte(`12345678901234567890`)}, `b12345678901234567890`},
+		{wire.Frame{Head: []byte(`{"error":{"kind":"tool_error","message":"m"}}`)}, `e{"kind":"tool_error","message":"m"}`},
+	} {
+		if got := answer(test.frame); got != test.want {
+			t.Errorf("%s, want %s", got, test.want)
+		}
+	}
+}
+
+// TestLargeErrors throws more than a report can hold.
+func TestLargeErrors(t *testing.T) {
+	for _, code := range []string{
+		"throw new Error('x'.repeat(1e7))", "throw 'x'.repeat(1e7)", "throw {large: 'x'.repeat(1e7)}",
+		"throw new ToolError('x'.repeat(1e7), {kind: 'k'.repeat(1e6), server: 's'.repeat(1e6), tool: 't'.repeat(1e6), hint: 'h'.repeat(1e7)})",
+		"const e = new Error('m'); e.name = 'N'.repeat(1e7); e.stack = 'at '.repeat(1e7); throw e",
+		"({['f'.repeat(1e6)]() { null.x }})['f'.repeat(1e6)]()",
+		"throw new AggregateError(Array.from({length: 1e4}, () => new Error('y'.repeat(1e4))), 'many')",
+	} {
+		end := runProgram(t, run.Program{Code: code}, &fakeHost{})
+		if end.Status != run.StatusError || end.Error.Kind == run.KindInternal || len(end.Error.Message) > 20_000 || end.Error.Message == "" {
+			t.Errorf("%s: %s %s %.200s", code, end.Status, end.Error.Kind, end.Error.Message)
+		}
+	}
+}
+
+func TestCallsLeftUnderWay(t *testing.T) {
+	for _, code := range []string{"demo.slow({ms: 60000}); return 1", "demo.slow({ms: 60000}); null.x"} {
+		end := runProgram(t, run.Program{Code: code, Namespaces: demoNamespaces}, &fakeHost{})
+		if len(end.Warnings) != 1 || !strings.Contains(end.Warnings[0], "under way when the program ended: 1") {
+			t.Errorf("%s: %s %q", code, end.Status, end.Warnings)
+		}
+	}
+}
