@@ -25,29 +25,24 @@ addToJSON(BigInt.prototype, function toJSON() {
 const Shadows = WeakMap;
 let shadows = null;
 
-function shadow(original, make) {
-	if (shadows === null) {
-		return make(undefined);
-	}
-	if (!apply(weakHas, shadows, [original])) {
-		make((made) => { apply(weakSet, shadows, [original, made]); });
-	}
-	return apply(weakGet, shadows, [original]);
+function shadowed(prototype, toPlain) {
+	addToJSON(prototype, function toJSON() {
+		if (shadows !== null && apply(weakHas, shadows, [this])) {
+			return apply(weakGet, shadows, [this]);
+		}
+		const plain = toPlain(this);
+		if (shadows !== null) {
+			apply(weakSet, shadows, [this, plain]);
+		}
+		return plain;
+	});
 }
 
-addToJSON(Map.prototype, function toJSON() {
-	return shadow(this, (keep) => {
-		const made = mapToJSON(this);
-		keep?.(made);
-		return made;
-	});
-});
-
-function mapToJSON(map) {
+shadowed(Map.prototype, (map) => {
 	const entries = [];
 	const object = { __proto__: null };
 	let textual = true, n = 0;
-	apply(mapForEach, this, [(value, key) => {
+	apply(mapForEach, map, [(value, key) => {
 		textual &&= typeof key === 'string';
 		entries[n++] = [key, value];
 		if (textual) {
@@ -57,10 +52,10 @@ function mapToJSON(map) {
 	return textual ? object : entries;
 });
 
-addToJSON(Set.prototype, function toJSON() {
+shadowed(Set.prototype, (set) => {
 	const list = [];
 	let n = 0;
-	apply(setForEach, this, [(value) => { list[n++] = value; }]);
+	apply(setForEach, set, [(value) => { list[n++] = value; }]);
 	return list;
 });
 
@@ -106,13 +101,17 @@ addToJSON(Promise.prototype, function toJSON() {
 // render is the JSON of a value, or undefined if it has none.
 function render(value) {
 	try {
+		shadows = new Shadows();
 		return stringify(value);
 	} catch (e) {
+		shadows = null;
 		const place = circle(value);
 		if (place !== undefined) {
 			throw new TypeError(`the value contains itself at ${place}, which JSON cannot express`);
 		}
 		throw e;
+	} finally {
+		shadows = null;
 	}
 }
 exports.render = render;
