@@ -43,9 +43,12 @@ func tellUses(uses map[string]*Use) string {
 
 func tellUse(u *Use) string {
 	text := ""
-	for sign, set := range map[string]bool{"*": u.Whole, "()": u.Called, "?": u.Asked} {
-		if set {
-			text += sign
+	for _, mark := range []struct {
+		sign string
+		set  bool
+	}{{"*", u.Whole}, {"()", u.Called}, {"?", u.Asked}} {
+		if mark.set {
+			text += mark.sign
 		}
 	}
 	if len(u.Members) > 0 {

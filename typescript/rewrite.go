@@ -148,5 +148,5 @@ func (r *rewriter) moduleExports(n *ast.Node) {
 		left.Name().Text() != "exports" || !r.isFree(left.Expression(), "module") || strings.Contains(r.text, "export default") {
 		return
 	}
-	r.edits.replace(startOf(r.file, n), assignment.OperatorToken.End(), "export default")
+	r.edits.replace(startOf(r.file, n), assignment.OperatorToken.End(), "export default ")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/ast"
 	"github.com/microsoft/typescript-go/internal/binder"
 	"github.com/microsoft/typescript-go/internal/core"
+	"github.com/microsoft/typescript-go/internal/diagnostics"
 	"github.com/microsoft/typescript-go/internal/parser"
 	"github.com/microsoft/typescript-go/internal/scanner"
 	"github.com/microsoft/typescript-go/internal/tspath"
@@ -46,6 +47,7 @@ func parseSource(text string, kind Kind) (*Source, error) {
 	for _, d := range found[:min(maxErrors, len(found))] {
 		s.errors = append(s.errors, s.diagnostic(d, s.shift.back))
 	}
+	s.checkSpecifiers()
 	if len(s.errors) > 0 {
 		return s, nil
 	}
@@ -55,6 +57,20 @@ func parseSource(text string, kind Kind) (*Source, error) {
 	binder.BindSourceFile(s.file)
 	s.facts = collect(s.file)
 	return s, nil
+}
+
+// checkSpecifiers finds imports from what is no string. The parser takes any
+// expression.
+func (s *Source) checkSpecifiers() {
+	for _, statement := range s.file.Statements.Nodes {
+		if !ast.IsImportDeclaration(statement) && !ast.IsExportDeclaration(statement) {
+			continue
+		}
+		if from := statement.ModuleSpecifier(); from != nil && !ast.IsStringLiteral(from) {
+			d := ast.NewDiagnostic(s.file, from.Loc, diagnostics.String_literal_expected)
+			s.errors = append(s.errors, s.diagnostic(d, s.shift.back))
+		}
+	}
 }
 
 // Errors are the syntax errors, in source order.

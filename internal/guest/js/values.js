@@ -20,7 +20,7 @@ addToJSON(BigInt.prototype, function toJSON() {
 	return rawJSON(apply(bigIntText, this, []));
 });
 
-// What each Map and Set has become in the rendering that goes on, so that one
+// What each Map, Set and Error has become in the rendering that goes on, so that one
 // that contains itself is seen at once and not when the stack is full.
 const Shadows = WeakMap;
 let shadows = null;
@@ -59,12 +59,12 @@ shadowed(Set.prototype, (set) => {
 	return list;
 });
 
-addToJSON(Error.prototype, function toJSON() {
-	const object = { name: `${this.name}`, message: `${this.message}` };
-	const keys = ownKeys(this);
+shadowed(Error.prototype, (error) => {
+	const object = { name: `${error.name}`, message: `${error.message}` };
+	const keys = ownKeys(error);
 	for (let i = 0; i < keys.length; i++) {
 		if (keys[i] !== 'stack' && keys[i] !== 'message' && typeof keys[i] === 'string') {
-			object[keys[i]] = this[keys[i]];
+			object[keys[i]] = error[keys[i]];
 		}
 	}
 	return object;

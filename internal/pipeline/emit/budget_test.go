@@ -3,18 +3,13 @@ package emit
 import (
 	"testing"
 
-	"github.com/tiktoken-go/tokenizer"
-
+	"retort/internal/ledger"
 	"retort/internal/run"
 )
 
 // TestBudget holds what the tools of real servers cost in a model's context,
 // in o200k_base tokens per tool on average.
 func TestBudget(t *testing.T) {
-	encoder, err := tokenizer.Get(tokenizer.O200kBase)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ts := catalogs(t)
 	for _, tt := range []struct {
 		lang   run.Language
@@ -27,11 +22,7 @@ func TestBudget(t *testing.T) {
 		total := 0
 		for _, s := range ts.Servers {
 			for _, tool := range s.Tools {
-				n, err := encoder.Count(Stub(ts, tool, tt.lang, tt.detail))
-				if err != nil {
-					t.Fatal(err)
-				}
-				total += n
+				total += ledger.Count(Stub(ts, tool, tt.lang, tt.detail))
 			}
 		}
 		average := float64(total) / float64(ts.Count())

@@ -1,5 +1,6 @@
 // What a program's environment has beyond the language's own library. There is
-// no network, no process and no environment: fetch and process do not exist.
+// no network, so that fetch does not exist; process has what ordinary code asks
+// for, but neither arguments nor an environment.
 
 // ---- Retort
 
@@ -18,14 +19,13 @@ interface FoundTool {
 }
 
 interface SearchOptions {
-  detail?: "name" | "description" | "full";
   server?: string;
   category?: string;
   limit?: number;
 }
 
 /** Finds tools by what they do. */
-declare function searchTools(query: string, detail?: "name" | "description" | "full" | SearchOptions): Promise<FoundTool[]>;
+declare function searchTools(query: string, detail?: "name" | "description" | "full", options?: SearchOptions): Promise<FoundTool[]>;
 
 /** Waits. */
 declare function sleep(ms: number): Promise<void>;
@@ -37,10 +37,10 @@ interface ToolError extends Error {
     | "policy" | "limit" | "cancelled" | "internal" | (string & {});
   readonly server: string;
   readonly tool: string;
-  readonly hint?: string;
+  readonly hint: string;
 }
 interface ToolErrorConstructor {
-  new (message?: string, options?: { cause?: unknown; kind?: string; server?: string; tool?: string; hint?: string }): ToolError;
+  new (message?: string, options?: { kind?: string; server?: string; tool?: string; hint?: string; cause?: unknown }): ToolError;
   readonly prototype: ToolError;
 }
 declare var ToolError: ToolErrorConstructor;
@@ -66,6 +66,7 @@ interface Console {
   countReset(label?: string): void;
   debug(...data: any[]): void;
   dir(item?: any, options?: any): void;
+  dirxml(...data: any[]): void;
   error(...data: any[]): void;
   group(...data: any[]): void;
   groupCollapsed(...data: any[]): void;
@@ -81,26 +82,78 @@ interface Console {
 }
 declare var console: Console;
 
-/** What setTimeout answers; it can be used as a number, too. */
-type Timer = number;
 declare namespace NodeJS {
-  type Timeout = Timer;
-  type Timer = number;
+  interface Timeout {
+    ref(): this;
+    unref(): this;
+    hasRef(): boolean;
+    refresh(): this;
+    close(): this;
+    [Symbol.toPrimitive](): number;
+  }
+  type Timer = Timeout;
+  type Immediate = Timeout;
 }
+/** What setTimeout answers; it can be used as a number, too. */
+type Timer = number & NodeJS.Timeout;
 declare function setTimeout<A extends any[]>(callback: (...args: A) => void, ms?: number, ...args: A): Timer;
 declare function setInterval<A extends any[]>(callback: (...args: A) => void, ms?: number, ...args: A): Timer;
 declare function setImmediate<A extends any[]>(callback: (...args: A) => void, ...args: A): Timer;
-declare function clearTimeout(timer?: Timer | null): void;
-declare function clearInterval(timer?: Timer | null): void;
-declare function clearImmediate(timer?: Timer | null): void;
+declare function clearTimeout(timer?: number | NodeJS.Timeout | null): void;
+declare function clearInterval(timer?: number | NodeJS.Timeout | null): void;
+declare function clearImmediate(timer?: number | NodeJS.Timeout | null): void;
 declare function queueMicrotask(callback: () => void): void;
 declare function structuredClone<T = any>(value: T, options?: { transfer?: any[] }): T;
 
+interface PerformanceEntry {
+  readonly name: string;
+  readonly entryType: string;
+  readonly startTime: number;
+  readonly duration: number;
+}
 interface Performance {
-  now(): number;
   readonly timeOrigin: number;
+  now(): number;
+  mark(name: string): PerformanceEntry;
+  measure(name: string, from?: string, to?: string): PerformanceEntry;
+  clearMarks(name?: string): void;
 }
 declare var performance: Performance;
+
+interface OutputStream {
+  readonly isTTY: false;
+  write(text: string): boolean;
+}
+interface HrTime {
+  (since?: [number, number]): [number, number];
+  bigint(): bigint;
+}
+interface Process {
+  /** Empty. */
+  readonly env: Record<string, string | undefined>;
+  /** Empty. */
+  readonly argv: string[];
+  readonly platform: string;
+  readonly arch: string;
+  readonly version: string;
+  readonly versions: Record<string, string>;
+  readonly pid: number;
+  readonly title: string;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly hrtime: HrTime;
+  nextTick<A extends any[]>(callback: (...args: A) => void, ...args: A): void;
+  uptime(): number;
+  cwd(): string;
+  on(event: string, listener: (...args: any[]) => void): this;
+  once(event: string, listener: (...args: any[]) => void): this;
+  off(event: string, listener: (...args: any[]) => void): this;
+  emitWarning(warning: string | Error): void;
+  /** Throws: a program ends by returning. */
+  exit(code?: number): never;
+}
+declare var process: Process;
+declare var global: typeof globalThis;
 
 // ---- URLs
 
@@ -176,6 +229,7 @@ type BufferEncoding = "utf8" | "utf-8" | "ascii" | "latin1" | "binary" | "hex" |
 interface Buffer extends Uint8Array<ArrayBuffer> {
   toString(encoding?: BufferEncoding, start?: number, end?: number): string;
   toJSON(): { type: "Buffer"; data: number[] };
+  fill(value: string | number | Uint8Array, start?: number, end?: number, encoding?: BufferEncoding): this;
   equals(other: Uint8Array): boolean;
   compare(other: Uint8Array): -1 | 0 | 1;
   write(text: string, offset?: number, length?: number, encoding?: BufferEncoding): number;
@@ -185,15 +239,43 @@ interface Buffer extends Uint8Array<ArrayBuffer> {
   includes(value: string | number | Uint8Array, offset?: number, encoding?: BufferEncoding): boolean;
   indexOf(value: string | number | Uint8Array, offset?: number, encoding?: BufferEncoding): number;
   readUInt8(offset?: number): number;
-  readUInt16BE(offset?: number): number;
-  readUInt16LE(offset?: number): number;
-  readUInt32BE(offset?: number): number;
-  readUInt32LE(offset?: number): number;
+  writeUInt8(value: number, offset?: number): number;
   readInt8(offset?: number): number;
+  writeInt8(value: number, offset?: number): number;
+  readUInt16BE(offset?: number): number;
+  writeUInt16BE(value: number, offset?: number): number;
+  readUInt16LE(offset?: number): number;
+  writeUInt16LE(value: number, offset?: number): number;
+  readUInt32BE(offset?: number): number;
+  writeUInt32BE(value: number, offset?: number): number;
+  readUInt32LE(offset?: number): number;
+  writeUInt32LE(value: number, offset?: number): number;
   readInt16BE(offset?: number): number;
+  writeInt16BE(value: number, offset?: number): number;
   readInt16LE(offset?: number): number;
+  writeInt16LE(value: number, offset?: number): number;
   readInt32BE(offset?: number): number;
+  writeInt32BE(value: number, offset?: number): number;
   readInt32LE(offset?: number): number;
+  writeInt32LE(value: number, offset?: number): number;
+  readFloatBE(offset?: number): number;
+  writeFloatBE(value: number, offset?: number): number;
+  readFloatLE(offset?: number): number;
+  writeFloatLE(value: number, offset?: number): number;
+  readDoubleBE(offset?: number): number;
+  writeDoubleBE(value: number, offset?: number): number;
+  readDoubleLE(offset?: number): number;
+  writeDoubleLE(value: number, offset?: number): number;
+  readBigUInt64BE(offset?: number): bigint;
+  writeBigUInt64BE(value: bigint, offset?: number): number;
+  readBigUInt64LE(offset?: number): bigint;
+  writeBigUInt64LE(value: bigint, offset?: number): number;
+  readBigInt64BE(offset?: number): bigint;
+  writeBigInt64BE(value: bigint, offset?: number): number;
+  readBigInt64LE(offset?: number): bigint;
+  writeBigInt64LE(value: bigint, offset?: number): number;
+  readUIntBE(offset: number, length: number): number;
+  readUIntLE(offset: number, length: number): number;
 }
 interface BufferConstructor {
   readonly prototype: Buffer;
@@ -210,7 +292,35 @@ interface BufferConstructor {
 }
 declare var Buffer: BufferConstructor;
 
+interface BlobOptions {
+  type?: string;
+}
+interface Blob {
+  readonly size: number;
+  readonly type: string;
+  text(): Promise<string>;
+  arrayBuffer(): Promise<ArrayBuffer>;
+  bytes(): Promise<Uint8Array<ArrayBuffer>>;
+  slice(start?: number, end?: number, type?: string): Blob;
+}
+declare var Blob: {
+  new (parts?: (string | ArrayBuffer | ArrayBufferView | Blob)[], options?: BlobOptions): Blob;
+  readonly prototype: Blob;
+};
+interface File extends Blob {
+  readonly name: string;
+  readonly lastModified: number;
+}
+declare var File: {
+  new (parts: (string | ArrayBuffer | ArrayBufferView | Blob)[], name: string, options?: BlobOptions & { lastModified?: number }): File;
+  readonly prototype: File;
+};
+
+interface SubtleCrypto {
+  digest(algorithm: string | { name: string }, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer>;
+}
 interface Crypto {
+  readonly subtle: SubtleCrypto;
   randomUUID(): `${string}-${string}-${string}-${string}-${string}`;
   getRandomValues<T extends ArrayBufferView>(array: T): T;
 }
@@ -235,6 +345,14 @@ interface Event {
   stopImmediatePropagation(): void;
 }
 declare var Event: { new (type: string, init?: EventInit): Event; readonly prototype: Event };
+
+interface CustomEvent<T = any> extends Event {
+  readonly detail: T;
+}
+declare var CustomEvent: {
+  new <T = any>(type: string, init?: EventInit & { detail?: T }): CustomEvent<T>;
+  readonly prototype: CustomEvent;
+};
 
 type EventListenerOrObject = ((event: Event) => void) | { handleEvent(event: Event): void };
 interface EventTarget {
@@ -270,44 +388,24 @@ declare var DOMException: { new (message?: string, name?: string): DOMException;
 // ---- modules
 
 declare module "node:fs/promises" {
-  /** A path in the visible tree: workspace/…, servers/…, skills/… */
-  export type PathLike = string | URL;
-  export type Data = string | ArrayBufferView | ArrayBuffer;
-  type Encoding = BufferEncoding | { encoding: BufferEncoding };
-  type NoEncoding = { encoding?: null | undefined } | null;
-
-  export interface Stats {
-    readonly size: number;
-    readonly mtime: Date;
-    readonly mtimeMs: number;
-    isFile(): boolean;
-    isDirectory(): boolean;
-    isSymbolicLink(): boolean;
-  }
-  export interface Dirent {
-    readonly name: string;
-    readonly parentPath: string;
-    isFile(): boolean;
-    isDirectory(): boolean;
-    isSymbolicLink(): boolean;
-  }
-
-  export function readFile(path: PathLike, encoding: Encoding): Promise<string>;
-  export function readFile(path: PathLike, options?: NoEncoding): Promise<Buffer>;
-  export function writeFile(path: PathLike, data: Data, options?: BufferEncoding | { encoding?: BufferEncoding; flag?: string } | null): Promise<void>;
-  export function appendFile(path: PathLike, data: Data, options?: BufferEncoding | { encoding?: BufferEncoding } | null): Promise<void>;
-  export function readdir(path: PathLike, options: { withFileTypes: true; recursive?: boolean }): Promise<Dirent[]>;
-  export function readdir(path: PathLike, options?: BufferEncoding | { encoding?: BufferEncoding; withFileTypes?: false; recursive?: boolean } | null): Promise<string[]>;
-  export function mkdir(path: PathLike, options?: number | { recursive?: boolean; mode?: number } | null): Promise<string | undefined>;
-  export function rm(path: PathLike, options?: { recursive?: boolean; force?: boolean }): Promise<void>;
-  export function rmdir(path: PathLike, options?: { recursive?: boolean }): Promise<void>;
-  export function unlink(path: PathLike): Promise<void>;
-  export function rename(from: PathLike, to: PathLike): Promise<void>;
-  export function copyFile(from: PathLike, to: PathLike): Promise<void>;
+  import type { Bytes, Data, Dirent, Entries, Making, Names, PathLike, Removing, Stats, Text, Writing } from "node:fs";
+  export function readFile(path: PathLike, encoding: Text): Promise<string>;
+  export function readFile(path: PathLike, options?: Bytes): Promise<Buffer>;
+  export function writeFile(path: PathLike, data: Data, options?: Writing): Promise<void>;
+  export function appendFile(path: PathLike, data: Data, options?: Writing): Promise<void>;
+  export function readdir(path: PathLike, options: Entries): Promise<Dirent[]>;
+  export function readdir(path: PathLike, options?: Names): Promise<string[]>;
   export function stat(path: PathLike): Promise<Stats>;
   export function lstat(path: PathLike): Promise<Stats>;
   export function access(path: PathLike, mode?: number): Promise<void>;
-
+  export function mkdir(path: PathLike, options?: Making): Promise<void>;
+  export function rm(path: PathLike, options?: Removing): Promise<void>;
+  export function rmdir(path: PathLike, options?: Removing): Promise<void>;
+  export function unlink(path: PathLike): Promise<void>;
+  export function rename(from: PathLike, to: PathLike): Promise<void>;
+  export function copyFile(from: PathLike, to: PathLike): Promise<void>;
+  export function cp(from: PathLike, to: PathLike, options?: { recursive?: boolean }): Promise<void>;
+  export const constants: typeof import("node:fs").constants;
   const fs: typeof import("node:fs/promises");
   export default fs;
 }
@@ -317,9 +415,84 @@ declare module "fs/promises" {
 }
 
 declare module "node:fs" {
-  export * as promises from "node:fs/promises";
-  export type { Dirent, PathLike, Stats } from "node:fs/promises";
-  const fs: { readonly promises: typeof import("node:fs/promises") };
+  /** A path in the visible tree: workspace/…, servers/…, skills/… */
+  export type PathLike = string | URL | Buffer;
+  export type Data = string | ArrayBufferView | ArrayBuffer;
+  export type Text = BufferEncoding | { encoding: BufferEncoding; flag?: string };
+  export type Bytes = { encoding?: null; flag?: string } | null;
+  export type Writing = BufferEncoding | { encoding?: BufferEncoding | null; flag?: string; mode?: number } | null;
+  export type Names = BufferEncoding | { encoding?: BufferEncoding | null; withFileTypes?: false; recursive?: boolean } | null;
+  export type Entries = { withFileTypes: true; recursive?: boolean; encoding?: BufferEncoding | null };
+  export type Making = number | { recursive?: boolean; mode?: number } | null;
+  export type Removing = { recursive?: boolean; force?: boolean };
+
+  export interface Stats {
+    readonly size: number;
+    readonly mode: number;
+    readonly mtime: Date;
+    readonly ctime: Date;
+    readonly atime: Date;
+    readonly birthtime: Date;
+    readonly mtimeMs: number;
+    isFile(): boolean;
+    isDirectory(): boolean;
+    isSymbolicLink(): boolean;
+  }
+  export interface Dirent {
+    readonly name: string;
+    readonly parentPath: string;
+    readonly path: string;
+    isFile(): boolean;
+    isDirectory(): boolean;
+    isSymbolicLink(): boolean;
+  }
+  export const constants: { readonly F_OK: number; readonly R_OK: number; readonly W_OK: number; readonly X_OK: number };
+
+  export function readFileSync(path: PathLike, encoding: Text): string;
+  export function readFileSync(path: PathLike, options?: Bytes): Buffer;
+  export function writeFileSync(path: PathLike, data: Data, options?: Writing): void;
+  export function appendFileSync(path: PathLike, data: Data, options?: Writing): void;
+  export function readdirSync(path: PathLike, options: Entries): Dirent[];
+  export function readdirSync(path: PathLike, options?: Names): string[];
+  export function statSync(path: PathLike): Stats;
+  export function lstatSync(path: PathLike): Stats;
+  export function accessSync(path: PathLike, mode?: number): void;
+  export function existsSync(path: PathLike): boolean;
+  export function mkdirSync(path: PathLike, options?: Making): void;
+  export function rmSync(path: PathLike, options?: Removing): void;
+  export function rmdirSync(path: PathLike, options?: Removing): void;
+  export function unlinkSync(path: PathLike): void;
+  export function renameSync(from: PathLike, to: PathLike): void;
+  export function copyFileSync(from: PathLike, to: PathLike): void;
+  export function cpSync(from: PathLike, to: PathLike, options?: { recursive?: boolean }): void;
+
+  type Done<A extends any[] = []> = (error: Error | null, ...answer: A) => void;
+  export function readFile(path: PathLike, encoding: Text, done: Done<[string]>): void;
+  export function readFile(path: PathLike, done: Done<[Buffer]>): void;
+  export function readFile(path: PathLike, options: Bytes, done: Done<[Buffer]>): void;
+  export function writeFile(path: PathLike, data: Data, done: Done): void;
+  export function writeFile(path: PathLike, data: Data, options: Writing, done: Done): void;
+  export function appendFile(path: PathLike, data: Data, done: Done): void;
+  export function appendFile(path: PathLike, data: Data, options: Writing, done: Done): void;
+  export function readdir(path: PathLike, done: Done<[string[]]>): void;
+  export function readdir(path: PathLike, options: Entries, done: Done<[Dirent[]]>): void;
+  export function readdir(path: PathLike, options: Names, done: Done<[string[]]>): void;
+  export function stat(path: PathLike, done: Done<[Stats]>): void;
+  export function lstat(path: PathLike, done: Done<[Stats]>): void;
+  export function access(path: PathLike, done: Done): void;
+  export function access(path: PathLike, mode: number, done: Done): void;
+  export function mkdir(path: PathLike, done: Done): void;
+  export function mkdir(path: PathLike, options: Making, done: Done): void;
+  export function rm(path: PathLike, done: Done): void;
+  export function rm(path: PathLike, options: Removing, done: Done): void;
+  export function rmdir(path: PathLike, done: Done): void;
+  export function unlink(path: PathLike, done: Done): void;
+  export function rename(from: PathLike, to: PathLike, done: Done): void;
+  export function copyFile(from: PathLike, to: PathLike, done: Done): void;
+  export function cp(from: PathLike, to: PathLike, options: { recursive?: boolean }, done: Done): void;
+
+  export const promises: typeof import("node:fs/promises");
+  const fs: typeof import("node:fs");
   export default fs;
 }
 declare module "fs" {
@@ -347,6 +520,7 @@ declare module "node:path" {
   export function parse(path: string): ParsedPath;
   export function relative(from: string, to: string): string;
   export function resolve(...paths: string[]): string;
+  export function toNamespacedPath(path: string): string;
   export const posix: typeof import("node:path");
   const path: typeof import("node:path");
   export default path;
@@ -363,6 +537,7 @@ declare module "node:url" {
   export type URLSearchParams = globalThis.URLSearchParams;
   export function fileURLToPath(url: string | globalThis.URL): string;
   export function pathToFileURL(path: string): globalThis.URL;
+  export function format(url: string | globalThis.URL): string;
   const url: typeof import("node:url");
   export default url;
 }
@@ -374,14 +549,26 @@ declare module "node:util" {
     compact?: boolean | number;
     breakLength?: number;
     sorted?: boolean;
+    showHidden?: boolean;
     maxArrayLength?: number | null;
     maxStringLength?: number | null;
   }
-  export function inspect(value: any, options?: InspectOptions): string;
+  export const inspect: {
+    (value: any, options?: InspectOptions): string;
+    (value: any, showHidden?: boolean, depth?: number | null): string;
+    readonly custom: unique symbol;
+    readonly defaultOptions: InspectOptions;
+  };
   export function format(template?: any, ...values: any[]): string;
   export function promisify(f: (...args: any[]) => void): (...args: any[]) => Promise<any>;
+  export function callbackify(f: (...args: any[]) => Promise<any>): (...args: any[]) => void;
+  export function deprecate<F extends (...args: any[]) => any>(f: F, message?: string): F;
+  export function inherits(type: Function, base: Function): void;
   export function isDeepStrictEqual(a: unknown, b: unknown): boolean;
+  export function stripVTControlCharacters(text: string): string;
   export const types: {
+    isArrayBuffer(value: unknown): value is ArrayBuffer;
+    isAsyncFunction(value: unknown): boolean;
     isDate(value: unknown): value is Date;
     isMap(value: unknown): value is Map<unknown, unknown>;
     isNativeError(value: unknown): value is Error;
@@ -389,6 +576,7 @@ declare module "node:util" {
     isRegExp(value: unknown): value is RegExp;
     isSet(value: unknown): value is Set<unknown>;
     isTypedArray(value: unknown): value is Uint8Array;
+    isUint8Array(value: unknown): value is Uint8Array;
   };
   export const TextEncoder: typeof globalThis.TextEncoder;
   export const TextDecoder: typeof globalThis.TextDecoder;
@@ -397,17 +585,23 @@ declare module "node:util" {
 }
 
 declare module "node:crypto" {
+  export type DigestEncoding = "hex" | "base64" | "base64url" | "latin1" | "binary";
   export interface Hash {
-    update(data: string | ArrayBufferView, encoding?: BufferEncoding): Hash;
+    update(data: string | ArrayBuffer | ArrayBufferView, encoding?: BufferEncoding): this;
     digest(): Buffer;
-    digest(encoding: "hex" | "base64" | "base64url" | "latin1" | "binary"): string;
+    digest(encoding: DigestEncoding): string;
+    copy(): Hash;
   }
-  export function createHash(algorithm: "sha256" | "sha1" | "md5" | (string & {})): Hash;
+  export type Hmac = Hash;
+  export function createHash(algorithm: "sha256" | "sha512" | "sha384" | "sha1" | "md5" | (string & {})): Hash;
+  export function createHmac(algorithm: string, key: string | ArrayBuffer | ArrayBufferView): Hmac;
   export function randomUUID(): string;
   export function randomBytes(size: number): Buffer;
   export function randomInt(max: number): number;
   export function randomInt(min: number, max: number): number;
   export function getRandomValues<T extends ArrayBufferView>(array: T): T;
+  export function timingSafeEqual(a: ArrayBuffer | ArrayBufferView, b: ArrayBuffer | ArrayBufferView): boolean;
+  export const subtle: SubtleCrypto;
   export const webcrypto: Crypto;
   const crypto: typeof import("node:crypto");
   export default crypto;
@@ -416,6 +610,8 @@ declare module "node:crypto" {
 declare module "node:buffer" {
   export const Buffer: BufferConstructor;
   export type Buffer = globalThis.Buffer;
+  export const Blob: typeof globalThis.Blob;
+  export type Blob = globalThis.Blob;
   export const atob: typeof globalThis.atob;
   export const btoa: typeof globalThis.btoa;
   const buffer: typeof import("node:buffer");
@@ -424,57 +620,98 @@ declare module "node:buffer" {
 
 declare module "node:timers/promises" {
   export function setTimeout<T = void>(ms?: number, value?: T, options?: { signal?: AbortSignal }): Promise<T>;
-  export function setImmediate<T = void>(value?: T): Promise<T>;
-  export const scheduler: { wait(ms: number): Promise<void>; yield(): Promise<void> };
+  export function setInterval<T = void>(ms?: number, value?: T, options?: { signal?: AbortSignal }): AsyncGenerator<T>;
+  export function setImmediate<T = void>(value?: T, options?: { signal?: AbortSignal }): Promise<T>;
+  export const scheduler: { wait(ms: number, options?: { signal?: AbortSignal }): Promise<void>; yield(): Promise<void> };
   const timers: typeof import("node:timers/promises");
   export default timers;
 }
 
 declare module "node:assert" {
+  type Message = string | Error;
+  interface Assert {
+    (value: unknown, message?: Message): asserts value;
+    ok(value: unknown, message?: Message): asserts value;
+    fail(message?: Message): never;
+    equal(actual: unknown, expected: unknown, message?: Message): void;
+    notEqual(actual: unknown, expected: unknown, message?: Message): void;
+    strictEqual<T>(actual: unknown, expected: T, message?: Message): asserts actual is T;
+    notStrictEqual(actual: unknown, expected: unknown, message?: Message): void;
+    deepEqual(actual: unknown, expected: unknown, message?: Message): void;
+    notDeepEqual(actual: unknown, expected: unknown, message?: Message): void;
+    deepStrictEqual<T>(actual: unknown, expected: T, message?: Message): asserts actual is T;
+    notDeepStrictEqual(actual: unknown, expected: unknown, message?: Message): void;
+    match(text: string, pattern: RegExp, message?: Message): void;
+    doesNotMatch(text: string, pattern: RegExp, message?: Message): void;
+    ifError(value: unknown): void;
+    throws(f: () => unknown, expected?: unknown, message?: string): void;
+    doesNotThrow(f: () => unknown): void;
+    rejects(f: Promise<unknown> | (() => Promise<unknown>), expected?: unknown, message?: string): Promise<void>;
+    doesNotReject(f: Promise<unknown> | (() => Promise<unknown>)): Promise<void>;
+    readonly AssertionError: typeof AssertionError;
+    readonly strict: Assert;
+  }
   export class AssertionError extends Error {
     readonly actual: unknown;
     readonly expected: unknown;
     readonly operator: string;
-    constructor(options?: { message?: string; actual?: unknown; expected?: unknown; operator?: string });
+    constructor(options: { message?: string; actual?: unknown; expected?: unknown; operator?: string });
   }
-  export function ok(value: unknown, message?: string | Error): asserts value;
-  export function equal(actual: unknown, expected: unknown, message?: string | Error): void;
-  export function notEqual(actual: unknown, expected: unknown, message?: string | Error): void;
-  export function strictEqual<T>(actual: unknown, expected: T, message?: string | Error): asserts actual is T;
-  export function notStrictEqual(actual: unknown, expected: unknown, message?: string | Error): void;
-  export function deepEqual(actual: unknown, expected: unknown, message?: string | Error): void;
-  export function deepStrictEqual<T>(actual: unknown, expected: T, message?: string | Error): asserts actual is T;
-  export function notDeepStrictEqual(actual: unknown, expected: unknown, message?: string | Error): void;
-  export function throws(f: () => unknown, expected?: unknown, message?: string): void;
-  export function rejects(f: Promise<unknown> | (() => Promise<unknown>), expected?: unknown, message?: string): Promise<void>;
-  export function match(text: string, pattern: RegExp, message?: string | Error): void;
-  export function fail(message?: string | Error): never;
-  const assert: typeof ok & typeof import("node:assert");
+  export const ok: Assert["ok"];
+  export const fail: Assert["fail"];
+  export const equal: Assert["equal"];
+  export const notEqual: Assert["notEqual"];
+  export const strictEqual: Assert["strictEqual"];
+  export const notStrictEqual: Assert["notStrictEqual"];
+  export const deepEqual: Assert["deepEqual"];
+  export const notDeepEqual: Assert["notDeepEqual"];
+  export const deepStrictEqual: Assert["deepStrictEqual"];
+  export const notDeepStrictEqual: Assert["notDeepStrictEqual"];
+  export const match: Assert["match"];
+  export const doesNotMatch: Assert["doesNotMatch"];
+  export const ifError: Assert["ifError"];
+  export const throws: Assert["throws"];
+  export const doesNotThrow: Assert["doesNotThrow"];
+  export const rejects: Assert["rejects"];
+  export const doesNotReject: Assert["doesNotReject"];
+  export const strict: Assert;
+  const assert: Assert;
   export default assert;
 }
 
 declare module "node:events" {
+  type Name = string | symbol;
   type Listener = (...args: any[]) => void;
   export class EventEmitter {
-    on(event: string | symbol, listener: Listener): this;
-    addListener(event: string | symbol, listener: Listener): this;
-    prependListener(event: string | symbol, listener: Listener): this;
-    once(event: string | symbol, listener: Listener): this;
-    off(event: string | symbol, listener: Listener): this;
-    removeListener(event: string | symbol, listener: Listener): this;
-    removeAllListeners(event?: string | symbol): this;
-    emit(event: string | symbol, ...args: any[]): boolean;
-    listeners(event: string | symbol): Listener[];
-    listenerCount(event: string | symbol): number;
-    eventNames(): (string | symbol)[];
+    static defaultMaxListeners: number;
+    on(event: Name, listener: Listener): this;
+    addListener(event: Name, listener: Listener): this;
+    prependListener(event: Name, listener: Listener): this;
+    once(event: Name, listener: Listener): this;
+    prependOnceListener(event: Name, listener: Listener): this;
+    off(event: Name, listener: Listener): this;
+    removeListener(event: Name, listener: Listener): this;
+    removeAllListeners(event?: Name): this;
+    emit(event: Name, ...args: any[]): boolean;
+    listeners(event: Name): Listener[];
+    rawListeners(event: Name): Listener[];
+    listenerCount(event: Name): number;
+    eventNames(): Name[];
     setMaxListeners(n: number): this;
+    getMaxListeners(): number;
   }
-  export function once(emitter: EventEmitter, event: string | symbol): Promise<any[]>;
+  export function once(emitter: EventEmitter, event: Name, options?: { signal?: AbortSignal }): Promise<any[]>;
   export default EventEmitter;
 }
 
 declare module "node:os" {
   export const EOL: string;
+  export function platform(): string;
+  export function type(): string;
+  export function arch(): string;
+  export function tmpdir(): string;
+  export function homedir(): string;
+  export function hostname(): string;
   const os: typeof import("node:os");
   export default os;
 }

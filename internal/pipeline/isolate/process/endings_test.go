@@ -55,7 +55,7 @@ func rogue(manner string) {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())
 	if manner == "mute" {
-		select {}
+		time.Sleep(time.Hour)
 	}
 	if manner == "dead" {
 		fmt.Fprintln(os.Stderr, "cannot even start")
@@ -63,7 +63,7 @@ func rogue(manner string) {
 	}
 	if manner == "old" {
 		_ = conn.Send(wire.Frame{Kind: wire.KindReady, Head: []byte(`{"protocol":99,"runtime":"quickjs"}`)})
-		select {}
+		time.Sleep(time.Hour)
 	}
 	_ = conn.Send(wire.ReadyFrame("quickjs"))
 	_, _ = conn.Read()
@@ -391,7 +391,7 @@ func host() {
 		pids = append(pids, c.cmd.Process.Pid)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(pids)
-	select {}
+	time.Sleep(time.Hour)
 }
 
 // TestGuestEndsWithItsInput closes the input of a guest that is busy and of one
