@@ -147,6 +147,8 @@ func refuseUnbuilt(s config.Settings) error {
 			WithHint("remove the setting to run with what there is; retort doctor lists what is missing")
 	}
 	switch {
+	case !s.Enabled.Bool():
+		return run.Errorf(run.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
 	case s.PermissionLevel == config.PermissionReadOnly:
 		return refuse("permissionLevel", string(s.PermissionLevel))
 	case s.SecurityLevel == config.SecurityHigh || s.SecurityLevel == config.SecurityMaximum:

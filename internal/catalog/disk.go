@@ -167,8 +167,8 @@ func writeFile(path string, data []byte) (err error) {
 // crash can bring the old file back, which is as good.
 func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
-		d.Sync()
-		d.Close()
+		_ = d.Sync()
+		_ = d.Close()
 	}
 }
 

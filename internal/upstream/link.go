@@ -209,7 +209,7 @@ func (l *link) settle(m *jsonrpc.Response) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !m.ID.IsValid() {
-		m.ID, _ = l.sole()
+		m.ID = l.sole()
 	}
 	x, ok := l.pending[m.ID]
 	if !ok {
@@ -287,17 +287,18 @@ func (l *link) Close() error {
 
 // sole returns the id of the call that awaits an answer if there is exactly
 // one. The caller holds mu.
-func (l *link) sole() (id jsonrpc.ID, ok bool) {
+func (l *link) sole() jsonrpc.ID {
+	var id jsonrpc.ID
 	for _, x := range l.pending {
 		if x.method == methodListen {
 			continue // never answered
 		}
-		if ok {
-			return jsonrpc.ID{}, false
+		if id.IsValid() {
+			return jsonrpc.ID{}
 		}
-		id, ok = x.id, true
+		id = x.id
 	}
-	return id, ok
+	return id
 }
 
 // lose fails the call whose answer could not be taken in: the one with this id,
@@ -306,7 +307,7 @@ func (l *link) sole() (id jsonrpc.ID, ok bool) {
 func (l *link) lose(id jsonrpc.ID, cause *run.Error) {
 	if !id.IsValid() {
 		l.mu.Lock()
-		id, _ = l.sole()
+		id = l.sole()
 		l.mu.Unlock()
 	}
 	if !id.IsValid() {

@@ -158,8 +158,7 @@ func TestServeHoldsBack(t *testing.T) {
 		})
 		sent := 0
 		_, err := serve(t, ctx, run.Limits{Concurrency: 2}, host, func(c *Conn, _ Start) {
-			var idle *time.Timer
-			idle = time.AfterFunc(time.Minute, cancel)
+			idle := time.AfterFunc(time.Minute, cancel)
 			for c.Post(CallFrame(1, Call{Tool: "x"}, arguments)) == nil {
 				idle.Reset(500 * time.Millisecond) // when nothing more is taken, it is held back
 				sent++

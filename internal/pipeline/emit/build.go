@@ -1,3 +1,5 @@
+// Package emit turns JSON Schema into text that programs are written against:
+// typed wrappers in TypeScript and Python, and stubs in four lengths. It is pure.
 package emit
 
 import (

@@ -29,7 +29,7 @@ const (
 
 var seed = maphash.MakeSeed()
 
-func hashNames(entries []entry, ts *run.Toolset) []exact {
+func hashNames(entries []entry) []exact {
 	names := make([]exact, 0, 2*len(entries))
 	var buf []byte
 	for d, e := range entries {

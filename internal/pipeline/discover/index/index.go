@@ -81,7 +81,7 @@ func (s *snapshot) update(ts *run.Toolset) *snapshot {
 	if len(c.kept) < len(s.entries) {
 		next.dropUnused()
 	}
-	next.exact = hashNames(next.entries, ts)
+	next.exact = hashNames(next.entries)
 	return next
 }
 
