@@ -25,9 +25,10 @@ type Diagnostic struct {
 	// Member is set if it is about a name that is missing in a module that one of
 	// Input.Files declares; Member.Name is the missing name.
 	Member *Target
-	// Filled says that the value it complains about is a variable to which the
-	// program adds properties later, which the type check cannot follow.
-	Filled bool
+	// Open says that the type of the value it complains about tells too little
+	// to be sure: unknown, Record<string, …>, a type parameter, or a variable to
+	// which the program adds properties later.
+	Open bool
 	// Widened says that it is about a string that may be one of the allowed
 	// ones: only its type, string, is too wide.
 	Widened bool
@@ -107,7 +108,8 @@ func (d *describer) describe(f *ast.Diagnostic) Diagnostic {
 	out.Member = d.member(node)
 	if argumentCodes[f.Code()] {
 		out.Argument = d.argument(node)
-		out.Filled = d.filled(node)
+		value := valueOf(node)
+		out.Open = d.isOpen(value) || d.filled(value)
 	}
 	out.Widened = isWidened(f)
 	return out
@@ -252,6 +254,27 @@ func (d *describer) declared(n *ast.Node) *ast.Symbol {
 		return t.Symbol()
 	}
 	return nil
+}
+
+// valueOf is the expression that a complaint about a property is about.
+func valueOf(n *ast.Node) *ast.Node {
+	if p := n.Parent; p != nil && p.Kind == ast.KindPropertyAssignment && p.Name() == n {
+		return p.Initializer()
+	}
+	return n
+}
+
+// isOpen says that the type of an expression leaves open what properties it has.
+func (d *describer) isOpen(n *ast.Node) bool {
+	if !ast.IsExpressionNode(n) && !ast.IsIdentifier(n) || n.Kind == ast.KindObjectLiteralExpression {
+		return false
+	}
+	t := d.types.GetTypeAtLocation(n)
+	if t == nil {
+		return false
+	}
+	const open = checker.TypeFlagsUnknown | checker.TypeFlagsNonPrimitive | checker.TypeFlagsTypeParameter
+	return t.Flags()&open != 0 || t.Flags()&checker.TypeFlagsObject != 0 && d.types.GetIndexInfoOfType(t, d.types.GetStringType()) != nil
 }
 
 // filled says that a node is a variable whose properties are assigned elsewhere.

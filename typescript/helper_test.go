@@ -62,7 +62,7 @@ func describe(diagnostics []Diagnostic) string {
 	var b strings.Builder
 	for _, d := range diagnostics {
 		fmt.Fprintf(&b, "%d:%d TS%d %s", d.Line, d.Column, d.Code, d.Message)
-		for name, set := range map[string]bool{"erased": d.Erased, "filled": d.Filled, "widened": d.Widened} {
+		for name, set := range map[string]bool{"erased": d.Erased, "open": d.Open, "widened": d.Widened} {
 			if set {
 				b.WriteString(" [" + name + "]")
 			}

@@ -55,8 +55,9 @@ type Checker struct {
 // New returns a checker. The first check takes some 30 ms more than the others,
 // unless Warm was called before.
 func New() *Checker {
+	compiler := tsc.New(tsc.Limits{})
 	return &Checker{
-		compiler: tsc.New(tsc.Limits{}), wrappers: newWrappers(),
+		compiler: compiler, wrappers: newWrappers(compiler.Admit),
 		names: names{emit.Builtins()}, made: memo[*run.Server, run.Namespace]{limit: 512},
 	}
 }

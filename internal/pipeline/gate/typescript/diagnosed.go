@@ -39,7 +39,7 @@ func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
 	switch {
 	case slices.Contains(harmless, d.Code):
 		return f, false
-	case d.Argument != nil && !d.Filled && !d.Widened:
+	case d.Argument != nil && !d.Open && !d.Widened:
 		p.argument(&f, d)
 	case d.Member != nil && !d.Erased:
 		p.member(&f, d)

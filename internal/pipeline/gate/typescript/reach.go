@@ -27,6 +27,7 @@ type reach struct {
 // needs are the tools of one server that a program names.
 type needs struct {
 	tools  map[*run.Tool]bool
+	whole  bool // any of its tools may be meant
 	global bool // named without an import
 }
 
@@ -144,21 +145,14 @@ func (r *reach) addAll(name string, use *tsc.Use, erased bool) {
 func (r *reach) everything() {
 	r.unknown, r.all = true, true
 	for _, s := range r.tools.Servers {
-		r.whole(s)
-	}
-}
-
-func (r *reach) whole(s *run.Server) {
-	n := r.need(s)
-	for _, t := range s.Tools {
-		n.tools[t] = true
+		r.need(s).whole = true
 	}
 }
 
 func (r *reach) addServer(s *run.Server, use *tsc.Use, erased bool) {
 	r.need(s)
 	if use.Whole {
-		r.whole(s)
+		r.need(s).whole = true
 	}
 	for name, member := range use.Members {
 		r.addMember(s, name, member, erased)
@@ -193,7 +187,7 @@ func (r *reach) addType(s *run.Server, name string) {
 		}
 	}
 	if !found {
-		r.whole(s)
+		r.need(s).whole = true
 	}
 }
 
@@ -224,7 +218,7 @@ func (r *reach) list() []*run.Tool {
 	for _, s := range r.tools.Servers {
 		n := r.servers[s]
 		for _, t := range s.Tools {
-			if r.unknown || r.called[t] || n != nil && n.tools[t] {
+			if r.unknown || r.called[t] || n != nil && (n.whole || n.tools[t]) {
 				found = append(found, t)
 			}
 		}

@@ -16,10 +16,11 @@ type wrappers struct {
 	ambient      string
 	declarations memo[*run.Tool, string]
 	known        func() []string
+	admit        func(text string) error
 }
 
-func newWrappers() *wrappers {
-	w := &wrappers{ambient: emit.Ambient()}
+func newWrappers(admit func(text string) error) *wrappers {
+	w := &wrappers{ambient: emit.Ambient(), admit: admit}
 	w.declarations.limit = 4096
 	w.known = sync.OnceValue(func() []string { return declaredModules(w.ambient) })
 	return w
@@ -72,15 +73,22 @@ func (w *wrappers) input(r *reach) tsc.Input {
 	return in
 }
 
+// manyTools is how many tools of a server are declared in full for a program
+// that may mean any of them.
+const manyTools = 150
+
 // index is a server's module. It declares each tool in a file of its own, which
 // stays parsed for the next program that names it.
 func (w *wrappers) index(s *run.Server, needs *needs, files map[string]string) string {
 	var index strings.Builder
 	for _, t := range s.Tools {
-		if needs.tools[t] {
+		switch {
+		case needs.tools[t], needs.whole && len(s.Tools) <= manyTools:
 			path := toolPath(s, t)
-			files["/"+path+".d.ts"] = w.declarations.get(t, func() string { return declaration(t) })
+			files["/"+path+".d.ts"] = w.declarations.get(t, func() string { return w.declaration(t) })
 			index.WriteString(`export * from "/` + path + "\";\n")
+		case needs.whole:
+			index.WriteString("export declare const " + t.TypeScript + ": any;\n")
 		}
 	}
 	index.WriteString("export {};\n")
@@ -92,9 +100,14 @@ func (w *wrappers) index(s *run.Server, needs *needs, files map[string]string) s
 
 // declaration declares one tool. The compiler explains why a call fits none of
 // the overloads by the last one, so the usual one, with one object, comes last.
-func declaration(t *run.Tool) string {
+// What a server wrote into its schema may be more than the compiler survives:
+// such a tool takes anything.
+func (w *wrappers) declaration(t *run.Tool) string {
 	text := strings.TrimRight(emit.Declaration(t), "\n")
 	lead := "export function " + t.TypeScript + "("
+	if w.admit(text) != nil {
+		text = lead + "...input: any[]): Promise<any>;"
+	}
 	lines := strings.Split(text, "\n")
 	n := len(lines)
 	if n >= 2 && strings.HasPrefix(lines[n-1], lead) && strings.HasPrefix(lines[n-2], lead) {
