@@ -3,6 +3,8 @@ package retort
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"retort/internal/pipeline"
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/gate"
+	"retort/internal/pipeline/gate/typescript"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/process"
 	"retort/internal/pipeline/relay"
@@ -24,6 +27,7 @@ import (
 
 // parts are what an engine is made of. closers end them, last first.
 type parts struct {
+	log       *slog.Logger
 	config    *config.Config
 	servers   []Server
 	pool      *upstream.Pool
@@ -38,7 +42,10 @@ type parts struct {
 // assemble joins implementations to the interfaces that the phases declare. It
 // returns a whole engine or an error and nothing left behind.
 func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err error) {
-	p := &parts{config: loaded, ledger: ledger.New()}
+	p := &parts{log: c.Log, config: loaded, ledger: ledger.New()}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
 	e := &Engine{p}
 	defer func() {
 		if err != nil {
@@ -60,8 +67,8 @@ func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err
 	if err := p.connect(children); err != nil {
 		return nil, err
 	}
-	p.isolate(commands.guest)
-	return p, p.join(c)
+	sandboxes := p.isolate(commands.guest)
+	return p, p.join(c, func() (io.ReadWriteCloser, error) { return sandboxes.Helper(commands.compiler, compilerMemory) })
 }
 
 func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
@@ -88,7 +95,7 @@ func (p *parts) connect(children *reaper.Reaper) (err error) {
 		return err
 	}
 	changed := func(server string) { p.live.Changed(server) }
-	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed})
+	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, Log: p.log})
 	p.onClose(p.pool.Close)
 	p.live = catalog.NewLive(p.catalog, lister{p.pool}, catalog.LiveOptions{Servers: names, Allows: p.allows(), Count: ledger.Count})
 	p.onClose(p.live.Close)
@@ -116,13 +123,19 @@ func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, str
 	return listing.Tools, listing.Instructions, err
 }
 
-func (p *parts) isolate(guest []string) {
-	p.sandboxes = isolate.NewChooser(string(p.config.Settings.SandboxMode), process.New(process.Options{Command: guest}))
+func (p *parts) isolate(guest []string) *process.Backend {
+	processes := process.New(process.Options{Command: guest})
+	p.sandboxes = isolate.NewChooser(string(p.config.Settings.SandboxMode), processes)
 	p.onClose(p.sandboxes.Close)
+	return processes
 }
 
+// compilerMemory is what a process of the compiler may use. Most programs need
+// some 50 MB.
+const compilerMemory = 1 << 30
+
 // join puts the pipeline together.
-func (p *parts) join(c Config) error {
+func (p *parts) join(c Config, compiler typescript.Start) error {
 	limits := c.Limits.Or(p.config.Settings.Limits())
 	home := p.config.Home
 	if home == "" {
@@ -141,7 +154,8 @@ func (p *parts) join(c Config) error {
 	p.onClose(searcher.Close)
 	p.onClose(func() error { forget(); return nil })
 	files := workspace.NewStore(filepath.Join(home, "workspace"), limits.Disk)
-	g := gate.New()
+	g := gate.New(compiler)
+	p.onClose(g.Close)
 	go g.Warm()
 	go ledger.Warm()
 	p.pipeline = &pipeline.Pipeline{
@@ -161,8 +175,8 @@ func (p *parts) embeddings(home string) discover.Options {
 	return discover.Options{Embedder: discover.NewEndpoint(e.URL, e.Model, e.APIKey), Dir: filepath.Join(home, "catalog", "vectors")}
 }
 
-// commandLines are how the engine starts the two other roles of the binary.
-type commandLines struct{ guest, reaper []string }
+// commandLines are how the engine starts the other roles of the binary.
+type commandLines struct{ guest, reaper, compiler []string }
 
 func (c Config) commands() (commandLines, error) {
 	guest := slices.Clone(c.Guest)
@@ -173,7 +187,7 @@ func (c Config) commands() (commandLines, error) {
 		}
 		guest = []string{self, guestArgument}
 	}
-	return commandLines{guest: guest, reaper: []string{guest[0], reaperArgument}}, nil
+	return commandLines{guest: guest, reaper: []string{guest[0], reaperArgument}, compiler: []string{guest[0], compilerArgument}}, nil
 }
 
 // servers are those of the files and those of c, each name once.

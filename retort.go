@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 
 	"retort/internal/config"
 	"retort/internal/guest"
 	"retort/internal/mcpserver"
+	"retort/internal/pipeline/gate/typescript"
 	"retort/internal/reaper"
 	"retort/internal/run"
 	"retort/internal/upstream"
@@ -55,11 +57,15 @@ type Config struct {
 	Guest []string
 	// Limits, where they are not zero, count instead of those of the settings.
 	Limits Limits
+	// Log is told what the engine does: what failed at the level warn, each
+	// execution, call and connection at info, searches at debug. No values of
+	// programs and tools are in it. Its handler must not wait. Nil means nobody.
+	Log *slog.Logger
 }
 
 // Init must be the first thing in main of a program that embeds the engine:
-// where the process was started to be the inside of a sandbox, or to clean up
-// after the engine, it does that and does not return.
+// where the process was started to be the inside of a sandbox, to check programs
+// or to clean up after the engine, it does that and does not return.
 func Init() {
 	if len(os.Args) != 2 {
 		return
@@ -73,12 +79,19 @@ func Init() {
 	case reaperArgument:
 		reaper.Serve(os.Stdin)
 		os.Exit(0)
+	case compilerArgument:
+		typescript.Confine()
+		if err := typescript.Serve(os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 }
 
 const (
-	guestArgument  = "guest"
-	reaperArgument = "reaper"
+	guestArgument    = "guest"
+	reaperArgument   = "reaper"
+	compilerArgument = "compiler"
 )
 
 // Engine runs programs against MCP servers. It is safe for concurrent use.
@@ -102,11 +115,15 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 }
 
 // Execute runs one program. Whatever becomes of it is in the Outcome.
-func (e *Engine) Execute(ctx context.Context, r Request) Outcome { return e.pipeline.Execute(ctx, r) }
+func (e *Engine) Execute(ctx context.Context, r Request) Outcome {
+	return e.logged("executed", e.pipeline.Execute(ctx, r))
+}
 
 // Search finds tools by what they do.
 func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
-	return e.pipeline.Search(ctx, q)
+	found, err := e.pipeline.Search(ctx, q)
+	e.log.Debug("searched", "found", len(found.Tools), "total", found.Total)
+	return found, err
 }
 
 // Describe gives the typed definitions of tools, named in any spelling.
@@ -117,7 +134,21 @@ func (e *Engine) Describe(ctx context.Context, names []string, lang run.Language
 // Call makes one call without a program. Of the request, Session and Limits
 // count.
 func (e *Engine) Call(ctx context.Context, r Request, name string, arguments json.RawMessage) Outcome {
-	return e.pipeline.Call(ctx, r, name, arguments)
+	return e.logged("called", e.pipeline.Call(ctx, r, name, arguments))
+}
+
+// logged notes how an execution ended. What is Retort's own fault is a warning.
+func (e *Engine) logged(what string, o Outcome) Outcome {
+	level, kind := slog.LevelInfo, run.Kind("")
+	if o.Error != nil {
+		kind = o.Error.Kind
+	}
+	if kind == run.KindInternal || kind == run.KindSandboxUnavailable {
+		level = slog.LevelWarn
+	}
+	e.log.Log(context.Background(), level, what, "id", o.ExecutionID, "status", o.Status, "kind", kind,
+		"ms", o.Stats.DurationMS, "calls", o.Stats.ToolCalls)
+	return o
 }
 
 // Serve answers one MCP client over a stream of newline-delimited JSON, until

@@ -77,26 +77,39 @@ func utf16Offset(line string, column int) int {
 
 // positionMap leads from the final code back to the text given to Parse.
 type positionMap struct {
-	unit    *unit
-	emitted *emitted
-	code    *lineTable
-	shift   offsets // from the final code to the emitted one
+	code  *lineTable
+	shift offsets // from the final code to the emitted one
+	// from are offsets in the emitted code, ascending, and to those in the text
+	// of what stands there.
+	from, to []int
+	text     *lineTable
 }
 
 func newPositionMap(u *unit, e *emitted, code string, shift offsets) *positionMap {
+	p := &positionMap{code: newCodeTable(code), shift: shift, from: e.from, to: make([]int, len(e.to)), text: u.src.lines}
+	for i, at := range e.to {
+		p.to[i] = u.written(at)
+	}
+	return p
+}
+
+// newCodeTable splits as engines count lines.
+func newCodeTable(code string) *lineTable {
 	starts := []int{0}
 	for at := 0; ; {
-		i := strings.IndexByte(code[at:], '\n') // engines count only these
+		i := strings.IndexByte(code[at:], '\n')
 		if i < 0 {
-			break
+			return &lineTable{code, starts}
 		}
 		at += i + 1
 		starts = append(starts, at)
 	}
-	return &positionMap{u, e, &lineTable{code, starts}, shift}
 }
 
 func (p *positionMap) locate(line, column int) (int, int) {
-	offset, _ := p.emitted.source(p.shift.back(p.code.offset(line, column)))
-	return p.unit.src.lines.position(p.unit.written(offset))
+	i := sort.SearchInts(p.from, p.shift.back(p.code.offset(line, column))+1) - 1
+	if i < 0 {
+		return 1, 1
+	}
+	return p.text.position(p.to[i])
 }

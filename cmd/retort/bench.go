@@ -41,6 +41,10 @@ func (a *app) bench() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().IntVar(&upstream, "upstream", 0, "be an MCP server with so many made-up tools")
 	_ = c.Flags().MarkHidden("upstream")
+	c.AddCommand(&cobra.Command{
+		Use: "tokens", Short: "What code execution saves and costs", Hidden: true, DisableFlagParsing: true,
+		RunE: notBuilt,
+	})
 	return c
 }
 

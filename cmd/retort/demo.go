@@ -37,7 +37,11 @@ func (a *app) demo() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := retort.Open(cmd.Context(), retort.Config{NoFiles: true, Home: home, Servers: servers})
+			log, err := a.logger()
+			if err != nil {
+				return err
+			}
+			e, err := retort.Open(cmd.Context(), retort.Config{NoFiles: true, Home: home, Servers: servers, Log: log})
 			if err != nil {
 				return err
 			}

@@ -36,6 +36,7 @@ func mainCode() int {
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	root := a.root()
 	err := root.ExecuteContext(ctx)
+	a.log.flush()
 	if err == nil {
 		return exitOK
 	}
@@ -77,6 +78,8 @@ type app struct {
 	home     string
 	logLevel string
 	noColor  bool
+
+	log lossy
 }
 
 func (a *app) root() *cobra.Command {
@@ -101,7 +104,11 @@ func (a *app) root() *cobra.Command {
 
 // open makes the engine of a command.
 func (a *app) open(ctx context.Context, change func(*retort.Config)) (*retort.Engine, error) {
-	c := retort.Config{Files: a.configs, Home: a.home}
+	log, err := a.logger()
+	if err != nil {
+		return nil, err
+	}
+	c := retort.Config{Files: a.configs, Home: a.home, Log: log}
 	if change != nil {
 		change(&c)
 	}
@@ -132,11 +139,13 @@ func unbuilt() []*cobra.Command {
 	for _, name := range []string{"skills", "audit", "approvals", "import", "install", "uninstall", "auth", "token", "stats", "workspace", "ask", "tasks", "vm", "templates"} {
 		commands = append(commands, &cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
-			RunE: func(*cobra.Command, []string) error {
-				return run.Errorf(run.KindInvalidArguments, "retort", "retort %s is not built in this version", name).
-					WithHint("retort --help lists what is")
-			},
+			RunE: notBuilt,
 		})
 	}
 	return commands
+}
+
+func notBuilt(cmd *cobra.Command, _ []string) error {
+	return run.Errorf(run.KindInvalidArguments, "retort", "%s is not built in this version", cmd.CommandPath()).
+		WithHint("retort --help lists what is")
 }

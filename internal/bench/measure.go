@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"retort/internal/pipeline/discover/index"
 	"retort/internal/pipeline/emit"
 	"retort/internal/pipeline/gate"
+	"retort/internal/pipeline/isolate/process"
 	"retort/internal/run"
 )
 
@@ -143,7 +145,10 @@ func (b *bench) typeCheck(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g := gate.New()
+	processes := process.New(process.Options{Warm: -1})
+	defer processes.Close()
+	g := gate.New(func() (io.ReadWriteCloser, error) { return processes.Helper([]string{b.Self, "compiler"}, 1<<30) })
+	defer g.Close()
 	var code strings.Builder
 	for i := range 5 {
 		t := tools.Servers[i].Tools[i]

@@ -70,7 +70,7 @@ func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
 		return x.fail(err)
 	}
 	verdict, refusal := p.Gate.Check(ctx, x.req, x.tools)
-	if refusal != nil && x.seesMore(ctx) {
+	if refusal != nil && refusal.Kind != run.KindLimit && x.seesMore(ctx) {
 		verdict, refusal = p.Gate.Check(ctx, x.req, x.tools)
 	}
 	if refusal != nil {

@@ -103,6 +103,7 @@ func (s *server) connected(d *dialing, took time.Duration) {
 	s.connects++
 	s.lastErr = nil
 	s.setState(StateReady)
+	s.log.Info("connected", "name", s.last.Name, "version", s.last.Version, "protocol", s.last.Protocol, "took", took.Round(time.Millisecond))
 	s.wg.Go(func() { s.watch(d.session) })
 }
 
@@ -146,6 +147,7 @@ func (s *server) noteFailure(err *run.Error) {
 	if s.breaker.failures >= openAfter {
 		s.setState(StateOpen)
 	}
+	s.log.Warn("failed", "failures", s.breaker.failures, "error", err.Message)
 }
 
 func (s *server) setState(state State) { s.state, s.since = state, time.Now() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type server struct {
 	stderr  tail
 	rubbish rubbish
 	changes *debounce
+	log     *slog.Logger
 
 	mu       sync.Mutex
 	session  *session
@@ -60,7 +62,10 @@ func newServer(base context.Context, spec Server, o Options) *server {
 	if spec.MaxMessage <= 0 {
 		spec.MaxMessage = defaultMaxMessage
 	}
-	s := &server{spec: spec, base: base, state: StateIdle, since: time.Now(), era: firstEra(spec)}
+	s := &server{spec: spec, base: base, state: StateIdle, since: time.Now(), era: firstEra(spec), log: slog.New(slog.DiscardHandler)}
+	if o.Log != nil {
+		s.log = o.Log.With("server", spec.Name)
+	}
 	if s.invalid() != nil {
 		s.state = StateInvalid
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"os/exec"
 	"slices"
@@ -64,6 +65,10 @@ type Options struct {
 	// Processes starts the stdio servers; nil means a reaper.Reaper without a
 	// helper process, closed together with the Pool.
 	Processes Starter
+
+	// Log is told when a server is connected, lost or fails; nil means nobody.
+	// It is called while a server is locked, so it must not wait.
+	Log *slog.Logger
 }
 
 // Authorizer gives the requests to one HTTP server their credentials. It is used

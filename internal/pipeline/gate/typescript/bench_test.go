@@ -51,7 +51,7 @@ return { rows: rows.length, closed: closed.items.length, next: labelled.next };
 
 func benchmark(b *testing.B, code string, tools *run.Toolset) {
 	b.Helper()
-	c := New()
+	c := newChecker(b)
 	c.Warm()
 	src := Source{Code: code, Name: "program.ts", Language: run.TypeScript}
 	check := func(i int) {
@@ -97,6 +97,8 @@ return [issues, me, page, read, graph];
 
 func BenchmarkWarm(b *testing.B) {
 	for b.Loop() {
-		New().Warm()
+		c := New(inside)
+		c.Warm()
+		_ = c.Close()
 	}
 }

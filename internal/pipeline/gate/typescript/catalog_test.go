@@ -17,7 +17,7 @@ import (
 // together in a program that names each, and once more as themselves.
 func checkCatalog(t *testing.T, tools *run.Toolset) {
 	t.Helper()
-	c := New()
+	c := newChecker(t)
 	for _, s := range tools.Servers {
 		var b strings.Builder
 		fmt.Fprintf(&b, "import * as server from './servers/%s';\nconst all: any[] = [];\n", s.TypeScript)
@@ -47,14 +47,19 @@ func checkDeclaration(t *testing.T, c *Checker, tool *run.Tool) {
 	t.Helper()
 	text := strings.ReplaceAll("\n"+c.wrappers.declaration(tool), "\nexport function ", "\nexport declare function ")
 	ctx := context.Background()
-	src, err := c.compiler.Parse(ctx, text, tsc.TypeScript)
+	compiler, err := c.compilers.take(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.compilers.give(compiler)
+	src, err := compiler.parse(ctx, text, tsc.TypeScript)
 	if err != nil {
 		t.Errorf("%s.%s: %v", tool.Server, tool.Name, err)
 		return
 	}
 	found := src.Errors()
 	if len(found) == 0 {
-		result, err := c.compiler.Check(ctx, src, tsc.Input{Strict: true})
+		result, err := compiler.check(ctx, src, tsc.Input{Strict: true})
 		if err != nil {
 			t.Errorf("%s.%s: %v", tool.Server, tool.Name, err)
 			return

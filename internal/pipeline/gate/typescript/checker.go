@@ -6,7 +6,6 @@ package typescript
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/microsoft/typescript-go/tsc"
 
@@ -45,43 +44,54 @@ func (c Checked) Locate(line, column int) (int, int) {
 
 // Checker checks programs. It is safe for concurrent use.
 type Checker struct {
-	compiler *tsc.Compiler
-	wrappers *wrappers
-	names    names
-	made     memo[*run.Server, run.Namespace]
-	warm     sync.Once
+	compilers *compilers
+	wrappers  *wrappers
+	names     names
+	made      memo[*run.Server, run.Namespace]
 }
 
-// New returns a checker. The first check takes some 30 ms more than the others,
-// unless Warm was called before.
-func New() *Checker {
-	compiler := tsc.New(tsc.Limits{})
+// New returns a checker whose compiler works in processes that start makes. The
+// first check waits for one, unless Warm was called before. Close ends them.
+func New(start Start) *Checker {
 	return &Checker{
-		compiler: compiler, wrappers: newWrappers(compiler.Admit),
+		compilers: newCompilers(start), wrappers: newWrappers(tsc.Limits{}.Admit),
 		names: names{emit.Builtins()}, made: memo[*run.Server, run.Namespace]{limit: 512},
 	}
 }
 
-// Warm loads what every check needs. It returns at once if that was done.
+// Warm starts a process, unless there is one.
 func (c *Checker) Warm() {
-	c.warm.Do(func() {
-		// Whatever fails here fails for the first program too, which tells.
-		_ = c.compiler.Warm(context.Background(), c.wrappers.input(newReach(run.NewToolset(nil))))
-	})
+	compiler, err := c.compilers.take(context.Background())
+	if err != nil {
+		return
+	}
+	defer c.compilers.give(compiler)
+	_, _ = compiler.parse(context.Background(), "", tsc.TypeScript) // what fails here fails for the first program too, which tells
+}
+
+// Close ends the processes of the compiler.
+func (c *Checker) Close() error {
+	c.compilers.close()
+	return nil
 }
 
 // Check checks a program against the tools it may see. Its error has the kind
 // syntax, type, tool_not_found, limit or cancelled if the program is to blame or
 // ctx ended, internal if the compiler is.
 func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Checked, *run.Error) {
-	program, refusal := c.parse(ctx, src, tools)
+	compiler, err := c.compilers.take(ctx)
+	if err != nil {
+		return Checked{}, (&program{src: src}).failure(err)
+	}
+	defer c.compilers.give(compiler)
+	program, refusal := parse(ctx, compiler, src, tools)
 	if refusal != nil {
 		return Checked{}, refusal
 	}
 	program.builtins = c.names.builtins
 	program.reach = reachOf(program.source.Facts(), tools, c.names.globals(tools))
 	in := c.wrappers.input(program.reach)
-	result, err := c.compiler.Check(ctx, program.source, in)
+	result, err := compiler.check(ctx, program.source, in)
 	if err != nil {
 		return Checked{}, program.failure(err)
 	}
@@ -107,7 +117,7 @@ type program struct {
 }
 
 // parse finds the program in the text and parses it.
-func (c *Checker) parse(ctx context.Context, src Source, tools *run.Toolset) (*program, *run.Error) {
+func parse(ctx context.Context, compiler *process, src Source, tools *run.Toolset) (*program, *run.Error) {
 	kind := tsc.TypeScript
 	if src.Language == run.JavaScript {
 		kind = tsc.JavaScript
@@ -115,7 +125,7 @@ func (c *Checker) parse(ctx context.Context, src Source, tools *run.Toolset) (*p
 	var first *program
 	for _, piece := range pieces(src.Code) {
 		p := &program{src: src, tools: tools, lines: piece.lines}
-		source, err := c.compiler.Parse(ctx, piece.code, kind)
+		source, err := compiler.parse(ctx, piece.code, kind)
 		if err != nil {
 			return nil, p.failure(err)
 		}
@@ -149,7 +159,7 @@ func (p *program) failure(err error) *run.Error {
 		return e.WithHint("put data into a workspace file and read it with node:fs/promises")
 	case errors.Is(err, tsc.ErrTooDeep):
 		return e.WithHint("build nested values and long expressions in several statements")
-	case errors.Is(err, tsc.ErrTime):
+	case errors.Is(err, tsc.ErrTime), errors.Is(err, errCrash):
 		return e.WithHint("simplify the types: annotate with any, or write the program in JavaScript")
 	case errors.Is(err, tsc.ErrBusy):
 		return e.WithHint("try again")

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write what the programs in testdata giv
 // TestPrograms checks the programs in testdata: each file is followed by what
 // Check says of it.
 func TestPrograms(t *testing.T) {
-	c, tools := New(), sample()
+	c, tools := newChecker(t), sample()
 	for _, name := range []string{"testdata/refused.txtar", "testdata/accepted.txtar"} {
 		archive, err := txtar.ParseFile(name)
 		if err != nil {

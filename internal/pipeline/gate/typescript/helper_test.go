@@ -2,6 +2,8 @@ package typescript
 
 import (
 	"encoding/json"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,22 @@ import (
 	"retort/internal/pipeline/emit"
 	"retort/internal/run"
 )
+
+// inside is a Start that serves in this process.
+func inside() (io.ReadWriteCloser, error) {
+	here, there := net.Pipe()
+	go func() {
+		_ = Serve(there, there)
+		_ = there.Close()
+	}()
+	return here, nil
+}
+
+func newChecker(t testing.TB) *Checker {
+	c := New(inside)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
 
 // server makes a server of tools given as name → input schema.
 func server(name string, tools ...*run.Tool) *run.Server {

@@ -11,7 +11,7 @@ import (
 // Positions are those of the text as it was written, with everything around
 // the program.
 func TestLocate(t *testing.T) {
-	c, tools := New(), sample()
+	c, tools := newChecker(t), sample()
 	const program = "interface A { a: number }\nenum E { X, Y }\n  boom(E.Y);\n"
 	const declared = "declare function boom(x: any): void;\n"
 	for name, code := range map[string]string{

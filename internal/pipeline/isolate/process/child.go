@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,9 +17,10 @@ const (
 	maxStderr = 8 << 10          // bytes of a child's standard error that are kept
 )
 
-// child is one guest process.
+// child is one process.
 type child struct {
 	cmd    *exec.Cmd
+	pipes  *pipes
 	conn   *wire.Conn
 	stderr *head
 	peak   peak
@@ -27,7 +29,7 @@ type child struct {
 
 // spawn starts a child and returns when it is ready for a program.
 func (b *Backend) spawn() (*child, error) {
-	c, err := b.start()
+	c, err := b.start(b.command)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +47,19 @@ func (b *Backend) spawn() (*child, error) {
 	return nil, fmt.Errorf("%s did not get ready: %w%s", b.command[0], err, c.complaint())
 }
 
-func (b *Backend) start() (*child, error) {
+// Helper starts another role of a program within the limits of a guest, with
+// most bytes of memory. What it reads and writes is its standard input and
+// output; closing that ends it.
+func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, error) {
+	c, err := b.start(command)
+	if err != nil {
+		return nil, err
+	}
+	limitHelper(c.cmd.Process.Pid, most)
+	return c.pipes, nil
+}
+
+func (b *Backend) start(command []string) (*child, error) {
 	in, toChild, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -55,8 +69,9 @@ func (b *Backend) start() (*child, error) {
 		_, _ = in.Close(), toChild.Close()
 		return nil, err
 	}
-	c := &child{cmd: exec.Command(b.command[0], b.command[1:]...), stderr: &head{most: maxStderr}, exited: make(chan struct{})}
-	c.conn = wire.NewConn(&pipes{child: c, in: fromChild, out: toChild})
+	c := &child{cmd: exec.Command(command[0], command[1:]...), stderr: &head{most: maxStderr}, exited: make(chan struct{})}
+	c.pipes = &pipes{child: c, in: fromChild, out: toChild}
+	c.conn = wire.NewConn(c.pipes)
 	c.cmd.Path = sameProgram(c.cmd.Path)
 	c.cmd.Env, c.cmd.Dir = []string{}, rootDir()
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = in, out, c.stderr

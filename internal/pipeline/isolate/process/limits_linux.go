@@ -35,6 +35,9 @@ func limit(pid int, l run.Limits) {
 	setLimit(pid, unix.RLIMIT_CPU, uint64(l.Timeout/time.Second)*2+10)
 }
 
+// limitHelper bounds the memory of a process that is not a guest.
+func limitHelper(pid int, most int64) { setLimit(pid, unix.RLIMIT_DATA, uint64(most+goReserve)) }
+
 func setLimit(pid, resource int, most uint64) {
 	_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil) // the child may be gone
 }

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"retort/internal/run"
+)
+
+// logger writes what the engine does to standard error, from the level that the
+// flag names.
+func (a *app) logger() (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "log", "there is no log level %q", a.logLevel).
+			WithHint("levels are debug, info, warn and error")
+	}
+	a.log.start(a.stderr)
+	return slog.New(slog.NewTextHandler(&a.log, &slog.HandlerOptions{Level: level})), nil
+}
+
+// lossy is a writer that never waits. Where nobody reads, lines are lost, and
+// counted.
+type lossy struct {
+	lines chan []byte
+	lost  atomic.Int64
+	done  chan struct{}
+}
+
+func (l *lossy) start(w io.Writer) {
+	l.lines, l.done = make(chan []byte, 1024), make(chan struct{})
+	go func() {
+		defer close(l.done)
+		for line := range l.lines {
+			if line == nil {
+				return
+			}
+			if n := l.lost.Swap(0); n > 0 {
+				_, _ = fmt.Fprintf(w, "%d lines of the log are lost\n", n)
+			}
+			_, _ = w.Write(line)
+		}
+	}()
+}
+
+// Write takes one line over.
+func (l *lossy) Write(line []byte) (int, error) {
+	select {
+	case l.lines <- append([]byte(nil), line...):
+	default:
+		l.lost.Add(1)
+	}
+	return len(line), nil
+}
+
+// flush gives the lines a moment to be written before the process ends.
+func (l *lossy) flush() {
+	const moment = 200 * time.Millisecond
+	if l.lines == nil {
+		return
+	}
+	select {
+	case l.lines <- nil:
+	default:
+	}
+	select {
+	case <-l.done:
+	case <-time.After(moment):
+	}
+}

@@ -1,0 +1,85 @@
+package typescript
+
+import (
+	"bufio"
+	"context"
+	"encoding/gob"
+	"errors"
+	"io"
+	"runtime/debug"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/run"
+)
+
+// Serve is the inside of a process of the compiler: it answers requests until
+// in ends. The process needs nothing of the machine but memory.
+func Serve(in io.Reader, out io.Writer) error {
+	s := &service{compiler: tsc.New(tsc.Limits{})}
+	s.warm()
+	decoder := gob.NewDecoder(bufio.NewReaderSize(in, 64<<10))
+	buffer := bufio.NewWriterSize(out, 64<<10)
+	encoder := gob.NewEncoder(buffer)
+	for {
+		var r request
+		if err := decoder.Decode(&r); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if err := errors.Join(encoder.Encode(s.answer(r)), buffer.Flush()); err != nil {
+			return err
+		}
+	}
+}
+
+// heap is what the process may use before it collects garbage at any price.
+const heap = 512 << 20
+
+// Confine has the garbage collector of this process respect that it is one of
+// the compiler.
+func Confine() { debug.SetMemoryLimit(heap) }
+
+type service struct {
+	compiler *tsc.Compiler
+	source   *tsc.Source // parsed last
+}
+
+// warm parses what every program is checked against.
+func (s *service) warm() {
+	// Whatever fails here fails for the first program too, which tells.
+	_ = s.compiler.Warm(context.Background(), newWrappers(tsc.Limits{}.Admit).input(newReach(run.NewToolset(nil))))
+}
+
+func (s *service) answer(r request) *response {
+	ctx := context.Background()
+	if r.Input == nil {
+		return s.parse(ctx, r)
+	}
+	answer := &response{}
+	if s.source == nil {
+		answer.fail(tsc.ErrInternal)
+		return answer
+	}
+	result, err := s.compiler.Check(ctx, s.source, *r.Input)
+	if err != nil {
+		answer.fail(err)
+		return answer
+	}
+	answer.Checked = result.Checked()
+	return answer
+}
+
+func (s *service) parse(ctx context.Context, r request) *response {
+	answer := &response{}
+	source, err := s.compiler.Parse(ctx, r.Text, r.Kind)
+	if err != nil {
+		answer.fail(err)
+		return answer
+	}
+	s.source = source
+	answer.Parsed = source.Parsed()
+	return answer
+}

@@ -1,0 +1,54 @@
+package tsc
+
+import "errors"
+
+// Parsed is a Source as another process can hold it: with everything but the
+// syntax tree.
+type Parsed struct {
+	Errors []Diagnostic
+	Facts  Facts
+}
+
+// Parsed is what can be sent of s.
+func (s *Source) Parsed() Parsed { return Parsed{s.errors, s.facts} }
+
+// Source is the Source of text that p was made of, without its tree: it can be
+// asked, and not be checked.
+func (p Parsed) Source(text string) *Source {
+	return &Source{text: text, lines: newLineTable(text), errors: p.Errors, facts: p.Facts}
+}
+
+// Checked is a Result as another process can hold it.
+type Checked struct {
+	Diagnostics []Diagnostic
+	JavaScript  string
+	From, To    []int    // offsets in the emitted code, and in the text
+	Shift       [][3]int // of positionMap: start, old, and 1 if inserted
+}
+
+// Checked is what can be sent of r.
+func (r *Result) Checked() Checked {
+	c := Checked{Diagnostics: r.Diagnostics, JavaScript: r.JavaScript, From: r.positions.from, To: r.positions.to}
+	for _, p := range r.positions.shift {
+		inserted := 0
+		if p.inserted {
+			inserted = 1
+		}
+		c.Shift = append(c.Shift, [3]int{p.start, p.old, inserted})
+	}
+	return c
+}
+
+var errSent = errors.New("tsc: offsets that do not fit each other")
+
+// Result is the Result that c was made of, for the same source.
+func (c Checked) Result(src *Source) (*Result, error) {
+	if len(c.From) != len(c.To) {
+		return nil, errSent
+	}
+	p := &positionMap{code: newCodeTable(c.JavaScript), from: c.From, to: c.To, text: src.lines}
+	for _, s := range c.Shift {
+		p.shift = append(p.shift, piece{s[0], s[1], s[2] == 1})
+	}
+	return &Result{Diagnostics: c.Diagnostics, JavaScript: c.JavaScript, positions: p}, nil
+}
