@@ -15,6 +15,7 @@ import (
 	"retort/internal/guest"
 	"retort/internal/mcpserver"
 	"retort/internal/pipeline/gate/typescript"
+	"retort/internal/pipeline/isolate/process/walls"
 	"retort/internal/reaper"
 	"retort/internal/run"
 	"retort/internal/upstream"
@@ -67,10 +68,17 @@ type Config struct {
 // where the process was started to be the inside of a sandbox, to check programs
 // or to clean up after the engine, it does that and does not return.
 func Init() {
-	if len(os.Args) != 2 {
+	role := os.Args[min(1, len(os.Args)):]
+	if len(role) == 2 && role[0] == walls.Argument {
+		if walls.Enter(harness) != nil {
+			os.Exit(1)
+		}
+		role = role[1:]
+	}
+	if len(role) != 1 {
 		return
 	}
-	switch os.Args[1] {
+	switch role[0] {
 	case guestArgument:
 		if err := guest.Main(os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
@@ -87,6 +95,9 @@ func Init() {
 		os.Exit(0)
 	}
 }
+
+// harness are the files that a runtime of the machine's starts with.
+func harness(string) map[string][]byte { return nil }
 
 const (
 	guestArgument    = "guest"

@@ -32,7 +32,8 @@ var layers = []struct {
 	{"internal/pipeline/gate/typescript", []string{"internal/pipeline/emit"}, "hides the compiler, which checks against what emit writes"},
 	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},
 	{"internal/pipeline/isolate/isolatetest", []string{"internal/pipeline/isolate"}, "the contract as tests, for backends that it does not know"},
-	{"internal/pipeline/isolate/process", []string{"internal/pipeline/isolate", "internal/wire"}, "a backend sees Host and nothing else: no relay, no upstream, no other backend"},
+	{"internal/pipeline/isolate/process/walls", nil, "what a child does before it is anything"},
+	{"internal/pipeline/isolate/process", []string{"internal/pipeline/isolate", "internal/pipeline/isolate/process/walls", "internal/wire"}, "a backend sees Host and nothing else: no relay, no upstream, no other backend"},
 	{"internal/pipeline/relay", []string{"internal/pipeline/isolate"}, "a chain of guards around a Host; what answers in the end is given to it"},
 	{"internal/pipeline/report", []string{"internal/pipeline/isolate", "internal/ledger"}, "turns what a sandbox reports into what the model sees"},
 	{"internal/catalog", []string{"internal/pipeline/emit"}, "keeps definitions; where they come from is an interface"},
@@ -63,7 +64,10 @@ var owners = []struct {
 	{"github.com/tiktoken-go/tokenizer", []string{"internal/ledger"}, "tokens are counted in one place"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/pipeline/relay", "internal/demo"}, "arguments are checked where they leave and where they arrive"},
 	{"golang.org/x/text", []string{"internal/pipeline/relay", "internal/demo"}, "the schema validator words its errors with it"},
-	{"golang.org/x/sys", []string{"internal/reaper", "internal/guest", "internal/pipeline/isolate/process"}, "processes and their limits"},
+	{"golang.org/x/sys", []string{"internal/reaper", "internal/pipeline/isolate/process", "internal/pipeline/isolate/process/walls"}, "processes and their limits"},
+	{"github.com/elastic/go-seccomp-bpf", []string{"internal/pipeline/isolate/process/walls"}, "the numbers of system calls"},
+	{"github.com/landlock-lsm/go-landlock", []string{"internal/pipeline/isolate/process/walls"}, "one of the walls"},
+	{"kernel.org/pub/linux/libs/security/libcap/psx", []string{"internal/pipeline/isolate/process/walls"}, "walls are around all threads"},
 	{"golang.org/x/term", []string{"cmd/retort"}, "colour only on a terminal"},
 }
 

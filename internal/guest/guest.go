@@ -42,11 +42,10 @@ import (
 // the caller must then end the process, since a program that is busy cannot be
 // stopped otherwise. An error is a fault of the guest's own.
 //
-// With os.Stdin as in, the process is taken to be a guest's own: descriptors
-// that it inherited are closed, and Go is told to use little.
+// With os.Stdin as in, the process is taken to be a guest's own: Go is told to
+// use little.
 func Main(in io.Reader, out io.Writer) error {
 	if in == io.Reader(os.Stdin) {
-		closeInherited()
 		goThrifty()
 		in = pollable(os.Stdin)
 	}

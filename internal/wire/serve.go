@@ -70,6 +70,10 @@ func Serve(ctx context.Context, conn *Conn, p run.Program, h Host) (End, error) 
 	s.calls = newCalls(run.WithPause(s.ctx, s.clock.pause), h, p.Limits.Concurrency, s.answer)
 	conn.Accept(s.sizes())
 
+	if ctx.Err() != nil { // a short program could end before anybody notices
+		_ = conn.Close()
+		return s.settle(nil, context.Cause(ctx))
+	}
 	err := s.conn.Send(Frame{Kind: KindStart, Head: encode(startOf(p)), Body: []byte(p.Code)})
 	for err == nil && !s.done {
 		err = s.receive()

@@ -70,5 +70,6 @@ type Capabilities struct {
 	Runtimes    []string   // what it can run on this machine
 	Strength    int        // 0 none … 100 virtual machine; higher is preferred where more is required
 	Walls       []string   // what stands between program and machine, in words
+	Warning     string     // what is missing here of what the backend should be; empty if nothing is
 	Unavailable *run.Error // why the backend cannot be used here; nil if it can
 }

@@ -142,6 +142,10 @@ func parse(ctx context.Context, compiler *process, src Source, tools *run.Toolse
 
 // failure is the error for a program that could not be checked at all.
 func (p *program) failure(err error) *run.Error {
+	var refused *run.Error
+	if errors.As(err, &refused) { // by what starts the compiler's processes
+		return refused
+	}
 	e := run.Errorf(run.KindLimit, "gate.typescript", "%w", err)
 	var refusal *tsc.Refusal
 	if errors.As(err, &refusal) && refusal.Line > 0 {

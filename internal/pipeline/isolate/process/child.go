@@ -1,12 +1,15 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"retort/internal/wire"
@@ -27,9 +30,25 @@ type child struct {
 	exited chan struct{} // closed when it has ended and been waited for
 }
 
-// spawn starts a child and returns when it is ready for a program.
-func (b *Backend) spawn() (*child, error) {
-	c, err := b.start(b.command)
+// spawn starts a child of a kind that is ready for a program.
+func (b *Backend) spawn(k *kind) (*child, error) {
+	found := b.check()
+	if found.refusal != nil {
+		return nil, found.refusal
+	}
+	if k.runtime == quickjs {
+		select {
+		case c := <-b.first:
+			return c, nil
+		default:
+		}
+	}
+	return b.greeted(k, found.weak)
+}
+
+// greeted starts a child and returns when it is ready for a program.
+func (b *Backend) greeted(k *kind, weak bool) (*child, error) {
+	c, err := b.start(k, weak)
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +61,26 @@ func (b *Backend) spawn() (*child, error) {
 	c.kill()
 	<-c.exited
 	if !inTime {
-		return nil, fmt.Errorf("%s was not ready after %v%s", b.command[0], greeting, c.complaint())
+		return nil, fmt.Errorf("%s was not ready after %v%s", k.command[0], greeting, c.complaint())
 	}
-	return nil, fmt.Errorf("%s did not get ready: %w%s", b.command[0], err, c.complaint())
+	return nil, fmt.Errorf("%s did not get ready: %w%s", k.command[0], err, c.complaint())
 }
 
-// Helper starts another role of a program within the limits of a guest, with
+// refusedWalls says whether a child could not be started because the system
+// does not let it build its walls.
+func refusedWalls(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || strings.Contains(err.Error(), ": walls: ")
+}
+
+// Helper starts another role of this program behind the walls of a guest, with
 // most bytes of memory. What it reads and writes is its standard input and
 // output; closing that ends it.
 func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, error) {
-	c, err := b.start(command)
+	found := b.check()
+	if found.refusal != nil {
+		return nil, found.refusal
+	}
+	c, err := b.start(builtin(command), found.weak)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +88,7 @@ func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, erro
 	return c.pipes, nil
 }
 
-func (b *Backend) start(command []string) (*child, error) {
+func (b *Backend) start(k *kind, weak bool) (*child, error) {
 	in, toChild, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -69,16 +98,21 @@ func (b *Backend) start(command []string) (*child, error) {
 		_, _ = in.Close(), toChild.Close()
 		return nil, err
 	}
-	c := &child{cmd: exec.Command(command[0], command[1:]...), stderr: &head{most: maxStderr}, exited: make(chan struct{})}
+	cmd, plan, err := k.cmd(weak)
+	if err != nil {
+		_, _, _, _ = in.Close(), toChild.Close(), fromChild.Close(), out.Close()
+		return nil, err
+	}
+	c := &child{cmd: cmd, stderr: &head{most: maxStderr}, exited: make(chan struct{})}
 	c.pipes = &pipes{child: c, in: fromChild, out: toChild}
 	c.conn = wire.NewConn(c.pipes)
-	c.cmd.Path = sameProgram(c.cmd.Path)
-	c.cmd.Env, c.cmd.Dir = []string{}, rootDir()
-	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = in, out, c.stderr
-	c.cmd.SysProcAttr = attributes()
-	c.cmd.WaitDelay = time.Second // for standard error, should somebody else hold it
-	err = b.spawner.start(c.cmd)
+	cmd.Path = sameProgram(cmd.Path)
+	cmd.Env, cmd.Dir = []string{}, rootDir()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.stderr
+	cmd.WaitDelay = time.Second // for standard error, should somebody else hold it
+	err = b.spawner.start(cmd)
 	_, _ = in.Close(), out.Close()
+	k.tell(cmd, plan, weak)
 	if err != nil {
 		_, _ = toChild.Close(), fromChild.Close()
 		return nil, err
@@ -87,7 +121,6 @@ func (b *Backend) start(command []string) (*child, error) {
 		_ = c.cmd.Wait() // how it ended is in ProcessState
 		close(c.exited)
 	})
-	confine(c.cmd.Process.Pid)
 	return c, nil
 }
 

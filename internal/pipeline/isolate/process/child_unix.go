@@ -5,4 +5,4 @@ package process
 import "syscall"
 
 // attributes put a child into a session of its own.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+func attributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -3,6 +3,6 @@ package process
 import "syscall"
 
 // attributes keep a child from receiving the console's signals.
-func attributes() *syscall.SysProcAttr {
+func attributes(bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

@@ -14,24 +14,12 @@ import (
 	"retort/internal/wire"
 )
 
-const (
-	lookEvery = 20 * time.Millisecond
-	maxFiles  = 64 // descriptors; the runtime of the guest needs about ten
-	// goReserve is what the Go runtime of a guest maps before it uses it.
-	goReserve = 1 << 30
-)
-
-// confine sets the limits that are the same for all children.
-func confine(pid int) {
-	for resource, most := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: maxFiles} {
-		setLimit(pid, resource, most)
-	}
-}
+const lookEvery = 20 * time.Millisecond
 
 // limit sets the limits of one program, as a backstop: the guest's runtime and
 // the watcher come first.
-func limit(pid int, l run.Limits) {
-	setLimit(pid, unix.RLIMIT_DATA, uint64(allowance(l)+goReserve))
+func (k *kind) limit(pid int, l run.Limits) {
+	setLimit(pid, unix.RLIMIT_DATA, uint64(allowance(l)+k.reserve))
 	setLimit(pid, unix.RLIMIT_CPU, uint64(l.Timeout/time.Second)*2+10)
 }
 

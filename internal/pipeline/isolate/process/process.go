@@ -1,6 +1,7 @@
-// Package process runs each program in a child process of its own: this binary
-// again, as `retort guest`, which has the JavaScript runtime built in. The child
-// has no environment, no inherited descriptors and no say: it is started ahead
+// Package process runs each program in a child process of its own, behind the
+// walls that package walls builds: this binary again, as `retort guest`, which
+// has the JavaScript runtime built in, or an interpreter of the machine's. The
+// child has no files, no network, no environment and no say: it is started ahead
 // of time, runs one program and is killed.
 package process
 
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"retort/internal/pipeline/isolate"
@@ -17,29 +19,45 @@ import (
 )
 
 const (
-	name   = "process"
-	engine = "quickjs"
+	name    = "process"
+	quickjs = "quickjs"
+	weakly  = name + " (weak)"
+)
+
+// Fallback says what may run where the system refuses the walls, behind what is
+// left: Landlock, an allow list of system calls, and limits.
+type Fallback string
+
+// The fallbacks.
+const (
+	FallbackNone    Fallback = ""        // nothing runs
+	FallbackQuickJS Fallback = "quickjs" // programs for the built-in runtime
+	FallbackAll     Fallback = "all"     // programs for every runtime
 )
 
 // Options configure a Backend. The zero value is a good default.
 type Options struct {
 	// Command starts a guest that speaks package wire on its standard input
-	// and output. Empty means this binary with the argument "guest".
+	// and output. Empty means this binary with the argument "guest". A first
+	// argument "walls" before the others has it call walls.Enter first.
 	Command []string
 	// Warm is how many children wait for programs while little is asked for:
 	// 2 if zero, none if negative.
 	Warm int
 	// MaxWarm is how many may wait when much is asked for: 8 if zero.
 	MaxWarm int
+	// Fallback is what may run without walls.
+	Fallback Fallback
 }
 
 // Backend is an isolate.Backend of child processes. It is safe for use by
 // several goroutines.
 type Backend struct {
-	command     []string
-	unavailable *run.Error
-	spawner     *spawner
-	pool        *pool
+	kinds    map[string]*kind
+	fallback Fallback
+	spawner  *spawner
+	check    func() state // what probe found, once it is known
+	first    chan *child  // the one that probe started
 
 	mu       sync.Mutex
 	running  map[*sandbox]struct{}
@@ -47,19 +65,41 @@ type Backend struct {
 	children sync.WaitGroup // that have been started and not yet waited for
 }
 
+// state is what a machine allows.
+type state struct {
+	weak    bool       // there are no namespaces, and the fallback allows that
+	refusal *run.Error // nothing can run
+	why     string     // the machine refuses namespaces
+}
+
 var _ isolate.Backend = (*Backend)(nil)
 
 // New makes a Backend and starts to warm children in the background. Close
 // must be called.
 func New(o Options) *Backend {
-	b := &Backend{command: o.Command, spawner: newSpawner(), running: map[*sandbox]struct{}{}}
-	if len(b.command) == 0 {
+	b := &Backend{spawner: newSpawner(), running: map[*sandbox]struct{}{}, kinds: map[string]*kind{}, fallback: o.Fallback, first: make(chan *child, 1)}
+	b.check = sync.OnceValue(b.probe)
+	command := o.Command
+	if len(command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
-			b.unavailable = run.Errorf(run.KindSandboxUnavailable, "process", "the path of this program is not known: %w", err)
+			refusal := run.Errorf(run.KindSandboxUnavailable, "process", "the path of this program is not known: %w", err)
+			b.check = func() state { return state{refusal: refusal} }
+			o.Warm = -1
 		}
-		b.command = []string{self, "guest"}
+		command = []string{self, "guest"}
 	}
+	for _, k := range []*kind{builtin(command)} {
+		b.kinds[k.runtime] = k
+	}
+	for _, k := range b.kinds {
+		b.open(k, o)
+	}
+	return b
+}
+
+// open gives a kind its pool.
+func (b *Backend) open(k *kind, o Options) {
 	warm, most := o.Warm, o.MaxWarm
 	if warm == 0 {
 		warm = 2
@@ -67,33 +107,64 @@ func New(o Options) *Backend {
 	if most == 0 {
 		most = 8
 	}
-	if b.unavailable != nil {
-		warm = 0
+	k.pool = newPool(func() (*child, error) { return b.spawn(k) }, max(warm, 0), max(warm, most, 0))
+}
+
+// probe finds out what the machine allows, by trying it.
+func (b *Backend) probe() state {
+	k := b.kinds[quickjs]
+	c, err := b.greeted(k, false)
+	if err == nil {
+		b.first <- c
+		return state{}
 	}
-	b.pool = newPool(b.spawn, max(warm, 0), max(warm, most, 0))
-	return b
+	if !hasWalls || !refusedWalls(err) {
+		return state{} // each start says for itself what is wrong
+	}
+	cause, hint := remedy(err.Error())
+	if b.fallback == FallbackNone {
+		return state{refusal: run.Errorf(run.KindSandboxUnavailable, "process", "this machine refuses the sandbox: %s (%v)", cause, err).WithHint("%s", hint)}
+	}
+	if c, err := b.greeted(k, true); err == nil {
+		b.first <- c
+	}
+	return state{weak: true, why: cause + "; " + hint}
 }
 
 // Capabilities implements isolate.Backend.
 func (b *Backend) Capabilities() isolate.Capabilities {
-	return isolate.Capabilities{Name: name, Runtimes: []string{engine}, Strength: strength, Walls: walls(), Unavailable: b.unavailable}
+	found := b.check()
+	have := isolate.Capabilities{Name: name, Strength: strength, Walls: walledBy(found.weak), Unavailable: found.refusal}
+	if found.weak {
+		have.Strength = strengthWeak
+		have.Warning = "the walls are weak: no namespaces, since " + found.why
+	}
+	for runtime, k := range b.kinds {
+		if !found.weak || !k.native || b.fallback == FallbackAll {
+			have.Runtimes = append(have.Runtimes, runtime)
+		}
+	}
+	slices.Sort(have.Runtimes)
+	return have
 }
 
 // Prepare implements isolate.Backend. It takes a child that is ready, or waits
 // for one to be started.
 func (b *Backend) Prepare(ctx context.Context, s isolate.Spec) (isolate.Sandbox, error) {
-	if b.unavailable != nil {
-		return nil, b.unavailable
+	have := b.Capabilities()
+	if have.Unavailable != nil {
+		return nil, have.Unavailable
 	}
-	if !slices.Contains(b.Capabilities().Runtimes, s.Runtime) {
+	if !slices.Contains(have.Runtimes, s.Runtime) {
 		return nil, run.Errorf(run.KindSandboxUnavailable, "process.prepare", "the process sandbox has no runtime %q", s.Runtime).
-			WithHint("it has %s", engine)
+			WithHint("it has %s", strings.Join(have.Runtimes, ", "))
 	}
-	c, err := b.pool.take(ctx)
+	k := b.kinds[s.Runtime]
+	c, err := k.pool.take(ctx)
 	if err != nil {
 		return nil, unavailable(ctx, err)
 	}
-	sandbox := &sandbox{backend: b, child: c, limits: s.Limits}
+	sandbox := &sandbox{backend: b, kind: k, child: c, limits: s.Limits}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -122,7 +193,14 @@ func (b *Backend) Close() error {
 		running = append(running, s)
 	}
 	b.mu.Unlock()
-	b.pool.close()
+	for _, k := range b.kinds {
+		k.pool.close()
+	}
+	select {
+	case c := <-b.first:
+		c.kill()
+	default:
+	}
 	for _, s := range running {
 		_ = s.Close()
 	}

@@ -6,11 +6,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"retort/internal/guest"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/isolatetest"
+	"retort/internal/pipeline/isolate/process/walls"
 	"retort/internal/run"
 )
 
@@ -19,6 +21,12 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 {
 		os.Exit(m.Run())
+	}
+	if os.Args[1] == walls.Argument {
+		if err := walls.Enter(func(string) map[string][]byte { return nil }); err != nil {
+			os.Exit(1)
+		}
+		os.Args = slices.Delete(os.Args, 1, 2)
 	}
 	switch os.Args[1] {
 	case "guest":

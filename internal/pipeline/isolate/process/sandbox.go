@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 // sandbox is one child with its limits. It runs one program.
 type sandbox struct {
 	backend *Backend
+	kind    *kind
 	child   *child
 	limits  run.Limits
 
@@ -32,17 +34,21 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	}
 	defer s.backend.forget(s)
 	p.Limits = p.Limits.Or(s.limits).Or(run.DefaultLimits())
-	limit(s.child.cmd.Process.Pid, p.Limits)
+	s.kind.limit(s.child.cmd.Process.Pid, p.Limits)
 	stop := s.child.watch(p.Limits, cancel)
 	end, err := wire.Serve(ctx, s.child.conn, p, h)
 	stop()
 	if errors.Is(err, wire.ErrGone) {
-		s.child.explain(&end, p.Limits)
+		s.explain(&end, p.Limits)
 	}
-	return isolate.Report{
+	report := isolate.Report{
 		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings,
-		MemoryBytes: s.child.peak.value(), Runtime: engine, Backend: name,
-	}, nil
+		MemoryBytes: s.child.peak.value(), Runtime: s.kind.runtime, Backend: name,
+	}
+	if s.backend.check().weak {
+		report.Backend = weakly
+	}
+	return report, nil
 }
 
 func (s *sandbox) begin(cancel context.CancelCauseFunc) error {
@@ -73,10 +79,11 @@ func (s *sandbox) Close() error {
 }
 
 // explain says how a program ended whose child went away by itself.
-func (c *child) explain(end *wire.End, limits run.Limits) {
+func (s *sandbox) explain(end *wire.End, limits run.Limits) {
+	c := s.child
 	<-c.exited
 	state, stderr := c.cmd.ProcessState.String(), c.stderr.String()
-	if strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory") {
+	if slices.ContainsFunc(s.kind.exhausted, func(words string) bool { return strings.Contains(stderr, words) }) {
 		stop := wire.MemoryStop(limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 		return

@@ -1,0 +1,77 @@
+package process
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+
+	"retort/internal/pipeline/isolate/process/walls"
+)
+
+// kind is a sort of children: what they run, and behind which walls.
+type kind struct {
+	runtime string
+	command []string // of the child: this program again
+	plan    walls.Plan
+	pool    *pool
+	// native says that the kernel and the walls are all that holds programs of
+	// this runtime, which could otherwise do what any program can.
+	native bool
+	// exhausted is what the runtime says on its standard error when it ends for
+	// want of memory.
+	exhausted []string
+	// reserve is address space that the runtime maps and does not use, in bytes.
+	reserve int64
+}
+
+const (
+	// goReserve is what the Go runtime of a guest maps before it uses it.
+	goReserve = 1 << 30
+	// maxFiles is how many descriptors a built-in guest may have; it needs ten.
+	maxFiles = 64
+	// maxThreads is how many threads a built-in guest may have; it needs seven.
+	maxThreads = 32
+)
+
+// builtin is the guest in this binary, and what else of this binary runs behind
+// the walls.
+func builtin(command []string) *kind {
+	return &kind{
+		runtime: quickjs, command: command, reserve: goReserve, exhausted: []string{"out of memory", "cannot allocate memory"},
+		plan: walls.Plan{Profile: "quickjs", Files: maxFiles, Processes: maxThreads, Proc: walls.WantsProc},
+	}
+}
+
+// cmd is how a child of kind k is started, with the descriptor that its plan is
+// to be written to. Where there are no walls it starts as it is.
+func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan *os.File, err error) {
+	if !hasWalls {
+		cmd = exec.Command(k.command[0], k.command[1:]...)
+		cmd.SysProcAttr = attributes(true)
+		return cmd, nil, nil
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd = exec.Command(k.command[0], append([]string{walls.Argument}, k.command[1:]...)...)
+	cmd.ExtraFiles = []*os.File{read}
+	cmd.SysProcAttr = attributes(weak)
+	return cmd, write, nil
+}
+
+// tell writes the plan to a child that was started, and closes what it is
+// written to. A child that has ended already is noticed elsewhere.
+func (k *kind) tell(cmd *exec.Cmd, to *os.File, weak bool) {
+	if to == nil {
+		return
+	}
+	_ = cmd.ExtraFiles[0].Close()
+	plan := k.plan
+	plan.Weak, plan.User = weak, userInside()
+	data, err := json.Marshal(plan)
+	if err == nil {
+		_, _ = to.Write(data)
+	}
+	_ = to.Close()
+}

@@ -1,0 +1,201 @@
+package walls
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
+)
+
+// Enter builds the walls that the plan on descriptor 3 asks for. If the plan
+// names an interpreter, Enter does not return: the process becomes it. Else the
+// whole process is behind the walls when it returns. After an error, which the
+// parent reads on standard error, the process must end.
+//
+// harness gives the files of a profile's harness by name.
+func Enter(harness func(profile string) map[string][]byte) error {
+	err := enter(harness)
+	if err != nil {
+		_, _ = unix.Write(standardError, []byte(err.Error()+"\n"))
+	}
+	return err
+}
+
+func enter(harness func(profile string) map[string][]byte) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	plan, err := receive()
+	if err != nil {
+		return failed("plan", err)
+	}
+	closeInherited()
+	program, err := plan.interpreter()
+	if err != nil {
+		return err
+	}
+	if !plan.Weak {
+		if err := plan.buildRoot(harness(plan.Profile)); err != nil {
+			return err
+		}
+	}
+	for _, step := range []struct {
+		name  string
+		build func() error
+	}{
+		{"limits", plan.limit},
+		{"user", plan.changeUser},
+		{"no_new_privs", func() error { return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0) }},
+		{"capabilities", plan.dropCapabilities},
+		{"landlock", plan.landlock},
+		{"system calls", func() error { return plan.filter(program) }},
+	} {
+		if err := failed(step.name, step.build()); err != nil {
+			return err
+		}
+	}
+	if program == nil {
+		return nil
+	}
+	return failed("start "+plan.Argv[0], program.become(plan.Argv))
+}
+
+// receive reads the plan.
+func receive() (plan Plan, err error) {
+	f := os.NewFile(planDescriptor, "plan")
+	if f == nil {
+		return plan, fmt.Errorf("there is none")
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return plan, err
+	}
+	return plan, json.Unmarshal(data, &plan)
+}
+
+// closeInherited closes the descriptors that this process inherited beyond the
+// standard three. Those that Go has opened close on exec, so none of them can
+// have been inherited, and the others are all of them.
+func closeInherited() {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		// There is no /proc: at least none may reach an interpreter.
+		_ = unix.CloseRange(planDescriptor, ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
+		return
+	}
+	for _, entry := range entries {
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil || fd < planDescriptor {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// limit sets the limits that are the same for every program of a kind. Those of
+// one program are set from outside, when it starts.
+func (p *Plan) limit() error {
+	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: uint64(p.Files), unix.RLIMIT_FSIZE: uint64(p.Tmp), unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_MSGQUEUE: 0}
+	if p.Processes > 0 && !p.Weak { // without a namespace it would count all processes of the user
+		limits[unix.RLIMIT_NPROC] = uint64(p.Processes)
+	}
+	for resource, most := range limits {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeUser becomes a user that owns nothing. Go does it for all threads.
+func (p *Plan) changeUser() error {
+	if p.User == 0 {
+		return nil
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		return err
+	}
+	if err := syscall.Setresgid(p.User, p.User, p.User); err != nil {
+		return err
+	}
+	if err := syscall.Setresuid(p.User, p.User, p.User); err != nil {
+		return err
+	}
+	// Another user is no longer killed with whoever started it.
+	return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0)
+}
+
+// onAllThreads makes a system call in every thread of the process, also where
+// it was built with cgo.
+func onAllThreads(trap, a1, a2, a3 uintptr) error {
+	if _, _, errno := psx.Syscall6(trap, a1, a2, a3, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+const standardError = 2
+
+const lastCapability = 40 // CAP_CHECKPOINT_RESTORE
+
+// dropCapabilities gives up all capabilities, and with the bounding set the way
+// to any. What becomes an interpreter needs it for this thread only.
+func (p *Plan) dropCapabilities() error {
+	if len(p.Argv) > 0 {
+		for c := uintptr(0); c <= lastCapability; c++ {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL && err != unix.EPERM {
+				return err
+			}
+		}
+	}
+	if err := onAllThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0); err != nil {
+		return err
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+}
+
+// interpreter is a program that this process can become although it has no
+// file system to find it in any more, and no right to start another: the filter
+// allows execve for one address only, which nobody can guess afterwards.
+type interpreter struct {
+	path    []byte // lies in memory at that address
+	address uintptr
+}
+
+func (p *Plan) interpreter() (*interpreter, error) {
+	if len(p.Argv) == 0 {
+		return nil, nil
+	}
+	memory, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, failed("memory", err)
+	}
+	n := copy(memory, p.Argv[0])
+	if n == len(memory) {
+		return nil, failed("start", unix.ENAMETOOLONG)
+	}
+	return &interpreter{memory, uintptr(unsafe.Pointer(&memory[0]))}, nil
+}
+
+// become starts the interpreter in place of this process, with no environment.
+func (i *interpreter) become(argv []string) error {
+	arguments, err := syscall.SlicePtrFromStrings(argv)
+	if err != nil {
+		return err
+	}
+	var none *byte
+	_, _, errno := syscall.RawSyscall(unix.SYS_EXECVE, i.address, uintptr(unsafe.Pointer(&arguments[0])), uintptr(unsafe.Pointer(&none)))
+	runtime.KeepAlive(arguments)
+	return errno
+}

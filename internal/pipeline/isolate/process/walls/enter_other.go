@@ -1,0 +1,6 @@
+//go:build !linux
+
+package walls
+
+// Enter builds the walls of this process. It is not there on this system.
+func Enter(func(profile string) map[string][]byte) error { return ErrUnsupported }

@@ -1,0 +1,50 @@
+package walls
+
+import (
+	"os"
+	"slices"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+)
+
+// landlock forbids every path that the plan does not name, TCP, and signals and
+// abstract sockets beyond the walls, as far as the kernel can. Behind full walls
+// there is little left to forbid: it holds if one of them does not.
+func (p *Plan) landlock() error {
+	rules := []landlock.Rule{}
+	if len(p.Argv) > 0 {
+		rules = append(rules, landlock.RWFiles(devices...).IgnoreIfMissing())
+		rules = append(rules, landlock.RODirs(p.readable(true)...).IgnoreIfMissing(), landlock.ROFiles(p.readable(false)...).IgnoreIfMissing())
+		if p.Proc {
+			rules = append(rules, landlock.RODirs("/proc").IgnoreIfMissing())
+		}
+	}
+	if p.Tmp > 0 && !p.Weak {
+		rules = append(rules, landlock.RWDirs("/tmp"))
+	}
+	return landlock.V6.BestEffort().Restrict(rules...)
+}
+
+// readable are the directories or the files that may be read and executed.
+func (p *Plan) readable(dirs bool) []string {
+	var paths []string
+	for _, m := range p.Mounts {
+		where := m.Target
+		if p.Weak {
+			where = m.Source
+		}
+		if !m.Empty && isDir(where) == dirs {
+			paths = append(paths, where)
+		}
+	}
+	if p.Harness != "" && dirs {
+		paths = append(paths, p.Harness)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,79 @@
+// Package walls is what a child process does before anything else: it shuts
+// itself off from the machine, and then goes on as a guest or becomes an
+// interpreter. On Linux the walls are namespaces without a way out, a file system
+// built from nothing, no capabilities, an allow list of system calls, Landlock
+// where the kernel has it, and resource limits. What is outside of them is not
+// forbidden but absent.
+//
+// The parent says in a Plan what to build. A wall that cannot be built ends the
+// child: nothing runs behind half of them.
+package walls
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Argument is the first argument of a process that calls Enter. The rest of its
+// arguments are for the guest.
+const Argument = "walls"
+
+// planDescriptor is where a child finds its Plan.
+const planDescriptor = 3
+
+// Plan says what walls to build, and what is to live behind them.
+type Plan struct {
+	// Profile names the system calls that stay: "quickjs", "python", "node",
+	// "bun", "deno".
+	Profile string
+	// Argv is the command line of the interpreter to become. If it is empty,
+	// this process itself goes on.
+	Argv []string
+	// Mounts are what the file system has, apart from Files, /tmp and a few
+	// devices. All of it is read-only.
+	Mounts []Mount
+	// Harness is the path at which the files of the guest's harness appear.
+	Harness string
+	// Tmp is the size of /tmp in bytes; there is none if it is 0.
+	Tmp int64
+	// Proc mounts a /proc that shows the processes behind the walls alone.
+	Proc bool
+	// User is the user and group id to change to in the user namespace, after
+	// the walls are built. 0 means that there is nothing to change.
+	User int
+	// Processes bounds the threads.
+	Processes int
+	// Files bounds the open descriptors.
+	Files int
+	// Weak leaves out the namespaces and with them the file system: Landlock,
+	// system calls and limits are all that is left.
+	Weak bool
+}
+
+// Mount makes a file or directory of the machine appear behind the walls.
+type Mount struct {
+	Source string // on the machine, without symbolic links
+	Target string // absolute
+	Empty  bool   // an empty directory takes the place of the source
+}
+
+// Failure is a wall that could not be built, as the child says on its standard
+// error.
+type Failure struct {
+	Step string // "user namespace", "mount /proc", …
+	Err  error
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("walls: %s: %v", f.Step, f.Err) }
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+func failed(step string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Failure{step, err}
+}
+
+// ErrUnsupported says that this operating system has no walls.
+var ErrUnsupported = errors.New("walls: not on this operating system")
