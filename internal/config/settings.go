@@ -29,6 +29,9 @@ func (s Switch) Bool() bool { return s == On }
 type Settings struct {
 	Enabled          Switch
 	SandboxMode      SandboxMode
+	SandboxFallback  SandboxFallback
+	Runtime          string   // for TypeScript and JavaScript
+	Runtimes         Runtimes // where the machine's are
 	SecurityLevel    SecurityLevel
 	PermissionLevel  PermissionLevel
 	MaxExecutionTime time.Duration // active time; waiting for a person is not counted
@@ -54,6 +57,26 @@ const (
 	SandboxVM      SandboxMode = "vm"
 	SandboxAuto    SandboxMode = "auto"
 )
+
+// SandboxFallback is what may run where the system refuses the sandbox its walls.
+type SandboxFallback string
+
+// The fallbacks, strictest first.
+const (
+	FallbackNone    SandboxFallback = "none"
+	FallbackQuickJS SandboxFallback = "quickjs" // programs for the built-in runtime
+	FallbackAll     SandboxFallback = "all"
+)
+
+// Runtimes are programs of the machine's, as paths or names in PATH. Empty means
+// the usual name.
+type Runtimes struct {
+	Python, Node, Bun, Deno string
+}
+
+// ScriptRuntimes are the runtimes for TypeScript and JavaScript. The first is
+// built in.
+func ScriptRuntimes() []string { return []string{"quickjs", "node", "bun", "deno"} }
 
 // SecurityLevel says how strictly the gate judges a program.
 type SecurityLevel string
@@ -189,6 +212,9 @@ func (s Settings) Limits() run.Limits {
 func (s Settings) Defaults() Settings {
 	state(&s.Enabled, On)
 	state(&s.SandboxMode, SandboxProcess)
+	state(&s.SandboxFallback, FallbackNone)
+	state(&s.Runtime, ScriptRuntimes()[0])
+	s.Runtimes = s.Runtimes.defaults()
 	state(&s.SecurityLevel, SecurityStandard)
 	state(&s.PermissionLevel, PermissionWriteRestricted)
 	state(&s.PIITokenization, On)
@@ -229,6 +255,9 @@ func (s *Settings) read() into {
 	return object(
 		field{"enabled", toggle(&s.Enabled)},
 		field{"sandboxMode", oneOf(&s.SandboxMode, SandboxProcess, SandboxDocker, SandboxVM, SandboxAuto)},
+		field{"sandboxFallback", oneOf(&s.SandboxFallback, FallbackNone, FallbackQuickJS, FallbackAll)},
+		field{"runtime", oneOf(&s.Runtime, ScriptRuntimes()...)},
+		field{"runtimes", s.Runtimes.read()},
 		field{"securityLevel", oneOf(&s.SecurityLevel, SecurityPermissive, SecurityStandard, SecurityHigh, SecurityMaximum)},
 		field{"permissionLevel", oneOf(&s.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
 		field{"maxExecutionTime", duration(&s.MaxExecutionTime, time.Millisecond, 24*time.Hour)},
@@ -242,6 +271,26 @@ func (s *Settings) read() into {
 		field{"servers", dict(&s.Servers, serverName, (*ServerSettings).read)},
 		field{"toolDefinitions", list(&s.ToolDefinitions, folder)},
 		field{"search", object(field{"embeddings", s.Search.Embeddings.read()})},
+	)
+}
+
+func (r Runtimes) defaults() Runtimes {
+	state(&r.Python, "python3")
+	state(&r.Node, "node")
+	state(&r.Bun, "bun")
+	state(&r.Deno, "deno")
+	return r
+}
+
+func (r *Runtimes) read() into {
+	command := func(s *string) into {
+		return checked(s, "the path or name of a program", func(c string) bool { return c != "" })
+	}
+	return object(
+		field{"python", command(&r.Python)},
+		field{"node", command(&r.Node)},
+		field{"bun", command(&r.Bun)},
+		field{"deno", command(&r.Deno)},
 	)
 }
 

@@ -59,6 +59,8 @@ func (c *Chooser) choose(name, runtime string) (Backend, *run.Error) {
 			continue
 		case have.Unavailable != nil:
 			return nil, have.Unavailable
+		case have.why(runtime) != nil:
+			return nil, have.why(runtime)
 		case !slices.Contains(have.Runtimes, runtime):
 			return nil, run.Errorf(run.KindSandboxUnavailable, "isolate.choose", "the %s sandbox cannot run %s", name, runtime).
 				WithHint("%s", c.offer(runtime))
@@ -112,4 +114,14 @@ func (c *Chooser) Close() error {
 		err = errors.Join(err, b.Close())
 	}
 	return err
+}
+
+// why says why a runtime that the backend knows cannot be run.
+func (c Capabilities) why(runtime string) *run.Error {
+	for _, m := range c.Missing {
+		if m.Runtime == runtime {
+			return m.Why
+		}
+	}
+	return nil
 }

@@ -63,11 +63,18 @@ type Report struct {
 	Backend     string
 }
 
+// Missing is a runtime that a backend cannot run, and why.
+type Missing struct {
+	Runtime string
+	Why     *run.Error
+}
+
 // Capabilities describe a backend. They are data: what chooses a backend reads
 // them and knows no backend by name.
 type Capabilities struct {
 	Name        string     // "process"
 	Runtimes    []string   // what it can run on this machine
+	Missing     []Missing  // what it could run if it were there
 	Strength    int        // 0 none … 100 virtual machine; higher is preferred where more is required
 	Walls       []string   // what stands between program and machine, in words
 	Warning     string     // what is missing here of what the backend should be; empty if nothing is

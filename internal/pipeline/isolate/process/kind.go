@@ -20,6 +20,9 @@ type kind struct {
 	// exhausted is what the runtime says on its standard error when it ends for
 	// want of memory.
 	exhausted []string
+	// find completes what is known of an interpreter, once; nil if nothing is
+	// to be found. Its errors are *run.Error.
+	find func() error
 	// reserve is address space that the runtime maps and does not use, in bytes.
 	reserve int64
 }
@@ -40,6 +43,14 @@ func builtin(command []string) *kind {
 		runtime: quickjs, command: command, reserve: goReserve, exhausted: []string{"out of memory", "cannot allocate memory"},
 		plan: walls.Plan{Profile: "quickjs", Files: maxFiles, Processes: maxThreads, Proc: walls.WantsProc},
 	}
+}
+
+// found says why a kind cannot be used, after looking for it.
+func (k *kind) found() error {
+	if k.find == nil {
+		return nil
+	}
+	return k.find()
 }
 
 // cmd is how a child of kind k is started, with the descriptor that its plan is

@@ -21,9 +21,10 @@ const (
 // to wait, and shrinks when it rests.
 type pool struct {
 	spawn      func() (*child, error)
-	least      int // ready at rest
-	most       int // ready at any time
-	mostAtOnce int // spawns
+	least      int  // ready at rest
+	lazy       bool // nothing is started before somebody asks
+	most       int  // ready at any time
+	mostAtOnce int  // spawns
 
 	mu       sync.Mutex
 	ready    []*child
@@ -41,8 +42,11 @@ type spawned struct {
 	err   error
 }
 
-func newPool(spawn func() (*child, error), least, most int) *pool {
-	p := &pool{spawn: spawn, least: least, most: most, target: least, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
+func newPool(spawn func() (*child, error), least, most int, lazy bool) *pool {
+	p := &pool{spawn: spawn, least: least, most: most, lazy: lazy, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
+	if !lazy {
+		p.target = least
+	}
 	p.rest = time.AfterFunc(restAfter, p.shrink)
 	p.later = time.AfterFunc(0, p.refillLater)
 	return p
@@ -56,6 +60,7 @@ func (p *pool) take(ctx context.Context) (*child, error) {
 		return nil, errClosed
 	}
 	p.rest.Reset(restAfter)
+	p.target, p.lazy = max(p.target, p.least), false
 	p.ready = slices.DeleteFunc(p.ready, func(c *child) bool { return !c.alive() })
 	if n := len(p.ready); n > 0 {
 		c := p.ready[0]
@@ -137,6 +142,9 @@ func (p *pool) keep(c *child) {
 func (p *pool) shrink() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.lazy {
+		return
+	}
 	p.target = p.least
 	for len(p.ready) > p.target {
 		p.ready[len(p.ready)-1].kill()

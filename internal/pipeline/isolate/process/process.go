@@ -48,6 +48,9 @@ type Options struct {
 	MaxWarm int
 	// Fallback is what may run without walls.
 	Fallback Fallback
+	// Interpreters are runtimes that the machine may have. Their children are
+	// started when they are first needed.
+	Interpreters []Interpreter
 }
 
 // Backend is an isolate.Backend of child processes. It is safe for use by
@@ -58,6 +61,10 @@ type Backend struct {
 	spawner  *spawner
 	check    func() state // what probe found, once it is known
 	first    chan *child  // the one that probe started
+	have     func() isolate.Capabilities
+
+	dir  string // of harnesses; empty if there is none
+	made sync.Once
 
 	mu       sync.Mutex
 	running  map[*sandbox]struct{}
@@ -89,9 +96,13 @@ func New(o Options) *Backend {
 		}
 		command = []string{self, "guest"}
 	}
-	for _, k := range []*kind{builtin(command)} {
-		b.kinds[k.runtime] = k
+	b.kinds[quickjs] = builtin(command)
+	if hasWalls {
+		for _, i := range o.Interpreters {
+			b.kinds[i.Runtime] = i.kind(command, b.harnesses)
+		}
 	}
+	b.have = sync.OnceValue(func() isolate.Capabilities { return b.look(o.Interpreters) })
 	for _, k := range b.kinds {
 		b.open(k, o)
 	}
@@ -107,7 +118,8 @@ func (b *Backend) open(k *kind, o Options) {
 	if most == 0 {
 		most = 8
 	}
-	k.pool = newPool(func() (*child, error) { return b.spawn(k) }, max(warm, 0), max(warm, most, 0))
+	warm = max(warm, 0)
+	k.pool = newPool(func() (*child, error) { return b.spawn(k) }, warm, max(warm, most), k.native)
 }
 
 // probe finds out what the machine allows, by trying it.
@@ -132,20 +144,50 @@ func (b *Backend) probe() state {
 }
 
 // Capabilities implements isolate.Backend.
-func (b *Backend) Capabilities() isolate.Capabilities {
+func (b *Backend) Capabilities() isolate.Capabilities { return b.have() }
+
+// look finds out what the backend can do. What is installed later is not noticed.
+func (b *Backend) look(interpreters []Interpreter) isolate.Capabilities {
 	found := b.check()
 	have := isolate.Capabilities{Name: name, Strength: strength, Walls: walledBy(found.weak), Unavailable: found.refusal}
 	if found.weak {
 		have.Strength = strengthWeak
 		have.Warning = "the walls are weak: no namespaces, since " + found.why
 	}
-	for runtime, k := range b.kinds {
-		if !found.weak || !k.native || b.fallback == FallbackAll {
-			have.Runtimes = append(have.Runtimes, runtime)
+	have.Runtimes = []string{quickjs}
+	for _, i := range interpreters {
+		if !hasWalls {
+			have.Missing = append(have.Missing, isolate.Missing{Runtime: i.Runtime, Why: tooWeak(i.Runtime, "they are built for Linux only")})
+		} else if _, err := i.look(); err != nil {
+			have.Missing = append(have.Missing, isolate.Missing{Runtime: i.Runtime, Why: run.AsError(err)})
+		} else if found.weak && b.fallback != FallbackAll {
+			have.Missing = append(have.Missing, isolate.Missing{Runtime: i.Runtime, Why: tooWeak(i.Runtime, found.why)})
+		} else {
+			have.Runtimes = append(have.Runtimes, i.Runtime)
 		}
 	}
 	slices.Sort(have.Runtimes)
 	return have
+}
+
+// harnesses is a directory for the harnesses of interpreters that have no file
+// system of their own, empty if they have. Close removes it.
+func (b *Backend) harnesses() (string, error) {
+	if !b.check().weak {
+		return "", nil
+	}
+	var err error
+	b.made.Do(func() {
+		if b.dir, err = os.MkdirTemp("", "retort-harness-"); err == nil {
+			err = os.Chmod(b.dir, 0o755)
+		}
+	})
+	return b.dir, err
+}
+
+func tooWeak(runtime, why string) *run.Error {
+	return run.Errorf(run.KindSandboxUnavailable, "process", "%s programs need walls that this machine refuses: %s", runtime, why).
+		WithHint("mend that, or let settings allow it all the same: sandboxFallback: all")
 }
 
 // Prepare implements isolate.Backend. It takes a child that is ready, or waits
@@ -160,6 +202,9 @@ func (b *Backend) Prepare(ctx context.Context, s isolate.Spec) (isolate.Sandbox,
 			WithHint("it has %s", strings.Join(have.Runtimes, ", "))
 	}
 	k := b.kinds[s.Runtime]
+	if err := k.found(); err != nil {
+		return nil, err
+	}
 	c, err := k.pool.take(ctx)
 	if err != nil {
 		return nil, unavailable(ctx, err)
@@ -206,6 +251,10 @@ func (b *Backend) Close() error {
 	}
 	b.children.Wait()
 	b.spawner.close()
+	b.made.Do(func() {})
+	if b.dir != "" {
+		return os.RemoveAll(b.dir)
+	}
 	return nil
 }
 
