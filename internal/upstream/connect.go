@@ -95,7 +95,8 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *run.Er
 		return nil, nil, err
 	}
 	l := newLink(w, c.rubbish, e.probe, c.changed)
-	client := mcp.NewClient(&mcp.Implementation{Name: "retort", Version: c.opts.ClientVersion}, &mcp.ClientOptions{
+	self := &mcp.Implementation{Name: "retort", Version: c.opts.ClientVersion}
+	client := mcp.NewClient(self, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{},
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {}, // has the SDK subscribe; the link listens
@@ -106,7 +107,7 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *run.Er
 		if e.protocol >= protocolModern {
 			e.probe = c.spec.ConnectTimeout // next time there is no doubt
 		}
-		return &session{client: cs, link: l, era: e, pid: pid}, nil, nil
+		return &session{client: cs, link: l, era: e, meta: requestMeta(self, e.protocol), pid: pid}, nil, nil
 	}
 	next := c.nextEra(e, l, cause)
 	l.fail(errClosed())

@@ -1,10 +1,8 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +21,7 @@ const (
 	methodList        = "tools/list"
 	methodListen      = "subscriptions/listen"
 	methodPing        = "ping"
+	methodCancelled   = "notifications/cancelled"
 	methodInitialized = "notifications/initialized"
 	methodListChanged = "notifications/tools/list_changed"
 )
@@ -47,34 +46,24 @@ type outgoing struct {
 	call *exchange // nil unless msg is a call
 }
 
-// exchange is one call: what there is to know beyond what the SDK keeps.
+// exchange is one call and its answer.
 type exchange struct {
 	id     jsonrpc.ID
 	method string
-	sent   atomic.Bool     // the server may have seen the request
-	result json.RawMessage // exactly as received; set before the SDK is told of the answer
+	sent   atomic.Bool // the server may have seen the request
+
+	// Of a call that is not the SDK's. answered is closed when the rest is set.
+	answered chan struct{}
+	result   json.RawMessage // exactly as received
+	err      error
 }
 
-// answer returns the result of the exchange, or why there is none, from what the
-// SDK made of it.
-func (x *exchange) answer(err error) (json.RawMessage, error) {
-	if errors.Is(err, errKept) {
-		return x.result, nil
-	}
-	return nil, err
-}
-
-type exchangeKey struct{}
-
-// withExchange has the link record the call made with ctx in x.
-func withExchange(ctx context.Context, x *exchange) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, x)
-}
-
-// link is the connection that the SDK's client speaks through. It takes the
-// exact bytes of results out before the SDK decodes them (which would round long
-// integers and lose the order of keys), answers the server's requests, and ends
-// a probe for the newest protocol that nobody answers.
+// link is the connection to a server. The SDK's client speaks through it while
+// it connects. What comes after, listing and calling tools, the link does by
+// itself: the SDK would decode the results, which costs more than all the rest
+// of a call, rounds long integers and loses the order of keys. The link also
+// answers the server's requests, and ends a probe for the newest protocol that
+// nobody answers.
 type link struct {
 	wire    wire
 	rubbish *rubbish
@@ -86,6 +75,7 @@ type link struct {
 
 	mu       sync.Mutex
 	pending  map[jsonrpc.ID]*exchange
+	last     int64      // the highest id so far; the SDK makes no calls after it has connected
 	probing  jsonrpc.ID // of server/discover
 	answered bool       // the server has answered something
 	modern   bool       // the probe was answered after all, too late
@@ -121,7 +111,8 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	m := outgoing{msg: msg, data: data}
 	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
-		m.call = l.register(ctx, req)
+		m.call = &exchange{id: req.ID, method: req.Method}
+		l.register(m.call)
 	}
 	if err := l.wire.send(ctx, m); err != nil {
 		if m.call != nil {
@@ -132,20 +123,21 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return nil
 }
 
-func (l *link) register(ctx context.Context, req *jsonrpc.Request) *exchange {
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
-		x = &exchange{}
-	}
-	x.id, x.method = req.ID, req.Method
+// register takes up a call, and numbers it if nobody has.
+func (l *link) register(x *exchange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pending[req.ID] = x
-	if req.Method == methodDiscover {
-		l.probing = req.ID
+	if id, ok := x.id.Raw().(int64); ok {
+		l.last = max(l.last, id)
+	} else {
+		l.last++
+		x.id, _ = jsonrpc.MakeID(float64(l.last))
+	}
+	l.pending[x.id] = x
+	if x.method == methodDiscover {
+		l.probing = x.id
 		time.AfterFunc(l.probe, func() { l.giveUp(x) })
 	}
-	return x
 }
 
 // forget drops a call that nobody waits for any more.
@@ -169,18 +161,13 @@ func (l *link) giveUp(x *exchange) {
 	}
 }
 
-// Read returns the next answer or notification for the SDK. What the link deals
-// with itself is not among them.
+// Read returns the next answer for the SDK.
 func (l *link) Read(context.Context) (jsonrpc.Message, error) {
-	for {
-		select {
-		case msg := <-l.incoming:
-			if l.accept(msg) {
-				return msg, nil
-			}
-		case <-l.ctx.Done():
-			return nil, l.cause
-		}
+	select {
+	case msg := <-l.incoming:
+		return msg, nil
+	case <-l.ctx.Done():
+		return nil, l.cause
 	}
 }
 
@@ -199,12 +186,9 @@ func (l *link) accept(msg jsonrpc.Message) bool {
 	return false
 }
 
-// errKept is what the SDK gets in place of a result that was taken out: it would
-// decode a result, for nothing and not without loss.
-var errKept = errors.New("the result was kept")
-
-// settle finds the call that m answers and keeps its result. An error without an id, from servers that choke on
-// a request, answers the one call that is pending.
+// settle finds the call that m answers, and reports whether it is the SDK's. An
+// error without an id, from servers that choke on a request, answers the one
+// call that is pending.
 func (l *link) settle(m *jsonrpc.Response) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,11 +206,12 @@ func (l *link) settle(m *jsonrpc.Response) bool {
 	}
 	delete(l.pending, m.ID)
 	l.answered = l.answered || m.Error != error(errUnprobed)
-	x.result = m.Result
-	if m.Error == nil && (x.method == methodCall || x.method == methodList) {
-		m.Result, m.Error = nil, errKept
+	if x.answered == nil {
+		return true
 	}
-	return true
+	x.result, x.err = m.Result, m.Error
+	close(x.answered)
+	return false
 }
 
 // answer responds to a request of the server. We declare no capabilities, so
@@ -259,6 +244,9 @@ func (l *link) answer(req *jsonrpc.Request) {
 // deliver takes in a message from the wire. It returns when the message has been
 // dealt with or the link is down, so that a fast server waits for us.
 func (l *link) deliver(msg jsonrpc.Message) {
+	if !l.accept(msg) {
+		return
+	}
 	select {
 	case l.incoming <- msg:
 	case <-l.ctx.Done():
@@ -315,44 +303,6 @@ func (l *link) lose(id jsonrpc.ID, cause *run.Error) {
 		return
 	}
 	l.deliver(&jsonrpc.Response{ID: id, Error: cause})
-}
-
-// decode reads one message, or several sent as one batch. An error response
-// without an id is a message too.
-func decode(data []byte) ([]jsonrpc.Message, bool) {
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 || data[0] != '[' {
-		msg, ok := decodeOne(data)
-		return []jsonrpc.Message{msg}, ok
-	}
-	var batch []json.RawMessage
-	if json.Unmarshal(data, &batch) != nil || len(batch) == 0 {
-		return nil, false
-	}
-	msgs := make([]jsonrpc.Message, 0, len(batch))
-	for _, raw := range batch {
-		msg, ok := decodeOne(raw)
-		if !ok {
-			return nil, false
-		}
-		msgs = append(msgs, msg)
-	}
-	return msgs, true
-}
-
-func decodeOne(data []byte) (jsonrpc.Message, bool) {
-	if msg, err := jsonrpc.DecodeMessage(data); err == nil {
-		return msg, true
-	}
-	var lost struct {
-		Version string         `json:"jsonrpc"`
-		ID      *any           `json:"id"`
-		Error   *jsonrpc.Error `json:"error"`
-	}
-	if json.Unmarshal(data, &lost) != nil || lost.Version != "2.0" || lost.ID != nil || lost.Error == nil {
-		return nil, false
-	}
-	return &jsonrpc.Response{Error: lost.Error}, true
 }
 
 // cut shortens s to at most n bytes, at a rune boundary.

@@ -148,6 +148,30 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// Our decoder says of every message what the SDK's says.
+func FuzzDecodeMessage(f *testing.F) {
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"z":9007199254740993,"a":"\u00e9\""}}`, `{"id":"x","jsonrpc":"2.0","error":{"code":-1,"message":"m","data":[1]}}`,
+		`{"jsonrpc":"2.0","id":1.5,"method":"m","params":[]}`, `{"jsonrpc":"2.0","method":""}`, `{"jsonrpc":"2.0","method":null,"id":1}`, `{"JSONRPC":"2.0","id":1}`,
+		`{"jsonrpc":"2.0","id":1,"result":null,"error":null} and more`, `{"jsonrpc":"2.0","id":1,"id":2,"result":1,"result":2}`, `{"jsonrpc":"2.0","id":[],"result":1}`,
+		`{"jsonrpc":"2.0","id":1,"result":` + deep(999) + `}`, `{"jsonrpc":"2.0","id":1,"result":` + deep(1000) + `}`, `{"jsonrpc":"2.0","id":1,"result":"` + deep(1001) + `\"["}`,
+		`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("]", 500) + deep(1001) + `}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want, err := jsonrpc.DecodeMessage(bytes.Clone(data))
+		got, ok := decodeMessage(data)
+		if ok != (err == nil) {
+			t.Fatalf("%s: %v, the SDK says %v", data, ok, err)
+		}
+		if ok && !reflect.DeepEqual(want, got) {
+			t.Errorf("%s: %+v, the SDK says %+v", data, got, want)
+		}
+	})
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`[{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {

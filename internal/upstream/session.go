@@ -23,6 +23,7 @@ type session struct {
 	client *mcp.ClientSession
 	link   *link
 	era    era
+	meta   json.RawMessage // goes with every request, if the era wants it
 	pid    int
 
 	mu      sync.Mutex
@@ -74,9 +75,7 @@ func (s *session) callTool(ctx context.Context, x *exchange, tool string, args j
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	defer s.link.forget(x)
-	_, err := s.client.CallTool(withExchange(ctx, x), &mcp.CallToolParams{Name: tool, Arguments: args})
-	result, err := x.answer(err)
+	result, err := s.link.call(ctx, x, methodCall, callParams(s.meta, tool, args))
 	if err != nil {
 		return nil, err
 	}
@@ -144,10 +143,7 @@ func checkPages(seen map[string]bool, next string, tools int, size, limit int64)
 }
 
 func (s *session) listPage(ctx context.Context, cursor string) (tools []json.RawMessage, next string, err error) {
-	x := &exchange{}
-	defer s.link.forget(x)
-	_, err = s.client.ListTools(withExchange(ctx, x), &mcp.ListToolsParams{Cursor: cursor})
-	result, err := x.answer(err)
+	result, err := s.link.call(ctx, &exchange{}, methodList, listParams(s.meta, cursor))
 	if err != nil {
 		var rpc *jsonrpc.Error
 		if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound && cursor == "" {
