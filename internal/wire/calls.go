@@ -12,6 +12,10 @@ type Host interface {
 	Call(ctx context.Context, c run.Call) (run.Result, error)
 }
 
+// maxIdle is how many workers stay for the next call. A worker that has made one
+// has the stack for another, which would cost more to grow than all else here.
+const maxIdle = 8
+
 // maxPending bounds the memory of the calls that wait or are under way. The
 // guest is not read from while they exceed it.
 const maxPending = 128 << 20
@@ -40,11 +44,13 @@ type calls struct {
 	waiting []call
 	running int
 	bytes   int
+	idle    int       // workers that nobody has given a call
+	next    chan call // for idle workers
 	workers sync.WaitGroup
 }
 
 func newCalls(ctx context.Context, host Host, most int, answer func(uint32, run.Result, error)) *calls {
-	c := &calls{ctx: ctx, host: host, most: most, answer: answer}
+	c := &calls{ctx: ctx, host: host, most: most, answer: answer, next: make(chan call, maxIdle)}
 	c.room.L = &c.mu
 	context.AfterFunc(ctx, c.room.Broadcast)
 	return c
@@ -63,11 +69,16 @@ func (c *calls) submit(next call) {
 		return
 	}
 	c.running++
+	if c.idle > 0 {
+		c.idle--
+		c.next <- next
+		return
+	}
 	c.workers.Go(func() { c.work(next) })
 }
 
 func (c *calls) work(next call) {
-	for more := true; more; next, more = c.finish(next) {
+	for more := true; more; next, more = c.after(next) {
 		if c.ctx.Err() != nil {
 			continue
 		}
@@ -76,20 +87,37 @@ func (c *calls) work(next call) {
 	}
 }
 
-// finish accounts for a call that has ended and takes the next one, if there is one.
-func (c *calls) finish(ended call) (next call, more bool) {
+// after accounts for a call that has ended and gives its worker the next one,
+// now or later, or none.
+func (c *calls) after(ended call) (next call, more bool) {
+	next, more, idle := c.finish(ended)
+	if idle {
+		next, more = <-c.next
+	}
+	return next, more
+}
+
+func (c *calls) finish(ended call) (next call, more, idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.bytes -= ended.size()
 	c.room.Broadcast()
-	if len(c.waiting) == 0 {
-		c.running--
-		return call{}, false
+	if len(c.waiting) > 0 {
+		next = c.waiting[0]
+		c.waiting = c.waiting[1:]
+		return next, true, false
 	}
-	next = c.waiting[0]
-	c.waiting = c.waiting[1:]
-	return next, true
+	c.running--
+	if c.idle == maxIdle {
+		return call{}, false, false
+	}
+	c.idle++
+	return call{}, false, true
 }
 
-// wait returns when no call is under way. The context must have ended.
-func (c *calls) wait() { c.workers.Wait() }
+// wait returns when no call is under way. The context must have ended, and
+// nothing is submitted any more.
+func (c *calls) wait() {
+	close(c.next)
+	c.workers.Wait()
+}

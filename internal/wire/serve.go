@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,6 +105,8 @@ type session struct {
 
 	// The goroutine of Serve alone uses what follows.
 	made   int // tool calls
+	head   []byte
+	target Call // what head says
 	output []byte
 	done   bool
 	end    End
@@ -144,8 +147,8 @@ func (s *session) print(text []byte) error {
 
 // call dispatches a call. Only those that go to a tool count towards the limit.
 func (s *session) call(f Frame) error {
-	var head Call
-	if err := decode(f, &head); err != nil {
+	head, err := s.destination(f)
+	if err != nil {
 		return err
 	}
 	if !json.Valid(f.Body) {
@@ -158,6 +161,20 @@ func (s *session) call(f Frame) error {
 	}
 	s.calls.submit(call{f.ID, run.Call{Server: head.Server, Tool: head.Tool, Arguments: f.Body}})
 	return nil
+}
+
+// destination is what the head of a call says, which is usually what that of the
+// last one said.
+func (s *session) destination(f Frame) (Call, error) {
+	if s.head != nil && bytes.Equal(f.Head, s.head) {
+		return s.target, nil
+	}
+	var head Call
+	if err := decode(f, &head); err != nil {
+		return Call{}, err
+	}
+	s.head, s.target = bytes.Clone(f.Head), head
+	return head, nil
 }
 
 // answer sends the result of a call. That it can't be sent is seen by whoever reads.
