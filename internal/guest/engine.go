@@ -20,8 +20,10 @@ import (
 type engine struct {
 	*quickjs.VM
 	tls         *libc.TLS
+	runtime     uintptr
 	context     uintptr
-	offVM, offV uintptr // of the fields of quickjs.Value
+	functions   []*cFunction // that the library may call
+	offVM, offV uintptr      // of the fields of quickjs.Value
 	onRejection func(*libc.TLS, uintptr, lib.TJSValue, lib.TJSValue, int32, uintptr)
 	rejections  map[uint64]rejection // by the address of the promise
 	rejected    int                  // rejections so far
@@ -46,18 +48,17 @@ func newEngine() (*engine, error) {
 	}
 	vm.SetMaxStackSize(maxDepth)
 	e := &engine{VM: vm, rejections: map[uint64]rejection{}}
-	runtime, err := e.handles()
-	if err != nil {
+	if err := e.handles(); err != nil {
 		_ = vm.Close()
 		return nil, err
 	}
 	e.onRejection = e.track
-	lib.XJS_SetHostPromiseRejectionTracker(e.tls, runtime, funcPointer(&e.onRejection), 0)
+	lib.XJS_SetHostPromiseRejectionTracker(e.tls, e.runtime, funcPointer(&e.onRejection), 0)
 	return e, nil
 }
 
 // handles finds the handles of the library below in e.VM.
-func (e *engine) handles() (runtime uintptr, err error) {
+func (e *engine) handles() (err error) {
 	defer func() {
 		if recover() != nil { // reflect, at a field that is not there
 			err = errLayout
@@ -66,17 +67,17 @@ func (e *engine) handles() (runtime uintptr, err error) {
 	vm := reflect.ValueOf(e.VM).Elem()
 	e.context = uintptr(vm.FieldByName("cContext").Uint())
 	rt := vm.FieldByName("runtime").Elem()
-	runtime = uintptr(rt.FieldByName("cRuntime").Uint())
+	e.runtime = uintptr(rt.FieldByName("cRuntime").Uint())
 	tls := rt.FieldByName("tls")
 	value := reflect.TypeFor[quickjs.Value]()
 	ofVM, ok1 := value.FieldByName("vm")
 	ofV, ok2 := value.FieldByName("v")
 	if !ok1 || !ok2 || ofVM.Type != reflect.TypeFor[*quickjs.VM]() || ofV.Type != reflect.TypeFor[lib.TJSValue]() || tls.Type() != reflect.TypeFor[*libc.TLS]() {
-		return 0, errLayout
+		return errLayout
 	}
 	e.tls = (*libc.TLS)(tls.UnsafePointer())
 	e.offVM, e.offV = ofVM.Offset, ofV.Offset
-	return runtime, nil
+	return nil
 }
 
 // funcPointer is f as the translated C code calls functions. f must stay

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"modernc.org/quickjs"
@@ -37,10 +36,13 @@ type guest struct {
 	started time.Time
 	timers  *timers
 
-	underWay int // calls without a result so far, but for synchronous ones
+	targets  []*target
+	pending  map[uint32]*pending
+	made     uint32 // calls so far
+	underWay int    // calls without a result so far, but for synchronous ones
 
 	// What the prelude gives.
-	preload, prepare, importModule, exported, settle, fire, finish, describe quickjs.Value
+	preload, prepare, importModule, exported, parsed, revived, failed, fire, finish, describe quickjs.Value
 }
 
 // serve builds the machine and runs the program that frames begins with.
@@ -49,7 +51,7 @@ func serve(conn *wire.Conn, frames <-chan wire.Frame) error {
 	if err != nil {
 		return err
 	}
-	g := &guest{conn: conn, frames: frames, js: js, timers: newTimers()}
+	g := &guest{conn: conn, frames: frames, js: js, timers: newTimers(), pending: map[uint32]*pending{}}
 	if err := g.load(); err != nil {
 		return err
 	}
@@ -218,8 +220,7 @@ func (g *guest) turn(deadline time.Time) error {
 		return err
 	}
 	g.underWay--
-	_, err = g.settle.Call(quickjs.UndefinedValue, int(f.ID), answer(f))
-	return err
+	return g.settle(f)
 }
 
 // next is the next result, or nothing if the next timer is due or the deadline
@@ -293,53 +294,3 @@ func (g *guest) conclude(rendered, promise quickjs.Value) (wire.Done, []byte) {
 	}
 	return wire.Done{Status: run.StatusOK, HasValue: has}, []byte(text)
 }
-
-// answer is the result of a call as the prelude takes it: a letter and a text.
-// "v" is JSON, "b" JSON with integers that may be too long for a number, "e" an
-// error as JSON.
-func answer(f wire.Frame) string {
-	var head wire.Answer
-	_ = json.Unmarshal(f.Head, &head) // an empty head is no error
-	var b strings.Builder
-	switch {
-	case head.Error != nil:
-		b.WriteString("e")
-		text, _ := json.Marshal(head.Error)
-		b.Write(text)
-	case hasLongInteger(f.Body):
-		b.WriteString("b")
-		b.Write(f.Body)
-	default:
-		b.Grow(1 + len(f.Body))
-		b.WriteString("v")
-		b.Write(f.Body)
-	}
-	return b.String()
-}
-
-// hasLongInteger reports whether JSON holds a run of digits that may be an
-// integer beyond 2^53.
-func hasLongInteger(data []byte) bool {
-	const digits = 16
-	for i := digits - 1; i < len(data); i++ {
-		if !isDigit(data[i]) {
-			i += digits - 1 // nothing that covers this place can be long enough
-			continue
-		}
-		first := i
-		for first > 0 && isDigit(data[first-1]) {
-			first--
-		}
-		last := i
-		for last+1 < len(data) && isDigit(data[last+1]) {
-			last++
-		}
-		if last-first+1 >= digits {
-			return true
-		}
-		i = last + digits
-	}
-	return false
-}
-
-func isDigit(b byte) bool { return b >= '0' && b <= '9' }

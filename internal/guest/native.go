@@ -13,23 +13,23 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	lib "modernc.org/libquickjs"
 	"modernc.org/quickjs"
 	"modernc.org/quickjs/intl"
-
-	"retort/internal/wire"
 )
 
 // native is one Go function that the prelude can call. The program itself
 // never gets hold of one.
 type native struct {
 	name string
-	fn   any // for RegisterFunc; a quickjs.HostFunc for RegisterHostFunc
+	fn   any // for RegisterFunc, RegisterHostFunc if it is a quickjs.HostFunc, or engine.register if it is direct
 }
 
 func (g *guest) natives() []native {
 	return []native{
 		{"compile", g.nativeCompile},
-		{"call", host(g.nativeCall)},
+		{"target", host(g.nativeTarget)},
+		{"call", direct(g.nativeCall)},
 		{"callSync", host(g.nativeCallSync)},
 		{"print", host(g.nativePrint)},
 		{"functions", host(g.nativeFunctions)},
@@ -46,12 +46,17 @@ func (g *guest) natives() []native {
 
 func host(fn func(args []any) (any, error)) quickjs.HostFunc { return fn }
 
+type direct func(a, b lib.TJSValue) lib.TJSValue
+
 func (g *guest) register() error {
 	for _, n := range g.natives() {
 		var err error
-		if fn, ok := n.fn.(quickjs.HostFunc); ok {
+		switch fn := n.fn.(type) {
+		case quickjs.HostFunc:
 			err = g.js.RegisterHostFunc(n.name, fn)
-		} else {
+		case direct:
+			err = g.js.register(n.name, fn)
+		default:
 			err = g.js.RegisterFunc(n.name, n.fn, false)
 		}
 		if err != nil {
@@ -95,28 +100,6 @@ func (g *guest) nativeCompile(name string) quickjs.Value {
 		return quickjs.UndefinedValue
 	}
 	return v
-}
-
-// nativeCall (id, server, tool, arguments) sends a call, whose result settles id.
-func (g *guest) nativeCall(args []any) (any, error) {
-	g.underWay++
-	g.post(wire.CallFrame(uint32(number(args, 0)), wire.Call{Server: text(args, 1), Tool: text(args, 2)}, []byte(text(args, 3))))
-	return nil, nil
-}
-
-// nativeCallSync (id, tool, arguments) calls one of the engine's own functions
-// and waits. Results of other calls that arrive meanwhile are kept for later.
-func (g *guest) nativeCallSync(args []any) (any, error) {
-	id := uint32(number(args, 0))
-	g.post(wire.CallFrame(id, wire.Call{Tool: text(args, 1)}, []byte(text(args, 2))))
-	g.flush()
-	for f := range g.frames {
-		if f.ID == id {
-			return answer(f), nil
-		}
-		g.stash = append(g.stash, f)
-	}
-	return nil, errGone
 }
 
 func (g *guest) nativePrint(args []any) (any, error) {

@@ -45,7 +45,7 @@ func (g *guest) load() error {
 	defer main.Free()
 	for name, function := range map[string]*quickjs.Value{
 		"preload": &g.preload, "prepare": &g.prepare, "importModule": &g.importModule, "exported": &g.exported,
-		"settle": &g.settle, "fire": &g.fire, "finish": &g.finish, "describe": &g.describe,
+		"parsed": &g.parsed, "revived": &g.revived, "failed": &g.failed, "fire": &g.fire, "finish": &g.finish, "describe": &g.describe,
 	} {
 		atom, err := g.js.NewAtom(name)
 		if err != nil {

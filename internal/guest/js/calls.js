@@ -1,10 +1,12 @@
-// Calls to the host. A call is a promise that settle fulfils or rejects.
+// Calls to the host. Go keeps the calls that are under way: native.call gives a
+// promise, which Go fulfils with the result, or rejects with what failed makes.
 'use strict';
 const { ToolError } = require('errors');
 const { render } = require('values');
 const { parse } = JSON;
 const { isSafeInteger } = Number;
-const P = Promise, E = Error, BigInteger = BigInt;
+const { defineProperty } = Object;
+const BigInteger = BigInt;
 const isInteger = uncurry(RegExp.prototype.exec);
 const split = uncurry(String.prototype.split);
 const slice = uncurry(String.prototype.slice);
@@ -14,58 +16,39 @@ function uncurry(method) {
 	return Function.prototype.call.bind(method);
 }
 
-const pending = { __proto__: null };
-let made = 0;
+// callee gives a function that calls a tool, or with an empty server one of the
+// engine's own functions.
+exports.callee = function callee(server, tool) {
+	let target;
+	return (args) => native.call(target ??= native.target(server, tool), render(args) ?? '{}');
+};
 
-// callTool calls a tool, or with an empty server one of the engine's own
-// functions.
-function callTool(server, tool, args) {
-	const encoded = render(args) ?? '{}';
-	const stack = new E().stack;
-	return new P((resolve, reject) => {
-		const id = ++made;
-		pending[id] = { resolve, reject, stack, server, tool };
-		native.call(id, server, tool, encoded);
-	});
-}
-exports.callTool = callTool;
-exports.callOwn = (name, args) => callTool('', name, args);
+const own = { __proto__: null };
+exports.callOwn = function callOwn(name, args) {
+	return (own[name] ??= exports.callee('', name))(args);
+};
 
-// callOwnNow calls one of the engine's own functions and waits for it.
+// callOwnNow calls one of the engine's own functions and waits for it. It is
+// told the answer as a letter and a text, see answer in calls.go.
 exports.callOwnNow = function callOwnNow(name, args) {
-	const stack = new E().stack;
-	const answer = native.callSync(++made, name, render(args) ?? '{}');
-	if (answer[0] === 'e') {
-		throw errorOf(answer, { stack, server: '', tool: name });
-	}
-	return valueOf(answer);
-};
-
-// settle is told the answer to a call: a letter and a text, see answer in loop.go.
-exports.settle = function settle(id, answer) {
-	const call = pending[id];
-	if (call === undefined) {
-		return;
-	}
-	delete pending[id];
-	if (answer[0] === 'e') {
-		call.reject(errorOf(answer, call));
-		return;
-	}
-	let value;
-	try {
-		value = valueOf(answer);
-	} catch (e) {
-		call.reject(e);
-		return;
-	}
-	call.resolve(value);
-};
-
-function valueOf(answer) {
+	const answer = native.callSync(name, render(args) ?? '{}');
 	const text = slice(answer, 1);
-	return answer[0] === 'b' ? parse(text, longInteger) : parse(text);
+	switch (answer[0]) {
+	case 'e':
+		throw failed(text, '', name);
+	case 'b':
+		return revived(text);
+	}
+	return parse(text);
+};
+
+exports.parsed = (text) => parse(text);
+
+// revived is the value of JSON that may have long integers.
+function revived(text) {
+	return parse(text, longInteger);
 }
+exports.revived = revived;
 
 const integer = /^-?\d+$/;
 
@@ -77,12 +60,14 @@ function longInteger(_, value, context) {
 	return value;
 }
 
-function errorOf(answer, call) {
-	const e = parse(slice(answer, 1));
-	const error = new ToolError(e.message, { kind: e.kind, server: e.server ?? call.server, tool: e.tool ?? call.tool, hint: e.hint });
-	Object.defineProperty(error, 'stack', { value: ownFrames(call.stack), writable: true, configurable: true });
-	return error;
+// failed makes the error of a call, whose place is that of the functions that
+// are running.
+function failed(text, server, tool) {
+	const e = parse(text);
+	const error = new ToolError(e.message, { kind: e.kind, server: e.server ?? server, tool: e.tool ?? tool, hint: e.hint });
+	return defineProperty(error, 'stack', { value: ownFrames(error.stack), writable: true, configurable: true });
 }
+exports.failed = failed;
 
 // ownFrames leaves out the frames of this prelude.
 function ownFrames(stack) {

@@ -3,7 +3,7 @@
 // changes built-in objects changes only what it sees itself.
 'use strict';
 const { ToolError, describe } = require('errors');
-const { settle, callTool, callOwn } = require('calls');
+const { callee, callOwn, parsed, revived, failed } = require('calls');
 const { renderAwaited } = require('values');
 const { fire } = require('timers');
 const { installNamespaces } = require('servers');
@@ -14,7 +14,9 @@ const exported = { __proto__: null };
 const { parse } = JSON;
 
 exports.describe = describe;
-exports.settle = settle;
+exports.parsed = parsed;
+exports.revived = revived;
+exports.failed = failed;
 exports.fire = fire;
 
 exports.importModule = importModule;
@@ -40,9 +42,11 @@ exports.finish = async function finish(value) {
 	return await renderAwaited(value);
 };
 
+const callByName = callee('', 'call');
+
 installGlobals({
 	ToolError,
 	require: importNow,
-	callMCPTool: (name, args) => callTool('', 'call', { name: `${name}`, arguments: args ?? {} }),
+	callMCPTool: (name, args) => callByName({ name: `${name}`, arguments: args ?? {} }),
 	searchTools: (query, detail, options) => callOwn('search_tools', { query, ...(detail && { detail_level: detail }), ...options }),
 });

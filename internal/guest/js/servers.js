@@ -1,7 +1,7 @@
 // The servers as programs see them: a frozen namespace of functions each, made
 // when it is first looked at.
 'use strict';
-const { callTool } = require('calls');
+const { callee } = require('calls');
 const { parse } = JSON;
 const { defineProperty, freeze, hasOwn, getPrototypeOf } = Object;
 const isArray = Array.isArray;
@@ -41,7 +41,8 @@ function isPlain(value) {
 }
 
 function functionOf(server, f) {
-	const call = (...args) => callTool(server, f.tool, arrange(f, args));
+	const send = callee(server, f.tool);
+	const call = (...args) => send(arrange(f, args));
 	return defineProperty(call, 'name', { value: f.name });
 }
 

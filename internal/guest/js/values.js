@@ -24,16 +24,19 @@ addToJSON(BigInt.prototype, function toJSON() {
 // that contains itself is seen at once and not when the stack is full.
 const Shadows = WeakMap;
 let shadows = null;
+let rendering = false;
 
 function shadowed(prototype, toPlain) {
 	addToJSON(prototype, function toJSON() {
-		if (shadows !== null && apply(weakHas, shadows, [this])) {
+		if (!rendering) {
+			return toPlain(this);
+		}
+		shadows ??= new Shadows();
+		if (apply(weakHas, shadows, [this])) {
 			return apply(weakGet, shadows, [this]);
 		}
 		const plain = toPlain(this);
-		if (shadows !== null) {
-			apply(weakSet, shadows, [this, plain]);
-		}
+		apply(weakSet, shadows, [this, plain]);
 		return plain;
 	});
 }
@@ -101,9 +104,11 @@ addToJSON(Promise.prototype, function toJSON() {
 // render is the JSON of a value, or undefined if it has none.
 function render(value) {
 	try {
-		shadows = new Shadows();
+		rendering = true;
+		shadows = null;
 		return stringify(value);
 	} catch (e) {
+		rendering = false;
 		shadows = null;
 		const place = circle(value);
 		if (place !== undefined) {
@@ -111,6 +116,7 @@ function render(value) {
 		}
 		throw e;
 	} finally {
+		rendering = false;
 		shadows = null;
 	}
 }

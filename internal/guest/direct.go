@@ -1,0 +1,174 @@
+package guest
+
+import (
+	"unicode/utf8"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/libquickjs"
+	"modernc.org/quickjs"
+)
+
+// What follows speaks to the library without the conversions of package quickjs,
+// which cost more than the calls of tools that they would be for. Values passed
+// to a function are borrowed, values that it returns are owned.
+
+// cFunction is a function as the translated C code calls it.
+type cFunction func(tls *libc.TLS, context uintptr, this lib.TJSValue, argc int32, argv uintptr) lib.TJSValue
+
+// register makes fn a global function of two parameters. fn must not use the
+// methods of the VM, nor panic.
+func (e *engine) register(name string, fn func(a, b lib.TJSValue) lib.TJSValue) error {
+	cname, err := libc.CString(name)
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(e.tls, cname)
+	f := cFunction(func(_ *libc.TLS, _ uintptr, _ lib.TJSValue, _ int32, argv uintptr) lib.TJSValue {
+		args := at[[2]lib.TJSValue](argv) // the library adds what is missing
+		return fn(args[0], args[1])
+	})
+	e.functions = append(e.functions, &f)
+	global := lib.XJS_GetGlobalObject(e.tls, e.context)
+	defer e.free(global)
+	made := lib.XJS_NewCFunction2(e.tls, e.context, funcPointer(&f), cname, 2, lib.EJS_CFUNC_generic, 0)
+	if lib.XJS_SetPropertyStr(e.tls, e.context, global, cname, made) < 0 {
+		return e.exception()
+	}
+	return nil
+}
+
+func threw(v lib.TJSValue) bool { return v.Ftag == lib.EJS_TAG_EXCEPTION }
+
+// exception takes the exception that is pending, as an error.
+func (e *engine) exception() error {
+	v := e.wrap(lib.XJS_GetException(e.tls, e.context))
+	defer v.Free()
+	return quickjs.ErrorFromValue(v)
+}
+
+// invoke calls f. If it throws, the exception is pending.
+func (e *engine) invoke(f lib.TJSValue, args ...lib.TJSValue) lib.TJSValue {
+	size := len(args) * int(unsafe.Sizeof(lib.TJSValue{}))
+	argv := e.tls.Alloc(size)
+	defer e.tls.Free(size)
+	copy(unsafe.Slice(at[lib.TJSValue](argv), len(args)), args)
+	undefined := lib.TJSValue{Ftag: lib.EJS_TAG_UNDEFINED}
+	return lib.XJS_Call(e.tls, e.context, f, undefined, int32(len(args)), argv)
+}
+
+// promise makes a promise and what settles it.
+func (e *engine) promise() (promise, resolve, reject lib.TJSValue) {
+	const size = 2 * int(unsafe.Sizeof(lib.TJSValue{}))
+	p := e.tls.Alloc(size)
+	defer e.tls.Free(size)
+	promise = lib.XJS_NewPromiseCapability(e.tls, e.context, p)
+	if !threw(promise) {
+		settlers := at[[2]lib.TJSValue](p)
+		resolve, reject = settlers[0], settlers[1]
+	}
+	return promise, resolve, reject
+}
+
+// integer is the number of a value that our own prelude has made from an int.
+func (e *engine) integer(v lib.TJSValue) int { return int(*(*int32)(unsafe.Pointer(&v))) }
+
+// text copies the UTF-8 of a string. It fails for want of memory; the exception
+// is then pending.
+func (e *engine) text(v lib.TJSValue) (text []byte, ok bool) {
+	const word = int(unsafe.Sizeof(libc.Tsize_t(0)))
+	size := e.tls.Alloc(word)
+	defer e.tls.Free(word)
+	p := lib.XJS_ToCStringLen2(e.tls, e.context, size, v, 0)
+	if p == 0 {
+		return nil, false
+	}
+	defer lib.XJS_FreeCString(e.tls, e.context, p)
+	return append([]byte(nil), unsafe.Slice(at[byte](p), *at[libc.Tsize_t](size))...), true
+}
+
+// newText makes a string of UTF-8, with U+FFFD for each byte that is none.
+func (e *engine) newText(text []byte) lib.TJSValue {
+	if !utf8.Valid(text) {
+		text = []byte(string([]rune(string(text))))
+	}
+	return e.withBytes(text, func(p uintptr, n libc.Tsize_t) lib.TJSValue {
+		return lib.XJS_NewStringLen(e.tls, e.context, p, n)
+	})
+}
+
+// parse is JSON.parse of valid UTF-8.
+func (e *engine) parse(text []byte) lib.TJSValue {
+	return e.withBytes(text, func(p uintptr, n libc.Tsize_t) lib.TJSValue {
+		return lib.XJS_ParseJSON(e.tls, e.context, p, n, p+uintptr(n)) // the name is empty
+	})
+}
+
+// withBytes calls f with a copy of b in the memory of the library, after which
+// stands a zero.
+func (e *engine) withBytes(b []byte, f func(p uintptr, n libc.Tsize_t) lib.TJSValue) lib.TJSValue {
+	n := libc.Tsize_t(len(b))
+	p := libc.Xmalloc(e.tls, n+1)
+	if p == 0 {
+		return lib.XJS_ThrowOutOfMemory(e.tls, e.context)
+	}
+	defer libc.Xfree(e.tls, p)
+	place := unsafe.Slice(at[byte](p), len(b)+1)
+	place[copy(place, b)] = 0
+	return f(p, n)
+}
+
+// trace is where a program was: the functions that were running, the innermost
+// first. The library makes the stack of an error from that, which takes far
+// longer than to remember it.
+type trace []place
+
+type place struct {
+	function lib.TJSValue
+	pc       uintptr
+	mode     int32
+}
+
+// maxTrace bounds the memory of a trace; further out, nobody looks.
+const maxTrace = 200
+
+// trace is where the program is now, for a function of ours that it has called.
+// freeTrace must be called.
+func (e *engine) trace() trace {
+	var t trace
+	sf := at[lib.TJSStackFrame](at[lib.TJSRuntime](e.runtime).Fcurrent_stack_frame).Fprev_frame
+	for ; sf != 0 && len(t) < maxTrace; sf = at[lib.TJSStackFrame](sf).Fprev_frame {
+		f := at[lib.TJSStackFrame](sf)
+		t = append(t, place{e.dup(f.Fcur_func), f.Fcur_pc, f.Fjs_mode})
+	}
+	return t
+}
+
+func (e *engine) freeTrace(t trace) {
+	for _, p := range t {
+		e.free(p.function)
+	}
+}
+
+// within calls f as if the program were at t, so that the errors that f makes
+// say so.
+func (e *engine) within(t trace, f func()) {
+	const size = unsafe.Sizeof(lib.TJSStackFrame{})
+	frames := libc.Xcalloc(e.tls, libc.Tsize_t(len(t)+1), libc.Tsize_t(size))
+	if frames == 0 {
+		f()
+		return
+	}
+	defer libc.Xfree(e.tls, frames)
+	var outer uintptr
+	for i := len(t) - 1; i >= 0; i-- {
+		frame := frames + uintptr(i)*size
+		*at[lib.TJSStackFrame](frame) = lib.TJSStackFrame{Fprev_frame: outer, Fcur_func: t[i].function, Fcur_pc: t[i].pc, Fjs_mode: t[i].mode}
+		outer = frame
+	}
+	current := &at[lib.TJSRuntime](e.runtime).Fcurrent_stack_frame
+	before := *current
+	*current = outer
+	f()
+	*current = before
+}
