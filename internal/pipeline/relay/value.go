@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"retort/internal/run"
@@ -38,13 +39,25 @@ type part struct {
 	raw json.RawMessage
 }
 
-func (p *part) UnmarshalJSON(data []byte) error {
-	type plain part
-	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
+// read takes in a result. Parts that are not text, which can be large and is never
+// needed twice, keep their bytes.
+func (a *answer) read(result json.RawMessage) error {
+	if err := json.Unmarshal(result, a); err != nil {
 		return err
 	}
-	if p.Type != "text" { // text can be large and is never needed twice
-		p.raw = bytes.Clone(data)
+	if !slices.ContainsFunc(a.Content, func(p part) bool { return p.Type != "text" }) {
+		return nil
+	}
+	var again struct {
+		Content []json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(result, &again); err != nil {
+		return err
+	}
+	for i := range a.Content {
+		if a.Content[i].Type != "text" {
+			a.Content[i].raw = again.Content[i]
+		}
 	}
 	return nil
 }
@@ -61,7 +74,7 @@ type blob struct {
 // images and blobs as files. A result marked as an error becomes a *run.Error.
 func toValue(ctx context.Context, result json.RawMessage, x Execution) (json.RawMessage, error) {
 	var a answer
-	if err := json.Unmarshal(result, &a); err != nil {
+	if err := a.read(result); err != nil {
 		return nil, run.Errorf(run.KindToolError, "relay.value", "the server's answer is not a tool result: %v", err)
 	}
 	if a.IsError {
