@@ -116,6 +116,12 @@ type Function struct {
 	Name   string   `json:"name"`   // identifier, as in listIssues
 	Tool   string   `json:"tool"`   // raw name, as in list_issues
 	Params []string `json:"params"` // the schema's properties in its order, for positional arguments
+
+	// What follows is for Python.
+
+	Keywords []string `json:"keywords,omitempty"` // how Params are spelled as keywords; nil if all as they are
+	Nulls    []string `json:"nulls,omitempty"`    // those of Params for which null is a value; None leaves the others out
+	Object   bool     `json:"object,omitempty"`   // the first of Params may itself be an object
 }
 
 // Call is one call that leaves a program. Server is the configured name of an

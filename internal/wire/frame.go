@@ -19,9 +19,11 @@ const (
 	KindCall
 	KindResult
 	KindDone
+	KindParse
+	KindParsed
 )
 
-var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done"}
+var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done", KindParse: "parse", KindParsed: "parsed"}
 
 func (k Kind) String() string {
 	if k > 0 && int(k) < len(kindNames) {

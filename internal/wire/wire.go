@@ -10,6 +10,11 @@
 //	host → guest   result  head Answer  body JSON     one per call, with its id, in any order
 //	guest → host   done    head Done    body JSON     once, the last
 //
+// Before start, a guest for Python can be asked what is in a program:
+//
+//	host → guest   parse                body code     any number, each answered before the next
+//	guest → host   parsed               body JSON     one per parse
+//
 // A guest whose input ends is no longer wanted and ends too.
 //
 // Arguments, results and values travel as bodies: raw bytes that nobody on the
@@ -30,7 +35,8 @@ const Protocol = 1
 // Ready is what a guest says of itself.
 type Ready struct {
 	Protocol int    `json:"protocol"`
-	Runtime  string `json:"runtime"` // "quickjs"
+	Runtime  string `json:"runtime"`           // "quickjs", "python"
+	Version  string `json:"version,omitempty"` // of the runtime
 }
 
 // Start is a program without its code.

@@ -1,0 +1,254 @@
+"""Calls to the host. A tool that is called plainly blocks and gives its value.
+later(tool) gives what starts the call and can be awaited."""
+
+import sys
+from _thread import get_ident
+from json import JSONDecodeError, dumps, loads
+
+from_bytes = bytes.decode
+render = need("values").render
+
+
+class ToolError(Exception):
+    """A tool answered with an error, or could not be called."""
+
+    def __init__(self, message="", kind="tool_error", server="", tool="", hint=""):
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+        self.server = server
+        self.tool = tool
+        self.hint = hint
+
+    def __str__(self):
+        return str(self.message)
+
+
+ToolError.__module__ = "client"
+
+
+class Caller:
+    """What makes calls, through the one channel."""
+
+    def __init__(self, channel):
+        self.channel = channel
+        self.under_way = 0  # calls of tools without an answer so far
+
+    def own(self, name, **arguments):
+        """Calls one of the engine's own functions."""
+        return self.now(head_of("", name), render(arguments) or b"{}", "", name)
+
+    def now(self, head, body, server, tool):
+        self.under_way += 1
+        answer_head, answer = self.channel.call(head, body)
+        self.under_way -= 1
+        return value_of(answer_head, answer, server, tool)
+
+    def later(self, head, body, server, tool):
+        return need("loop").Call(self, head, body, server, tool)
+
+
+def head_of(server, tool):
+    named = {"server": server, "tool": tool} if server else {"tool": tool}
+    return dumps(named).encode()
+
+
+def value_of(head, body, server, tool):
+    if len(head) > 2:
+        error = loads(bytes(head)).get("error")
+        if error is not None:
+            raise ToolError(
+                error.get("message", ""), error.get("kind", "tool_error"), error.get("server", server), error.get("tool", tool), error.get("hint", "")
+            )
+    text = str(body, "utf-8", "replace")
+    try:
+        return loads(text)
+    except RecursionError:
+        return deeply(text)
+
+
+def deeply(text):
+    """Reads JSON that is nested deeper than programs may usually go."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 20_000))
+    try:
+        return loads(text)
+    finally:
+        sys.setrecursionlimit(before)
+
+
+class Callable:
+    """Something of the host's that is called plainly, or later."""
+
+    def __init__(self, caller, name, server, tool):
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = None
+        self._caller, self._server, self._tool = caller, server, tool
+        self._head = head_of(server, tool)
+
+    def __call__(self, /, *args, **kwargs):
+        if args or self._renames:
+            kwargs = self._arrange(args, kwargs)
+        return self._caller.now(self._head, self._encode(kwargs), self._server, self._tool)
+
+    def later(self, /, *args, **kwargs):
+        """The call under way, to be awaited."""
+        if args or self._renames:
+            kwargs = self._arrange(args, kwargs)
+        return self._caller.later(self._head, self._encode(kwargs), self._server, self._tool)
+
+    _renames = True
+
+    def _encode(self, arguments):
+        return render(arguments)
+
+    def __repr__(self):
+        return "<tool %s>" % self.__qualname__
+
+    def __get__(self, instance, owner=None):  # as a function in a class is
+        return self
+
+
+class Tool(Callable):
+    """A tool of a server. function is the host's description of it."""
+
+    def __init__(self, caller, namespace, server, function):
+        super().__init__(caller, function["name"], server, function["tool"])
+        self.__qualname__ = "%s.%s" % (namespace, self.__name__)
+        self._params = function.get("params") or []
+        self._keywords = function.get("keywords") or self._params
+        self._renames = {k: p for k, p in zip(self._keywords, self._params) if k != p}
+        self._object = function.get("object", False)
+        self._nulls = set(function.get("nulls") or ())
+
+    def _arrange(self, args, kwargs):
+        """The arguments object of a call with positional or renamed arguments."""
+        if not args:
+            arguments = {}
+        elif len(args) == 1 and type(args[0]) is dict and self._is_whole(args[0]):
+            arguments = dict(args[0])
+        else:
+            arguments = self._positional(args)
+        renames = self._renames
+        for name, value in kwargs.items():
+            name = renames.get(name, name)
+            if name in arguments:
+                raise TypeError("%s got several values for %s" % (self.__qualname__, name))
+            arguments[name] = value
+        return arguments
+
+    def _is_whole(self, value):
+        """Whether a dict is all arguments and not the first of them."""
+        return not self._object or bool(value) and all(name in self._params for name in value)
+
+    def _positional(self, args):
+        if len(args) > len(self._params):
+            takes = "one dict, or in this order: " + ", ".join(self._keywords) if self._params else "no arguments"
+            raise TypeError("%s takes %s; %d were given" % (self.__name__, takes, len(args)))
+        return dict(zip(self._params, args))
+
+    def _encode(self, arguments):
+        """The arguments as JSON. None stands for an argument that is not given,
+        where null would mean nothing."""
+        if None in arguments.values():
+            params, nulls = self._params, self._nulls
+            arguments = {k: v for k, v in arguments.items() if v is not None or k in nulls or k not in params}
+        return render(arguments)
+
+
+class ByName(Callable):
+    """call_mcp_tool(name, arguments)."""
+
+    def __init__(self, caller, name="call_mcp_tool"):
+        super().__init__(caller, name, "", "call")
+
+    def _arrange(self, args, kwargs):
+        return by_name(*args, **kwargs)
+
+
+def by_name(name, arguments=None, /, **named):
+    if arguments is not None and not isinstance(arguments, dict):
+        raise TypeError("call_mcp_tool takes the tool's name and a dict of its arguments")
+    return {"name": str(name), "arguments": {**(arguments or {}), **named}}
+
+
+class Search(Callable):
+    """search_tools(query, detail)."""
+
+    def __init__(self, caller, name="search_tools"):
+        super().__init__(caller, name, "", "search_tools")
+
+    def _arrange(self, args, kwargs):
+        return search(*args, **kwargs)
+
+
+def search(query="", detail=None, server=None, category=None, limit=None, detail_level=None):
+    given = {"query": query, "detail_level": detail or detail_level, "server": server, "category": category, "limit": limit}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+class Own(Callable):
+    """A function of the engine's own whose arguments have names."""
+
+    def __init__(self, caller, name, tool, params):
+        super().__init__(caller, name, "", tool)
+        self._params = params
+
+    def _arrange(self, args, kwargs):
+        if len(args) > len(self._params):
+            raise TypeError("%s takes %s" % (self.__name__, ", ".join(self._params)))
+        return {**dict(zip(self._params, args)), **kwargs}
+
+
+class Sleep(Callable):
+    """sleep(ms)."""
+
+    def __init__(self, caller):
+        super().__init__(caller, "sleep", "", "sleep")
+
+    def __call__(self, ms=0):
+        import time
+
+        self._caller.channel.flush()
+        time.sleep(max(ms, 0) / 1000)
+
+    def later(self, ms=0):
+        import asyncio
+
+        return asyncio.sleep(max(ms, 0) / 1000)
+
+
+def later(function):
+    """What a program calls where it awaits the outcome."""
+    if isinstance(function, Callable):
+        return function.later
+    functools = sys.modules.get("functools")
+    if functools is not None and type(function) is functools.partial and isinstance(function.func, Callable):
+        return functools.partial(function.func.later, *function.args, **function.keywords)
+    return function
+
+
+class Group:
+    """A name with functions of the engine's own: state, pii."""
+
+    def __init__(self, caller, name, functions):
+        self._name, self._functions = name, functions
+        for function, params in functions.items():
+            setattr(self, function, Own(caller, function, "%s_%s" % (name, function), params))
+
+    def __repr__(self):
+        return "<%s>" % self._name
+
+
+class Skills:
+    """Saved programs."""
+
+    def __init__(self, caller):
+        self._caller = caller
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Own(self._caller, name, "load_skill", ["name"]).__get__(None)(name)
+
+    __getitem__ = __getattr__

@@ -1,0 +1,257 @@
+"""The wire: frames, and who reads them.
+
+A thread that waits for an answer reads the wire itself, so that a call costs no
+switch of threads. One thread at a time reads: the leader. It hands what is for
+others to them, and the lead when it has got its own.
+"""
+
+import os
+import select
+import struct
+import time
+from _thread import RLock, allocate_lock, get_ident, start_new_thread, stack_size
+
+START, OUTPUT, CALL, RESULT, DONE, PARSE, PARSED = 2, 3, 4, 5, 6, 7, 8
+
+HEADER = struct.Struct(">IBII")  # length of what follows, kind, id, length of head
+HIGH_WATER = 256 << 10  # bytes that are queued at most
+PART = 64 << 10  # bytes of output in one frame
+TICK = 0.005  # seconds that anything lies in the queue at most
+OWN_STACK = 256 << 10
+
+current = None  # the channel of this process
+
+pack, unpack = HEADER.pack, HEADER.unpack_from
+poll, read, write, sleep, quit_now = select.poll, os.read, os.write, time.sleep, os._exit
+
+
+class Follower:
+    """A thread that waits for the answer with an id."""
+
+    __slots__ = ("lock", "frame")
+
+    def __init__(self):
+        self.lock = allocate_lock()
+        self.lock.acquire()
+        self.frame = None
+
+
+class Channel:
+    def __init__(self, wire_in, wire_out):
+        self.wire_in, self.wire_out = wire_in, wire_out
+        self.own_threads = 0
+        # Reading.
+        self.buffer, self.at = b"", 0
+        self.mutex = RLock()  # a finalizer may need it in the same thread
+        self.leader = 0
+        self.followers = {}
+        self.pending = {}  # id → what takes the answer of a call that no thread waits for
+        self.early = {}  # id → answers that came to a finalizer's call
+        self.loops = []  # event loops that wait for the lead
+        self.made = 0
+        # Writing.
+        self.queue, self.queued = [], 0
+        self.text, self.text_size = [], 0
+        self.out_lock = RLock()
+        self.armed = False
+        self.ticker = None
+
+    # Writing
+
+    def post(self, kind, number, head, body):
+        """Queues a frame."""
+        with self.out_lock:
+            if self.text:
+                self.seal()
+            self.queue.append(pack(9 + len(head) + len(body), kind, number, len(head)))
+            self.queue.append(head)
+            self.queue.append(body)
+            self.queued += len(head) + len(body) + 13
+            if self.queued > HIGH_WATER:
+                self.flush()
+
+    def seal(self):
+        """Makes frames of the text so far."""
+        text = b"".join(self.text)
+        self.text.clear()
+        self.text_size = 0
+        for i in range(0, len(text), PART):
+            part = text[i : i + PART]
+            self.queue.append(pack(9 + len(part), OUTPUT, 0, 0))
+            self.queue.append(part)
+            self.queued += len(part) + 13
+
+    def flush(self):
+        with self.out_lock:
+            if self.text:
+                self.seal()
+            if self.queued:
+                data = b"".join(self.queue)
+                self.queue.clear()
+                self.queued = 0
+                try:
+                    while data:
+                        data = data[write(self.wire_out, data) :]
+                except OSError:  # nobody is there
+                    quit_now(0)
+
+    def print(self, data):
+        """Queues output, as bytes."""
+        with self.out_lock:
+            self.text.append(bytes(data))
+            self.text_size += len(data)
+            if self.text_size > HIGH_WATER:
+                self.flush()
+        if not self.armed:
+            self.arm()
+
+    def arm(self):
+        """Has the queue flushed after a tick, whatever the program does."""
+        self.armed = True
+        if self.ticker is None:
+            self.ticker = allocate_lock()
+            self.ticker.acquire()
+            self.start_thread(self.tick)
+        try:
+            self.ticker.release()
+        except RuntimeError:  # two threads at once
+            pass
+
+    def tick(self):
+        while True:
+            self.ticker.acquire()
+            sleep(TICK)
+            self.armed = False
+            self.flush()
+
+    def start_thread(self, function):
+        self.own_threads += 1
+        before = stack_size(OWN_STACK)
+        try:
+            start_new_thread(function, ())
+        finally:
+            stack_size(before)
+
+    def watch(self):
+        """Ends the process when the other side is gone, whatever it does then."""
+        ended = poll()
+        ended.register(self.wire_in, getattr(select, "POLLRDHUP", 0))
+        while not ended.poll():
+            pass
+        quit_now(0)
+
+    # Reading
+
+    def readable(self, seconds=0):
+        """Whether something has arrived, or does in that time."""
+        if len(self.buffer) > self.at:
+            return True
+        waiting = poll()
+        waiting.register(self.wire_in, select.POLLIN)
+        return bool(waiting.poll(seconds * 1000))
+
+    def read(self):
+        """Waits for a frame: its kind, id, head and body."""
+        while len(self.buffer) - self.at < 13:
+            self.fill()
+        length, kind, number, head_length = unpack(self.buffer, self.at)
+        start, end = self.at + 13, self.at + 4 + length
+        if end > len(self.buffer):
+            buffer, start, end = self.complete(4 + length), 13, 4 + length
+        else:
+            buffer = self.buffer
+            self.at = end
+        middle = start + head_length
+        return kind, number, buffer[start:middle], buffer[middle:end]
+
+    def fill(self):
+        data = read(self.wire_in, 256 << 10)
+        if not data:
+            quit_now(0)
+        self.buffer, self.at = self.buffer[self.at :] + data, 0
+
+    def complete(self, size):
+        """Reads a frame of which the buffer has only the beginning."""
+        have = len(self.buffer) - self.at
+        frame = memoryview(bytearray(size))
+        frame[:have] = self.buffer[self.at :]
+        self.buffer, self.at = b"", 0
+        while have < size:
+            n = os.readv(self.wire_in, [frame[have:]])
+            if n == 0:
+                quit_now(0)
+            have += n
+        return frame
+
+    def has_frame(self):
+        """Whether a whole frame is in the buffer."""
+        have = len(self.buffer) - self.at
+        return have >= 13 and have >= 4 + unpack(self.buffer, self.at)[0]
+
+    def number(self):
+        """A new id."""
+        self.made += 1
+        return self.made
+
+    def call(self, head, body):
+        """Makes a call and waits for its answer: head and body."""
+        me = get_ident()
+        with self.mutex:
+            number = self.number()
+            again = self.leader == me
+            if not self.leader:
+                self.leader = me
+            leads = self.leader == me
+            if not leads:
+                follower = self.followers[number] = Follower()
+        try:
+            self.post(CALL, number, head, body)
+            self.flush()
+            if not leads:
+                follower.lock.acquire()
+                if follower.frame is not None:
+                    return follower.frame
+                leads, self.leader = True, me  # it has been handed over
+            while number not in self.early:
+                _, got, answer_head, answer_body = self.read()
+                if got == number:
+                    return answer_head, answer_body
+                self.dispatch(got, answer_head, answer_body)
+            return self.early.pop(number)
+        finally:
+            if leads and not again:
+                self.yield_lead(number)
+
+    def lead(self):
+        """Takes the lead if nobody has it."""
+        with self.mutex:
+            if self.leader:
+                return False
+            self.leader = get_ident()
+            return True
+
+    def yield_lead(self, number=0):
+        with self.mutex:
+            self.leader = 0
+            self.followers.pop(number, None)
+            for number, follower in self.followers.items():
+                if follower.frame is None:
+                    del self.followers[number]
+                    self.leader = -1  # until it runs
+                    follower.lock.release()
+                    return
+            for loop in self.loops:
+                loop._write_to_self()
+
+    def dispatch(self, number, head, body):
+        take = self.pending.pop(number, None)
+        if take is not None:
+            take(head, body)
+            return
+        with self.mutex:
+            follower = self.followers.pop(number, None)
+            if follower is None:
+                self.early[number] = head, body
+                return
+            follower.frame = head, body
+            follower.lock.release()

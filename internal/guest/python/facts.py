@@ -1,0 +1,2 @@
+def facts(source, options):
+    return {}

@@ -1,0 +1,164 @@
+"""What is told to the outside of a program that failed."""
+
+import sys
+
+ToolError = need("calls").ToolError
+LONG, BRIEF, MOST_FRAMES = 16 << 10, 1 << 10, 10
+
+DEEP = "the call stack overflowed: functions called each other too deeply"
+DEEP_HINT = "look for a recursion without an end, or use a loop"
+WAITING = "the program waits for something that never happens"
+WAITING_HINT = "it awaits something that nothing is left to finish: look for a future, queue, lock or event that nobody sets"
+
+
+def clip(text, most):
+    text = str(text)
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def size(count):
+    """A size for people."""
+    value, unit = float(count), 0
+    while value >= 1024 and unit < 4:
+        value, unit = value / 1024, unit + 1
+    form = "%.0f %s" if value == int(value) or value >= 100 else "%.1f %s"
+    return form % (value, ("bytes", "kB", "MB", "GB", "TB")[unit])
+
+
+class Reporter:
+    """Words failures of the program with this name and text."""
+
+    def __init__(self, name, source, memory):
+        self.name, self.source, self.memory = name, source, memory
+        self.lines = None
+
+    def report(self, error):
+        """The status and error of a program that raised error. It does not fail."""
+        try:
+            status, told = self.describe(error)
+        except RecursionError:
+            status, told = "error", {"kind": "runtime", "message": type(error).__name__}
+        except Exception:
+            status, told = "error", {"kind": "runtime", "message": "something was raised that cannot be read"}
+        return status, {name: value for name, value in told.items() if value}
+
+    def describe(self, error):
+        if isinstance(error, SyntaxError) and getattr(error, "filename", None) == self.name and self.own(error.__traceback__) == []:
+            return "error", self.syntax(error)
+        stack = self.own(error.__traceback__)
+        if isinstance(error, MemoryError):
+            told = {"kind": "limit", "message": "the program needed more than its %s of memory" % size(self.memory)}
+            told["hint"] = "work through the data in parts and keep only what the result needs"
+            return "memory_limit", self.located(told, stack)
+        if isinstance(error, RecursionError):
+            return "error", self.located({"kind": "limit", "message": DEEP, "hint": DEEP_HINT}, stack)
+        if isinstance(error, ToolError):
+            told = {"kind": clip(error.kind, BRIEF), "message": clip(str(error) + causes(error), LONG), "hint": clip(error.hint, LONG)}
+            told.update(server=clip(error.server, BRIEF), tool=clip(error.tool, BRIEF))
+            return "error", self.located(told, stack or self.site(error))
+        told = {"kind": "runtime", "message": clip(message_of(error) + causes(error), LONG), "hint": hint_of(error)}
+        return "error", self.located(told, stack)
+
+    def syntax(self, error):
+        line, column = error.lineno or 0, error.offset or 0
+        told = {"kind": "syntax", "message": "%s: %s" % (type(error).__name__, error.msg), "line": line, "column": max(column, 0)}
+        if line:
+            told["stack"] = "at %s:%d:%d" % (self.name, line, max(column, 1))
+        return told
+
+    def located(self, told, stack):
+        if stack:
+            told["line"], told["column"] = stack[0][1:]
+            told["stack"] = "\n".join(self.frame(*place) for place in stack[:MOST_FRAMES])
+        return told
+
+    def frame(self, function, line, column):
+        place = "%s:%d:%d" % (self.name, line, column)
+        return "at %s" % place if function == "<module>" else "at %s (%s)" % (clip(function, 100), place)
+
+    def own(self, traceback):
+        """The frames of the program, innermost first."""
+        found = []
+        while traceback is not None:
+            code = traceback.tb_frame.f_code
+            if code.co_filename == self.name:
+                found.append((code.co_name, traceback.tb_lineno, self.column(code, traceback.tb_lasti, traceback.tb_lineno)))
+            traceback = traceback.tb_next
+        return found[::-1]
+
+    def site(self, error):
+        """Where the call was made whose failure nobody awaited."""
+        site = getattr(error, "_site", None)
+        if site is None or site[0].co_filename != self.name:
+            return []
+        code, lasti, line = site
+        return [(code.co_name, line, self.column(code, lasti, line))]
+
+    def column(self, code, lasti, line):
+        """The column of an instruction; before Python 3.11 that of its line."""
+        if self.lines is None:
+            self.lines = self.source.split("\n")
+        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        if hasattr(code, "co_positions"):
+            for i, (first, _, start, _) in enumerate(code.co_positions()):
+                if i == lasti // 2:
+                    if first == line and start is not None:
+                        return len(text.encode()[:start].decode("utf-8", "replace")) + 1
+                    break
+        return len(text) - len(text.lstrip()) + 1
+
+
+def message_of(error):
+    """The type and the text of what was raised, with the interpreter's own
+    suggestion."""
+    name = type(error).__name__
+    text = str(error)
+    if isinstance(error, (NameError, AttributeError)) and sys.version_info >= (3, 10):
+        try:
+            import traceback
+
+            text = "".join(traceback.format_exception_only(type(error), error)).strip().partition(": ")[2] or text
+        except Exception:
+            pass
+    return "%s: %s" % (name, text) if text else name
+
+
+def causes(error):
+    """The errors behind and inside of an error, which say what really happened."""
+    out, seen = "", {id(error)}
+    inner = error
+    for _ in range(3):
+        cause = inner.__cause__
+        word = "cause"
+        if cause is None and not inner.__suppress_context__:
+            cause, word = inner.__context__, "while handling"
+        if cause is None or id(cause) in seen:
+            break
+        seen.add(id(cause))
+        out += " (%s: %s)" % (word, brief(cause))
+        inner = cause
+    nested = getattr(error, "exceptions", None)
+    if isinstance(nested, (tuple, list)):
+        for i, one in enumerate(nested[:5]):
+            out += "\n  [%d] %s" % (i, brief(one))
+    return out
+
+
+def brief(error):
+    text = str(error)
+    return clip("%s: %s" % (type(error).__name__, text) if text else type(error).__name__, BRIEF)
+
+
+def hint_of(error):
+    """What to do about the mistakes that are made most."""
+    text = str(error)
+    if isinstance(error, AttributeError):
+        if "'dict' object has no attribute" in text:
+            return "results of tools are plain dicts: write value[%r], or value.get(%r)" % ((getattr(error, "name", None) or text.rpartition("attribute ")[2].strip("'\""),) * 2)
+        if "'list' object has no attribute" in text or "'str' object has no attribute" in text:
+            return "the value is not what was expected: print it once to see its shape"
+    if isinstance(error, TypeError) and ("string indices must be" in text or "list indices must be" in text):
+        return "the value is not what was expected: print it once to see its shape"
+    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith(("servers", "skills", "client")):
+        return "only Python's standard library and the servers can be imported"
+    return ""

@@ -1,0 +1,147 @@
+"""The guest's way: answer what is asked of untouched code, then run one program."""
+
+import os
+import sys
+from json import dumps, loads
+
+channel_part = need("channel")
+
+# What programs use most, loaded while none is there.
+USUAL = """asyncio collections datetime re math itertools functools time csv random statistics decimal dataclasses typing
+    traceback concurrent.futures threading pathlib io copy string enum uuid hashlib base64 textwrap operator heapq bisect
+    logging contextlib glob shutil tempfile urllib.parse html calendar fractions zoneinfo difflib pprint types warnings""".split()
+OWN_PARTS = "values calls scopes flow rewrite globals servers files failure program loop facts".split()
+RESERVE = 8 << 20  # bytes, to be able to speak of a failure
+OVERHEAD = 160 << 20  # bytes of address space beside the heap: stacks of threads, arenas
+
+
+def serve(channel):
+    channel_part.current = channel
+    basics = need("globals")
+    basics.install_basics(channel)
+    need("files").install(need("calls").Caller(channel))
+    channel.start_thread(channel.watch)
+    preload(channel)
+    while True:
+        kind, number, head, body = channel.read()
+        if kind == channel_part.START:
+            break
+        if kind != channel_part.PARSE:
+            os._exit(2)
+        facts = need("facts").facts(str(body, "utf-8", "replace"), loads(bytes(head) or b"{}"))
+        channel.post(channel_part.PARSED, number, b"", dumps(facts).encode())
+        channel.flush()
+    run(channel, loads(bytes(head)), str(body, "utf-8", "replace"))
+
+
+def preload(channel):
+    """Loads what is likely to be needed, until something arrives."""
+    for part in OWN_PARTS:
+        if channel.readable():
+            return
+        need(part)
+    for module in USUAL:
+        if channel.readable():
+            return
+        try:
+            __import__(module)
+        except ImportError:
+            pass
+
+
+def run(channel, start, source):
+    """Runs the program and reports how it ended; then there is nothing more to do."""
+    sys.setrecursionlimit(1000)
+    limit_memory(start.get("memory") or 0)
+    caller = need("calls").Caller(channel)
+    need("files").use(caller)
+    reserve = [bytearray(RESERVE)]
+    done, body = outcome(start, source, caller, reserve)
+    if caller.under_way > 0:
+        done["warnings"] = ["calls still under way when the program ended: %d; whether they have had their effects is not known" % caller.under_way]
+    channel.post(channel_part.DONE, 0, dumps(done).encode(), body)
+    channel.flush()
+    while True:  # the watching thread ends the process
+        channel.fill()
+        channel.at = len(channel.buffer)
+
+
+def outcome(start, source, caller, reserve):
+    program = None
+    try:
+        if "async" in source or "await" in source:
+            need("loop")
+        program = need("program").Program(start, source, caller)
+        body = program.run()
+        need("files").close_all()
+        linger(caller)
+        limit = start.get("result") or 0
+        if body is not None and 0 < limit < len(body):
+            return too_large(len(body), limit), b""
+        return {"status": "ok", "has_value": body is not None}, body or b""
+    except BaseException as error:
+        reserve.clear()
+        if isinstance(error, MemoryError):
+            error = without_locals(error)
+        try:
+            need("files").close_all()
+        except BaseException:
+            pass
+        return failure(start, source, error), b""
+
+
+def without_locals(error):
+    """Gives back the memory of the frames that a failure has ended."""
+    trace = error.__traceback__
+    while trace is not None:
+        try:
+            trace.tb_frame.clear()
+        except RuntimeError:
+            pass
+        trace = trace.tb_next
+    return error
+
+
+def failure(start, source, error):
+    need_name = need("program").file_name(start.get("name"))
+    reporter = need("failure").Reporter(need_name, source, start.get("memory") or 0)
+    if "asyncio" in sys.modules and isinstance(error, need("loop").Deadlock):
+        failing = need("failure")
+        return {"status": "error", "error": {"kind": "runtime", "message": failing.WAITING, "hint": failing.WAITING_HINT}}
+    sys.setrecursionlimit(3000)
+    status, told = reporter.report(error)
+    return {"status": status, "error": told}
+
+
+def linger(caller):
+    """Lets what is under way come to its end; raises what nobody has looked at."""
+    if "asyncio" not in sys.modules:
+        return
+    loop = need("loop").Loop.main
+    if loop is not None:
+        loop.linger(caller)
+        error = loop.unhandled()
+        if error is not None:
+            raise error
+
+
+def too_large(count, limit):
+    size = need("failure").size
+    message = "the returned value has %s, more than the %s allowed" % (size(count), size(limit))
+    hint = "return a summary, or write the data to a file in ./workspace and return its path"
+    return {"status": "output_limit", "error": {"kind": "limit", "message": message, "hint": hint}}
+
+
+def limit_memory(heap):
+    """Bounds the address space: what is mapped, the program's heap, and some."""
+    if heap <= 0:
+        return
+    try:
+        import resource
+
+        with need("files").real_open("/proc/self/statm") as f:
+            mapped = int(f.read().split()[0]) * resource.getpagesize()
+        limit = mapped + heap + OVERHEAD
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    except (ImportError, OSError, ValueError):
+        pass  # the host watches too

@@ -1,0 +1,347 @@
+"""Values as JSON.
+
+What JSON knows is written by the interpreter's own encoder. Where a value has
+something else inside, the whole is written here: a date as its ISO text, a
+Decimal as a number with all its digits, a Fraction, UUID, path or duration as
+text, bytes as their text or else base64, a set, iterator or view as a list, a
+named tuple, dataclass or any other instance as an object, an exception as
+{name, message} and its attributes, what has tolist, item, model_dump, to_dict
+or _asdict as that gives it. NaN and infinities become null. Functions, classes
+and modules are left out. Keys become text.
+"""
+
+import json
+from json.encoder import encode_basestring as quoted
+
+encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+ascii_encoder = json.JSONEncoder(ensure_ascii=True)
+encode, loads = encoder.encode, json.loads
+int_text, float_text = int.__repr__, float.__repr__
+MISSING = object()
+LEFT_OUT = object()
+PLAIN = {str, int, float, bool, type(None)}
+MAX_DEPTH = 5000
+MAX_ITEMS = 50_000_000  # of an iterator
+
+
+def render(value):
+    """The JSON of a value, as bytes; None if it has none."""
+    try:
+        text = encode(value)
+        if not is_plain(value):
+            text = Writer().text(value)
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        text = Writer().text(value)
+    if text is None:
+        return None
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return escaped(text).encode()
+
+
+def escaped(text):
+    return "".join(c if c < "\ud800" or c > "\udfff" else "\\u%04x" % ord(c) for c in text)
+
+
+def is_plain(value):
+    """Whether the encoder writes a value, which has no circles, as it is meant."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind in PLAIN:
+            continue
+        if kind is dict:
+            for key in node:
+                if type(key) is not str:
+                    return False
+            stack.extend(node.values())
+        elif kind is list:
+            stack.extend(node)
+        else:
+            return False
+    return True
+
+
+class Circle(TypeError):
+    """Says that a value contains itself."""
+
+    __name__ = "TypeError"
+
+
+class Writer:
+    """Writes one value."""
+
+    def __init__(self, on_awaitable=None):
+        self.parents = set()
+        self.path = []
+        self.awaitables = []
+
+    def text(self, value):
+        out = []
+        written = self.write(value, out.append)
+        return "".join(out) if written else None
+
+    def write(self, value, put):
+        """Writes a value, unless it is left out; then the answer is False."""
+        kind = type(value)
+        if kind is str:
+            put(quoted(value))
+        elif value is None:
+            put("null")
+        elif value is True:
+            put("true")
+        elif value is False:
+            put("false")
+        elif kind is int:
+            put(int_text(value))
+        elif kind is float:
+            put(float_text(value) if value - value == 0 else "null")
+        elif kind is dict:
+            self.inside(value, self.mapping, put)
+        elif kind is list or kind is tuple:
+            self.inside(value, self.sequence, put)
+        else:
+            return self.other(value, put)
+        return True
+
+    def inside(self, value, write, put, *more):
+        """Writes a container, if it is not inside of itself."""
+        mark = id(value)
+        if mark in self.parents:
+            place = "$" + "".join(self.path)
+            raise TypeError("the value contains itself at %s, which JSON cannot express" % place)
+        if len(self.parents) > MAX_DEPTH:
+            raise RecursionError
+        self.parents.add(mark)
+        write(value, put, *more)
+        self.parents.discard(mark)
+
+    def mapping(self, value, put):
+        self.pairs(value.items(), put)
+
+    def pairs(self, pairs, put):
+        put("{")
+        comma = ""
+        for key, item in list(pairs):
+            name = key if type(key) is str else key_text(key)
+            head = comma + quoted(name) + ":"
+            self.path.append("." + name if name.isidentifier() else "[%s]" % quoted(name))
+            part = []
+            if self.write(item, part.append):
+                put(head)
+                put("".join(part) if len(part) != 1 else part[0])
+                comma = ","
+            self.path.pop()
+        put("}")
+
+    def sequence(self, value, put):
+        put("[")
+        for i, item in enumerate(value):
+            if i:
+                put(",")
+            self.path.append("[%d]" % i)
+            if not self.write(item, put):
+                put("null")
+            self.path.pop()
+        put("]")
+
+    def other(self, value, put):
+        plain, write = translate(value)
+        if plain is LEFT_OUT:
+            return False
+        if write is None:
+            return self.write(plain, put)
+        if write == "raw":
+            put(plain)
+        elif write == "pairs":
+            self.inside(value, lambda _, put: self.pairs(plain, put), put)
+        elif write == "list":
+            self.inside(value, lambda _, put: self.sequence(plain, put), put)
+        else:
+            self.inside(value, lambda _, put: self.write(plain, put), put)
+        return True
+
+
+def key_text(key):
+    if key is None or isinstance(key, (bool, int, float)):
+        return {None: "null", True: "true", False: "false"}.get(key, None) if key is None or isinstance(key, bool) else str(key)
+    plain, how = translate(key) if not isinstance(key, (str, tuple)) else (key, None)
+    return str(key) if isinstance(key, tuple) or how in ("pairs", "list") else str(plain)
+
+
+def translate(value):
+    """What a value of an unusual type is written as, and how: None as any value,
+    "raw" as it stands, "pairs" as an object, "list" as a list, "inside" as a
+    value that may contain this one."""
+    for module, name, write in BY_MODULE:
+        cls = loaded(module, name)
+        if cls is not None and isinstance(value, cls):
+            return write(value), how_of(write)
+    kind = type(value)
+    if isinstance(value, str):
+        return str.__str__(value), None
+    if isinstance(value, bool) or kind is type(NotImplemented) or kind is type(...):
+        return None, None
+    if isinstance(value, int):
+        return int_text(value), "raw"
+    if isinstance(value, float):
+        return float(value), None
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes_text(bytes(value)), None
+    if isinstance(value, complex):
+        return str(value), None
+    if isinstance(value, BaseException):
+        return exception_pairs(value), "pairs"
+    if isinstance(value, LEFT_OUT_TYPES):
+        return LEFT_OUT, None
+    return instance(value, kind)
+
+
+def instance(value, kind):
+    """Instances by what they can do."""
+    for method, arguments in (("model_dump", ()), ("tolist", ()), ("item", ()), ("_asdict", ()), ("to_dict", ("records",)), ("to_dict", ())):
+        call = getattr(kind, method, None)
+        if call is None:
+            continue
+        try:
+            return call(value, *arguments), "inside"
+        except (TypeError, ValueError):
+            continue
+    if isinstance(value, dict):
+        return value.items(), "pairs"
+    if isinstance(value, (set, frozenset)):
+        return in_order(value), "list"
+    fields = getattr(kind, "__dataclass_fields__", None)
+    if fields is not None:
+        return [(name, getattr(value, name)) for name in fields if hasattr(value, name)], "pairs"
+    if hasattr(kind, "keys") and hasattr(kind, "__getitem__"):
+        return [(key, value[key]) for key in value.keys()], "pairs"
+    if hasattr(kind, "__iter__") or hasattr(kind, "__getitem__") and hasattr(kind, "__len__"):
+        return bounded(value), "list"
+    return attributes(value, kind)
+
+
+def attributes(value, kind):
+    found = dict(getattr(value, "__dict__", ()))
+    for cls in kind.__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in found and hasattr(value, name):
+                found[name] = getattr(value, name)
+    pairs = [(name, item) for name, item in found.items() if not name.startswith("_")]
+    if pairs or kind.__module__ in ("__main__", "types"):
+        return pairs, "pairs"
+    return str(value), None
+
+
+def bounded(value):
+    items = []
+    for item in value:
+        items.append(item)
+        if len(items) > MAX_ITEMS:
+            raise ValueError("the value has an iterator without an end")
+    return items
+
+
+def in_order(items):
+    """The elements of a set in an order that is the same in every run."""
+    try:
+        return sorted(items)
+    except TypeError:
+        return list(items)
+
+
+def bytes_text(data):
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        from binascii import b2a_base64
+
+        return b2a_base64(data, newline=False).decode()
+
+
+def exception_pairs(error):
+    pairs = [("name", type(error).__name__), ("message", str(error))]
+    pairs += [(k, v) for k, v in vars(error).items() if not k.startswith("_") and k not in ("message", "name")]
+    if error.__cause__ is not None:
+        pairs.append(("cause", error.__cause__))
+    return pairs
+
+
+def decimal_text(value):
+    return str(value) if value.is_finite() else "null"
+
+
+def iso(value):
+    return value.isoformat()
+
+
+def fraction_text(value):
+    return str(value)
+
+
+def match_text(value):
+    return value.group()
+
+
+def how_of(write):
+    return "raw" if write is decimal_text else None
+
+
+# Types that are looked for only when their module is loaded.
+BY_MODULE = (
+    ("enum", "Enum", lambda value: value.value),
+    ("datetime", "datetime", iso),
+    ("datetime", "date", iso),
+    ("datetime", "time", iso),
+    ("datetime", "timedelta", str),
+    ("datetime", "tzinfo", str),
+    ("decimal", "Decimal", decimal_text),
+    ("fractions", "Fraction", fraction_text),
+    ("pathlib", "PurePath", str),
+    ("uuid", "UUID", str),
+    ("re", "Pattern", lambda value: value.pattern),
+    ("re", "Match", match_text),
+    ("time", "struct_time", list),
+)
+
+
+def loaded(module, name):
+    import sys
+
+    found = sys.modules.get(module)
+    return None if found is None else getattr(found, name, None)
+
+
+LEFT_OUT_TYPES = (type, type(render), type(len), type(json), type(Writer().text), staticmethod, classmethod, property)
+
+
+def is_awaitable(value):
+    return hasattr(type(value), "__await__") or type(value).__name__ == "coroutine"
+
+
+def awaitables(value, budget=200_000):
+    """Lists what in a value, which may have circles, must be awaited, with
+    functions that put the outcome in its place."""
+    found, seen, stack = [], set(), [value]
+    while stack and budget > 0:
+        node = stack.pop()
+        kind = type(node)
+        if kind in PLAIN or id(node) in seen:
+            continue
+        budget -= 1
+        seen.add(id(node))
+        if kind is dict:
+            pairs = list(node.items())
+        elif kind is list:
+            pairs = list(enumerate(node))
+        else:
+            continue
+        for key, item in pairs:
+            if is_awaitable(item):
+                found.append((node, key, item))
+            else:
+                stack.append(item)
+    return found
