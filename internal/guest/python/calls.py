@@ -3,10 +3,9 @@ later(tool) gives what starts the call and can be awaited."""
 
 import sys
 from _thread import get_ident
-from json import JSONDecodeError, dumps, loads
 
-from_bytes = bytes.decode
-render = need("values").render
+values = need("values")
+render, loads = values.render, values.loads
 
 
 class ToolError(Exception):
@@ -50,12 +49,12 @@ class Caller:
 
 def head_of(server, tool):
     named = {"server": server, "tool": tool} if server else {"tool": tool}
-    return dumps(named).encode()
+    return render(named)
 
 
 def value_of(head, body, server, tool):
     if len(head) > 2:
-        error = loads(bytes(head)).get("error")
+        error = loads(str(head, "utf-8", "replace")).get("error")
         if error is not None:
             raise ToolError(
                 error.get("message", ""), error.get("kind", "tool_error"), error.get("server", server), error.get("tool", tool), error.get("hint", "")

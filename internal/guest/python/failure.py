@@ -1,6 +1,6 @@
 """What is told to the outside of a program that failed."""
 
-import sys
+import builtins
 
 ToolError = need("calls").ToolError
 LONG, BRIEF, MOST_FRAMES = 16 << 10, 1 << 10, 10
@@ -109,18 +109,30 @@ class Reporter:
 
 
 def message_of(error):
-    """The type and the text of what was raised, with the interpreter's own
-    suggestion."""
+    """The type and the text of what was raised, with what may have been meant."""
     name = type(error).__name__
     text = str(error)
-    if isinstance(error, (NameError, AttributeError)) and sys.version_info >= (3, 10):
-        try:
-            import traceback
-
-            text = "".join(traceback.format_exception_only(type(error), error)).strip().partition(": ")[2] or text
-        except Exception:
-            pass
+    if isinstance(error, (NameError, AttributeError)) and "Did you mean" not in text:
+        text += suggestion(error)
     return "%s: %s" % (name, text) if text else name
+
+
+def suggestion(error):
+    """The name that was meant by one that does not exist, as part of a message."""
+    wrong = getattr(error, "name", None)
+    if not isinstance(wrong, str) or len(wrong) < 3:
+        return ""
+    if isinstance(error, AttributeError):
+        names = dir(getattr(error, "obj", None))
+    else:
+        trace = error.__traceback__
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        names = [*trace.tb_frame.f_locals, *trace.tb_frame.f_globals, *vars(builtins)]
+    from difflib import get_close_matches
+
+    near = get_close_matches(wrong, [n for n in names if isinstance(n, str) and not n.startswith("__retort")], 1, 0.75)
+    return ". Did you mean: '%s'?" % near[0] if near else ""
 
 
 def causes(error):

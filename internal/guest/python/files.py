@@ -10,7 +10,7 @@ import os
 import posixpath
 import stat as stat_part
 import sys
-import weakref
+from _weakref import ref
 from binascii import a2b_base64, b2a_base64
 
 calls = need("calls")
@@ -26,15 +26,20 @@ class Tree:
     def __init__(self):
         self.caller = None
         self.folder = "/"
-        self.open = weakref.WeakSet()
+        self.opened = []  # references to what is written and may not be closed
 
-    def ask(self, function, path, other=None, **arguments):
+    def ask(self, function, path, other=None, /, **arguments):
         """One call to the host. Its failures become those of an operating system."""
         try:
             return self.caller.own(function, **arguments)
         except calls.ToolError as error:
             failure = as_os_error(error, path, other)
         raise failure from None
+
+    def remember(self, file):
+        if len(self.opened) > 1000:
+            self.opened = [known for known in self.opened if known() is not None]
+        self.opened.append(ref(file))
 
     def stat(self, path):
         return self.ask("stat_file", path, path=place(path))
@@ -236,19 +241,22 @@ def virtual_open(file, mode="r", buffering=-1, encoding=None, errors=None, newli
         return raw
     kind = io.BufferedRandom if "+" in modes else io.BufferedReader if "r" in modes else io.BufferedWriter
     buffered = kind(raw, buffering if buffering > 1 else 1 << 18 if kind is io.BufferedReader else 1 << 20)
-    tree.open.add(buffered)
+    if writes:
+        tree.remember(buffered)
     if binary:
         return buffered
     text = io.TextIOWrapper(buffered, encoding or "utf-8", errors, newline, buffering == 1)
     text.mode = mode
-    tree.open.add(text)
+    if writes:
+        tree.remember(text)
     return text
 
 
 def close_all():
     """Writes what programs have written and not closed."""
-    for file in list(tree.open):
-        if not file.closed and file.writable():
+    for known in reversed(tree.opened):  # text before what carries its bytes
+        file = known()
+        if file is not None and not file.closed:
             file.flush()
 
 

@@ -86,6 +86,9 @@ def no_input(prompt="", /):
 def install_basics(channel):
     """What every program has, whatever it uses."""
     import io
+    import os
+
+    os.environ.clear()  # of what the interpreter put there itself
 
     class Out(io.BufferedIOBase):
         """Where all output goes."""

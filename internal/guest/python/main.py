@@ -35,13 +35,14 @@ def loader():
     import _frozen_importlib_external as importing
 
     parts = {}
+    own = dict(vars(sys.modules["builtins"]))  # which no program changes
 
     def need(name):
         part = parts.get(name)
         if part is None:
             path = "%s/%s.py" % (HERE, name)
             part = parts[name] = type(sys)(name)
-            part.__dict__.update(need=need, __file__=path)
+            part.__dict__.update(need=need, __file__=path, __builtins__=own)
             exec(importing.SourceFileLoader(name, path).get_code(name), part.__dict__)
         return part
 
@@ -52,7 +53,15 @@ def main():
     wire_in, wire_out = take_wire()
     say_ready(wire_out)
     need = loader()
-    need("serve").serve(need("channel").Channel(wire_in, wire_out))
+    try:
+        need("serve").serve(need("channel").Channel(wire_in, wire_out))
+    except BaseException as error:  # a fault of the guest's own
+        trace = error.__traceback__
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        place = "%s:%d" % (trace.tb_frame.f_code.co_filename.rpartition("/")[2], trace.tb_lineno)
+        posix.write(2, ("guest: %s: %s: %.2000s\n" % (place, type(error).__name__, error)).encode("utf-8", "replace"))
+        posix._exit(70)
 
 
 main()

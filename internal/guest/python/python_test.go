@@ -125,9 +125,9 @@ type fakeHost struct {
 	mu      sync.Mutex
 	files   map[string]string
 	calls   int
-	now     int // calls under way
-	most    int // of them at once
 	largest int // bytes of one read
+	meeting int // calls of meet under way
+	met     bool
 }
 
 var demoNamespaces = []run.Namespace{
@@ -137,6 +137,7 @@ var demoNamespaces = []run.Namespace{
 		{Name: "list_big", Tool: "listBig"},
 		{Name: "slow", Tool: "slow", Params: []string{"ms", "n"}},
 		{Name: "issue", Tool: "issue", Params: []string{"number"}},
+		{Name: "meet", Tool: "meet", Params: []string{"count", "n"}},
 		{Name: "page", Tool: "page", Params: []string{"cursor"}},
 		{Name: "odd", Tool: "odd", Params: []string{"from", "to-date", "limit"}, Keywords: []string{"from_", "to_date", "limit"}, Nulls: []string{"limit"}},
 		{Name: "put", Tool: "put", Params: []string{"record", "force"}, Object: true},
@@ -147,19 +148,12 @@ var demoNamespaces = []run.Namespace{
 func (h *fakeHost) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	h.mu.Lock()
 	h.calls++
-	h.now++
-	h.most = max(h.most, h.now)
 	h.mu.Unlock()
-	defer func() {
-		h.mu.Lock()
-		h.now--
-		h.mu.Unlock()
-	}()
 	if c.Server == "" {
 		return h.own(c)
 	}
 	var a struct {
-		MS, Number int
+		MS, Number, Count, N int
 		Cursor     string
 	}
 	_ = json.Unmarshal(c.Arguments, &a)
@@ -176,11 +170,39 @@ func (h *fakeHost) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	case "issue":
 		time.Sleep(5 * time.Millisecond)
 		return value(map[string]any{"number": a.Number, "title": "issue " + string(rune('a'+a.Number%26)), "state": []string{"open", "closed"}[a.Number%2], "created": "2024-03-0" + string(rune('1'+a.Number%9)) + "T10:00:00Z"}), nil
+	case "meet":
+		return value(map[string]any{"met": h.meet(a.Count), "n": a.N}), nil
 	case "page":
 		next := map[string]string{"": "b", "b": "c"}[a.Cursor]
 		return value(map[string]any{"items": []string{"item " + a.Cursor}, "next": next}), nil
 	}
 	return run.Result{Value: c.Arguments}, nil
+}
+
+// meet waits until count calls of it are there at once, and says whether that
+// happened before long.
+func (h *fakeHost) meet(count int) bool {
+	h.mu.Lock()
+	h.meeting++
+	if h.meeting >= count {
+		h.met = true
+	}
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		h.meeting--
+		h.mu.Unlock()
+	}()
+	for range 200 {
+		h.mu.Lock()
+		met := h.met
+		h.mu.Unlock()
+		if met {
+			return true
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return false
 }
 
 func value(v any) run.Result {
@@ -202,6 +224,9 @@ func (h *fakeHost) own(c run.Call) (run.Result, error) {
 	content, exists := h.files[name]
 	missing := &run.Error{Kind: run.KindRuntime, Message: "ENOENT: " + a.Path + ": no such file or folder"}
 	isDir := name == "" || name == "workspace" || strings.Contains(string(h.list(name)), "name")
+	if _, kept := h.files[name+"/.keep"]; kept {
+		isDir = true
+	}
 	switch c.Tool {
 	case "read_file":
 		if !exists {

@@ -2,9 +2,10 @@
 
 import os
 import sys
-from json import dumps, loads
+from _thread import stack_size
 
-channel_part = need("channel")
+channel_part, values = need("channel"), need("values")
+render, loads = values.render, values.loads
 
 # What programs use most, loaded while none is there.
 USUAL = """asyncio collections datetime re math itertools functools time csv random statistics decimal dataclasses typing
@@ -12,7 +13,9 @@ USUAL = """asyncio collections datetime re math itertools functools time csv ran
     logging contextlib glob shutil tempfile urllib.parse html calendar fractions zoneinfo difflib pprint types warnings""".split()
 OWN_PARTS = "values calls scopes flow rewrite globals servers files failure program loop facts".split()
 RESERVE = 8 << 20  # bytes, to be able to speak of a failure
-OVERHEAD = 160 << 20  # bytes of address space beside the heap: stacks of threads, arenas
+OVERHEAD = 32 << 20  # bytes beside the heap
+SPACE = 8 << 30  # bytes of address space beside that
+STACK = 2 << 20  # bytes of the stack of a program's thread
 
 
 def serve(channel):
@@ -28,10 +31,10 @@ def serve(channel):
             break
         if kind != channel_part.PARSE:
             os._exit(2)
-        facts = need("facts").facts(str(body, "utf-8", "replace"), loads(bytes(head) or b"{}"))
-        channel.post(channel_part.PARSED, number, b"", dumps(facts).encode())
+        facts = need("facts").facts(str(body, "utf-8", "replace"), loads(str(head, "utf-8") or "{}"))
+        channel.post(channel_part.PARSED, number, b"", render(facts))
         channel.flush()
-    run(channel, loads(bytes(head)), str(body, "utf-8", "replace"))
+    run(channel, loads(str(head, "utf-8")), str(body, "utf-8", "replace"))
 
 
 def preload(channel):
@@ -59,7 +62,7 @@ def run(channel, start, source):
     done, body = outcome(start, source, caller, reserve)
     if caller.under_way > 0:
         done["warnings"] = ["calls still under way when the program ended: %d; whether they have had their effects is not known" % caller.under_way]
-    channel.post(channel_part.DONE, 0, dumps(done).encode(), body)
+    channel.post(channel_part.DONE, 0, render(done), body)
     channel.flush()
     while True:  # the watching thread ends the process
         channel.fill()
@@ -87,7 +90,10 @@ def outcome(start, source, caller, reserve):
             need("files").close_all()
         except BaseException:
             pass
-        return failure(start, source, error), b""
+        try:
+            return failure(start, source, error), b""
+        except BaseException:  # the program has changed too much
+            return {"status": "error", "error": {"kind": "runtime", "message": type(error).__name__}}, b""
 
 
 def without_locals(error):
@@ -133,15 +139,27 @@ def too_large(count, limit):
 
 
 def limit_memory(heap):
-    """Bounds the address space: what is mapped, the program's heap, and some."""
+    """Bounds what the program can allocate: what is there, its heap, and some. The
+    address space is bounded loosely, since threads reserve much of it and use
+    little."""
     if heap <= 0:
         return
     try:
         import resource
 
-        with need("files").real_open("/proc/self/statm") as f:
-            mapped = int(f.read().split()[0]) * resource.getpagesize()
-        limit = mapped + heap + OVERHEAD
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        data = data_size(resource) + heap + OVERHEAD
+        resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+        space = data + heap + SPACE
+        resource.setrlimit(resource.RLIMIT_AS, (space, space))
     except (ImportError, OSError, ValueError):
         pass  # the host watches too
+    stack_size(STACK)
+
+
+def data_size(resource):
+    """About the bytes of the process's own memory."""
+    try:
+        with need("files").real_open("/proc/self/statm") as f:
+            return int(f.read().split()[5]) * resource.getpagesize()
+    except OSError:  # there is no /proc
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

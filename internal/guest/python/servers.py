@@ -107,20 +107,20 @@ class Registry:
         if name in ("client", "servers.client"):
             return self.client()
         if name == "skills" or name.startswith("skills."):
-            raise ModuleNotFoundError("skills are not built in this version of Retort", name=name)
+            raise ModuleNotFoundError("skills are not built in this version of Retort")
         head, _, rest = name.partition(".")
         if head != "servers" or not rest:
             return None
         server, _, tool = rest.partition(".")
         namespace = self.find(server)
         if namespace is None:
-            raise ModuleNotFoundError(absent("there is no server %r" % server, server, self.names), name=name)
+            raise ModuleNotFoundError(absent("there is no server %r" % server, server, self.names))
         return self.tool_module(namespace, name, tool) if tool else namespace
 
     def tool_module(self, namespace, name, tool):
         found = namespace.__dict__.get(tool) or namespace._by_tool.get(tool)
         if not isinstance(found, calls.Callable):
-            raise ModuleNotFoundError(absent("%s has no tool %r" % (short(namespace), tool), tool, namespace.__all__), name=name)
+            raise ModuleNotFoundError(absent("%s has no tool %r" % (short(namespace), tool), tool, namespace.__all__))
         module = ToolModule(name)
         module.__dict__[found.__name__] = module.__dict__["_tool"] = found
         return module

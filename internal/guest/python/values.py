@@ -11,13 +11,32 @@ and modules are left out. Keys become text.
 """
 
 import json
-from json.encoder import encode_basestring as quoted
+import sys
+from json.encoder import c_make_encoder, encode_basestring as quoted
 
-encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-ascii_encoder = json.JSONEncoder(ensure_ascii=True)
-encode, loads = encoder.encode, json.loads
 int_text, float_text = int.__repr__, float.__repr__
-MISSING = object()
+
+
+def refused(value):
+    raise TypeError
+
+
+if c_make_encoder is not None:
+
+    def encode(value):
+        return "".join(c_make_encoder({}, refused, quoted, None, ":", ",", False, False, False)(value, 0))
+
+else:
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+scan = json.JSONDecoder().scan_once
+
+
+def loads(text):
+    """The value of valid JSON."""
+    return scan(text.strip(" \t\r\n"), 0)[0]
+
+
 LEFT_OUT = object()
 PLAIN = {str, int, float, bool, type(None)}
 MAX_DEPTH = 5000
@@ -26,11 +45,8 @@ MAX_ITEMS = 50_000_000  # of an iterator
 
 def render(value):
     """The JSON of a value, as bytes; None if it has none."""
-    try:
-        text = encode(value)
-        if not is_plain(value):
-            text = Writer().text(value)
-    except (TypeError, ValueError, RecursionError, OverflowError):
+    text = quickly(value)
+    if text is None:
         text = Writer().text(value)
     if text is None:
         return None
@@ -38,6 +54,15 @@ def render(value):
         return text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair
         return escaped(text).encode()
+
+
+def quickly(value):
+    """The JSON of a value that has nothing unusual inside; None otherwise."""
+    try:
+        text = encode(value)
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return None
+    return text if is_plain(value) else None
 
 
 def escaped(text):
@@ -64,19 +89,12 @@ def is_plain(value):
     return True
 
 
-class Circle(TypeError):
-    """Says that a value contains itself."""
-
-    __name__ = "TypeError"
-
-
 class Writer:
     """Writes one value."""
 
-    def __init__(self, on_awaitable=None):
+    def __init__(self):
         self.parents = set()
         self.path = []
-        self.awaitables = []
 
     def text(self, value):
         out = []
@@ -165,10 +183,13 @@ class Writer:
 
 
 def key_text(key):
-    if key is None or isinstance(key, (bool, int, float)):
-        return {None: "null", True: "true", False: "false"}.get(key, None) if key is None or isinstance(key, bool) else str(key)
-    plain, how = translate(key) if not isinstance(key, (str, tuple)) else (key, None)
-    return str(key) if isinstance(key, tuple) or how in ("pairs", "list") else str(plain)
+    """How a key is written that is no text."""
+    if key is None or key is True or key is False:
+        return {None: "null", True: "true", False: "false"}[key]
+    if isinstance(key, (str, tuple)):
+        return str(key)
+    plain, how = translate(key)
+    return str(key if how in ("pairs", "list", "inside") or plain is LEFT_OUT else plain)
 
 
 def translate(value):
@@ -309,8 +330,6 @@ BY_MODULE = (
 
 
 def loaded(module, name):
-    import sys
-
     found = sys.modules.get(module)
     return None if found is None else getattr(found, name, None)
 
