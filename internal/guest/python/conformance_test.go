@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func testPrograms(t *testing.T, s starter, file string) {
 		t.Run(name, func(t *testing.T) {
 			host := &fakeHost{files: map[string]string{"workspace/a.txt": "grün", "workspace/sub/b.json": `{"b":1}`, "servers/demo/__init__.py": "# demo"}}
 			got = describeEnd(s.run(t, run.Program{Code: code, Name: "program.py", Namespaces: demoNamespaces}, host))
-			if want = strings.TrimRight(want, "\n"); got != want && !*update {
+			if want = strings.TrimRight(want, "\n"); !s.same(got, want) && !*update {
 				t.Errorf("%s\ngot:\n%s\nwant:\n%s", code, got, want)
 			}
 		})
@@ -59,6 +60,24 @@ func testPrograms(t *testing.T, s starter, file string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+var places = regexp.MustCompile(`:\d+`)
+
+// same compares outcomes. They are those of Python 3.11: others word some errors
+// in their own way, and older ones have no columns.
+func (s starter) same(got, want string) bool {
+	if strings.HasPrefix(s.version, "3.11.") || strings.HasPrefix(want, "ok") {
+		return got == want
+	}
+	plain := func(text string) string {
+		text, _, _ = strings.Cut(text, "\n")
+		if strings.HasPrefix(text, "error syntax") {
+			return "error syntax"
+		}
+		return places.ReplaceAllString(text, "")
+	}
+	return plain(got) == plain(want)
 }
 
 func describeEnd(end wire.End) string {

@@ -5,6 +5,8 @@ import builtins
 ToolError = need("calls").ToolError
 LONG, BRIEF, MOST_FRAMES = 16 << 10, 1 << 10, 10
 
+INLINE = {"<listcomp>", "<setcomp>", "<dictcomp>"}  # no frames of their own since Python 3.12
+
 DEEP = "the call stack overflowed: functions called each other too deeply"
 DEEP_HINT = "look for a recursion without an end, or use a loop"
 WAITING = "the program waits for something that never happens"
@@ -82,7 +84,11 @@ class Reporter:
         while traceback is not None:
             code = traceback.tb_frame.f_code
             if code.co_filename == self.name:
-                found.append((code.co_name, traceback.tb_lineno, self.column(code, traceback.tb_lasti, traceback.tb_lineno)))
+                place = traceback.tb_lineno, self.column(code, traceback.tb_lasti, traceback.tb_lineno)
+                function = code.co_name
+                if function in INLINE and found:
+                    function = found.pop()[0]
+                found.append((function, *place))
             traceback = traceback.tb_next
         return found[::-1]
 
@@ -119,7 +125,7 @@ def message_of(error):
 
 def suggestion(error):
     """The name that was meant by one that does not exist, as part of a message."""
-    wrong = getattr(error, "name", None)
+    wrong = getattr(error, "name", None) or str(error).partition("name '")[2].partition("'")[0]
     if not isinstance(wrong, str) or len(wrong) < 3:
         return ""
     if isinstance(error, AttributeError):

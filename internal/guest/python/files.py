@@ -30,6 +30,8 @@ class Tree:
 
     def ask(self, function, path, other=None, /, **arguments):
         """One call to the host. Its failures become those of an operating system."""
+        if self.caller is None:  # there is no program yet
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         try:
             return self.caller.own(function, **arguments)
         except calls.ToolError as error:
@@ -447,9 +449,8 @@ def divided(name, virtual):
 WRITES = {"mkdir", "remove", "unlink", "rmdir", "rename", "replace", "utime", "chmod", "truncate", "link", "symlink"}
 
 
-def install(caller):
+def install():
     """Puts the tree in the place of the real files."""
-    use(caller)
     builtins.open = io.open = virtual_open
     for name, virtual in VIRTUAL.items():
         if hasattr(os, name):
@@ -460,6 +461,7 @@ def install(caller):
 
 
 def use(caller):
+    """Has a program's calls answer for the tree."""
     tree.caller = caller
 
 

@@ -61,11 +61,16 @@ func folder(t testing.TB) string {
 }
 
 // starter starts guests.
-type starter struct{ python, dir string }
+type starter struct{ python, dir, version string }
 
 func newStarter(t testing.TB) starter {
 	t.Helper()
-	return starter{interpreter(t), folder(t)}
+	python := interpreter(t)
+	version, err := exec.Command(python, "-c", "import platform; print(platform.python_version())").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return starter{python, folder(t), strings.TrimSpace(string(version))}
 }
 
 // start starts a guest, which has greeted when it returns.

@@ -10,7 +10,7 @@ render, loads = values.render, values.loads
 # What programs use most, loaded while none is there.
 USUAL = """asyncio collections datetime re math itertools functools time csv random statistics decimal dataclasses typing
     traceback concurrent.futures threading pathlib io copy string enum uuid hashlib base64 textwrap operator heapq bisect
-    logging contextlib glob shutil tempfile urllib.parse html calendar fractions zoneinfo difflib pprint types warnings""".split()
+    logging contextlib glob shutil tempfile urllib.parse html calendar fractions zoneinfo difflib pprint types warnings resource""".split()
 OWN_PARTS = "values calls scopes flow rewrite globals servers files failure program loop facts".split()
 RESERVE = 8 << 20  # bytes, to be able to speak of a failure
 OVERHEAD = 32 << 20  # bytes beside the heap
@@ -22,7 +22,7 @@ def serve(channel):
     channel_part.current = channel
     basics = need("globals")
     basics.install_basics(channel)
-    need("files").install(need("calls").Caller(channel))
+    need("files").install()
     channel.start_thread(channel.watch)
     preload(channel)
     while True:
@@ -58,8 +58,7 @@ def run(channel, start, source):
     limit_memory(start.get("memory") or 0)
     caller = need("calls").Caller(channel)
     need("files").use(caller)
-    reserve = [bytearray(RESERVE)]
-    done, body = outcome(start, source, caller, reserve)
+    done, body = outcome(start, source, caller)
     if caller.under_way > 0:
         done["warnings"] = ["calls still under way when the program ended: %d; whether they have had their effects is not known" % caller.under_way]
     channel.post(channel_part.DONE, 0, render(done), body)
@@ -69,7 +68,7 @@ def run(channel, start, source):
         channel.at = len(channel.buffer)
 
 
-def outcome(start, source, caller, reserve):
+def outcome(start, source, caller):
     program = None
     try:
         if "async" in source or "await" in source:
@@ -83,8 +82,8 @@ def outcome(start, source, caller, reserve):
             return too_large(len(body), limit), b""
         return {"status": "ok", "has_value": body is not None}, body or b""
     except BaseException as error:
-        reserve.clear()
         if isinstance(error, MemoryError):
+            more_memory()
             error = without_locals(error)
         try:
             need("files").close_all()
@@ -148,12 +147,22 @@ def limit_memory(heap):
         import resource
 
         data = data_size(resource) + heap + OVERHEAD
-        resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+        resource.setrlimit(resource.RLIMIT_DATA, (data, data + RESERVE))
         space = data + heap + SPACE
         resource.setrlimit(resource.RLIMIT_AS, (space, space))
     except (ImportError, OSError, ValueError):
         pass  # the host watches too
     stack_size(STACK)
+
+
+def more_memory():
+    """Takes what is reserved for the report of a failure."""
+    import resource
+
+    try:
+        resource.setrlimit(resource.RLIMIT_DATA, (resource.getrlimit(resource.RLIMIT_DATA)[1],) * 2)
+    except (OSError, ValueError):
+        pass
 
 
 def data_size(resource):
