@@ -124,10 +124,15 @@ func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, str
 }
 
 func (p *parts) isolate(guest []string) *process.Backend {
-	processes := process.New(process.Options{Command: guest})
-	p.sandboxes = isolate.NewChooser(string(p.config.Settings.SandboxMode), processes)
+	settings := p.config.Settings
+	processes := process.New(process.Options{Command: guest, Fallback: fallbacks[settings.SandboxFallback], Interpreters: interpreters(settings.Runtimes)})
+	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), processes)
 	p.onClose(p.sandboxes.Close)
 	return processes
+}
+
+var fallbacks = map[config.SandboxFallback]process.Fallback{
+	config.FallbackNone: process.FallbackNone, config.FallbackQuickJS: process.FallbackQuickJS, config.FallbackAll: process.FallbackAll,
 }
 
 // compilerMemory is what a process of the compiler may use. Most programs need

@@ -136,7 +136,7 @@ func (e *Engine) Doctor() Diagnosis {
 
 // notBuilt lists what the settings know of and this version does not do.
 func notBuilt() []string {
-	return []string{"Python programs", "Linux namespaces and seccomp around the sandbox process", "approvals and permission levels", "hiding of personal data", "the audit log", "skills", "serve --http", "docker and vm sandboxes"}
+	return []string{"approvals and permission levels", "hiding of personal data", "the audit log", "skills", "serve --http", "docker and vm sandboxes"}
 }
 
 // refuseUnbuilt refuses settings that ask for more protection than this

@@ -70,7 +70,7 @@ type Config struct {
 func Init() {
 	role := os.Args[min(1, len(os.Args)):]
 	if len(role) == 2 && role[0] == walls.Argument {
-		if walls.Enter(harness) != nil {
+		if walls.Enter(harnessOf) != nil {
 			os.Exit(1)
 		}
 		role = role[1:]
@@ -95,9 +95,6 @@ func Init() {
 		os.Exit(0)
 	}
 }
-
-// harness are the files that a runtime of the machine's starts with.
-func harness(string) map[string][]byte { return nil }
 
 const (
 	guestArgument    = "guest"

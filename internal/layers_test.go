@@ -22,6 +22,7 @@ var layers = []struct {
 	{"cmd/retort", []string{".", "internal/..."}, "joins implementations to the interfaces of their consumers"},
 	{"internal/run", nil, "the nouns: everybody speaks of them, so they know nobody"},
 	{"internal/wire", nil, "both sides of the wall use it"},
+	{"internal/guest/python", nil, "text that runs on the other side of the wall"},
 	{"internal/guest", []string{"internal/wire"}, "it is on the other side of the wall"},
 	{"internal/reaper", nil, "a process of its own that must outlive every accident"},
 	{"internal/pipeline", []string{"internal/pipeline/...", "internal/ledger", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},

@@ -40,6 +40,13 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 		if s.Unavailable != nil {
 			a.explain(s.Unavailable)
 		}
+		if s.Warning != "" {
+			fmt.Fprintln(a.stdout, "     ", printable(s.Warning))
+		}
+		for _, m := range s.Missing {
+			a.mark(false, "runtime "+m.Runtime)
+			a.explain(m.Why)
+		}
 	}
 	for _, s := range d.Servers {
 		line := fmt.Sprintf("server %s: %s", printable(s.Name), s.State)

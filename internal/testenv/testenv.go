@@ -23,10 +23,13 @@ func Required(name string) bool {
 
 // Need returns the path of a program, or skips or fails the test. The name
 // "node22" means Node.js 22 or newer from testdata/npm22 and what is installed
-// with it; every other name is looked up in PATH.
+// with it, "python" is python3; every other name is looked up in PATH.
 func Need(t testing.TB, name string) string {
 	t.Helper()
 	find := exec.LookPath
+	if name == "python" {
+		find = func(string) (string, error) { return exec.LookPath("python3") }
+	}
 	if name == "node22" {
 		find = func(string) (string, error) {
 			return existing(filepath.Join(root(t), "testdata", "npm22", "node_modules", ".bin", "node"), "npm ci in testdata/npm22")

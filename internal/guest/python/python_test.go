@@ -40,7 +40,7 @@ func interpreter(t testing.TB) string {
 	if path := os.Getenv("RETORT_PYTHON"); path != "" {
 		return path
 	}
-	found := testenv.Need(t, "python3")
+	found := testenv.Need(t, "python")
 	// What version managers put into PATH takes long to start.
 	if real, err := exec.Command(found, "-c", "import sys; print(sys.executable)").Output(); err == nil {
 		return strings.TrimSpace(string(real))
@@ -159,7 +159,7 @@ func (h *fakeHost) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	}
 	var a struct {
 		MS, Number, Count, N int
-		Cursor     string
+		Cursor               string
 	}
 	_ = json.Unmarshal(c.Arguments, &a)
 	switch c.Tool {

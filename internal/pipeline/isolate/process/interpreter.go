@@ -69,7 +69,7 @@ func (i Interpreter) kind(guest []string, dir func() (string, error)) *kind {
 		}
 		k.plan = walls.Plan{
 			Profile: i.Runtime, Argv: append(append([]string{image.program}, i.Flags...), path.Join(insideHarness, i.Main)),
-			Mounts: image.mounts(), Harness: insideHarness, Tmp: temporary, Proc: i.Proc, Files: maxDescriptors, Processes: i.Threads,
+			Mounts: image.mounts(), Harness: insideHarness, Tmp: temporary, Proc: i.Proc || walls.WantsProc, Files: maxDescriptors, Processes: i.Threads,
 		}
 		weak, err := dir()
 		if err == nil && weak != "" {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"retort/internal/guest"
+	"retort/internal/guest/python"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/isolatetest"
 	"retort/internal/pipeline/isolate/process/walls"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	if os.Args[1] == walls.Argument {
-		if err := walls.Enter(func(string) map[string][]byte { return nil }); err != nil {
+		if err := walls.Enter(func(string) map[string][]byte { return python.Files() }); err != nil {
 			os.Exit(1)
 		}
 		os.Args = slices.Delete(os.Args, 1, 2)
@@ -36,6 +37,8 @@ func TestMain(m *testing.M) {
 		}
 	case "rogue":
 		rogue(os.Args[2])
+	case "probe":
+		probe()
 	case "devour":
 		devour()
 	case "engine":

@@ -150,13 +150,16 @@ func (b *builder) attach(t tree) {
 
 // files writes the harness. The whole root becomes read-only at the end.
 func (b *builder) files(dir string, files map[string][]byte) {
+	if dir == "" {
+		return
+	}
 	for name, data := range files {
 		b.do("write "+name, func() error {
-			where := b.base + path.Join(dir, name)
-			if err := os.MkdirAll(path.Dir(where), 0o755); err != nil {
+			where, err := b.place(path.Join("/", dir, name), false)
+			if err != nil {
 				return err
 			}
-			return os.WriteFile(where, data, 0o444)
+			return os.WriteFile(where, data, 0o644)
 		})
 	}
 }
