@@ -2,7 +2,6 @@ package retort
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -61,12 +60,6 @@ func (e *Engine) Pending() []string { return e.live.Pending() }
 
 // Toolset is the set of tools that programs may see now.
 func (e *Engine) Toolset() *run.Toolset { return e.live.Toolset() }
-
-// CallUpstream calls a tool past the pipeline and returns the exact bytes of
-// the server's answer. It is there to measure what the pipeline adds.
-func (e *Engine) CallUpstream(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error) {
-	return e.pool.Call(ctx, server, tool, arguments)
-}
 
 // Stats counts servers, tools and executions: those of one session, or of all.
 func (e *Engine) Stats(_ context.Context, session string) any {

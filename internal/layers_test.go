@@ -54,7 +54,8 @@ var owners = []struct {
 	dirs   []string
 	why    string
 }{
-	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/upstream", "internal/mcpserver"}, "the protocol has two edges"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/upstream", "internal/mcpserver", "internal/bench"}, "the protocol has two edges, and its plain client is the yardstick"},
+	{"github.com/segmentio/encoding", []string{"internal/upstream"}, "messages are read with the decoder of the SDK, without its copies"},
 	{"github.com/microsoft/typescript-go/tsc", []string{"internal/pipeline/gate/typescript"}, "nothing else sees the compiler"},
 	{"modernc.org/quickjs", []string{"internal/guest"}, "untrusted code never runs in the host's own process"},
 	{"modernc.org/libquickjs", []string{"internal/guest"}, "the same engine, one floor below"},

@@ -92,7 +92,7 @@ func (b *bench) time(name string, n, per int, unit time.Duration, target float64
 }
 
 func (b *bench) add(name string, values []float64, unit string, target float64) {
-	slices.Sort(values)
+	values = slices.Sorted(slices.Values(values))
 	b.rows = append(b.rows, Row{Name: name, Median: values[len(values)/2], Worst: values[len(values)-1], Unit: unit, Runs: len(values), Target: target})
 }
 

@@ -95,36 +95,6 @@ func (b *bench) engine(ctx context.Context, name string, n int) (*retort.Engine,
 	return e, up, nil
 }
 
-func (b *bench) calls(ctx context.Context) error {
-	e, _, err := b.engine(ctx, "calls", ordinary)
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	const n = 1000
-	for _, m := range []struct{ name, code string }{
-		{"1,000 tool calls one after the other, each", "for (let i = 0; i < 1000; i++) await bench.listIssue({id: String(i)});"},
-		{"1,000 tool calls at once, each", "await Promise.all(Array.from({length: 1000}, (_, i) => bench.listIssue({id: String(i)})));"},
-	} {
-		if err := b.time(m.name, 7, n, time.Microsecond, 0, func() error { return failed(e.Execute(ctx, run.Request{Code: m.code})) }); err != nil {
-			return err
-		}
-	}
-	if err := b.time("the upstream's part of it, one after the other, each", 7, n, time.Microsecond, 0, func() error {
-		for i := range n {
-			if _, err := e.CallUpstream(ctx, "bench", "list_issue", json.RawMessage(fmt.Sprintf(`{"id":"%d"}`, i))); err != nil {
-				return err
-			}
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	r := b.rows[len(b.rows)-3:]
-	b.rows = append(b.rows, Row{Name: "the engine's share of a call, one after the other", Median: r[0].Median - r[2].Median, Unit: "µs", Target: 100})
-	return nil
-}
-
 // toolset makes a toolset of n tools on servers of at most 50.
 func toolset(n int) (*run.Toolset, error) {
 	c, err := catalog.Open("")

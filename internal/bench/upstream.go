@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // upstream is an MCP server in this process that lists given tools and answers
@@ -21,6 +23,16 @@ func (u upstream) dial(context.Context) (io.ReadWriteCloser, error) {
 		u.serve(server, server)
 	}()
 	return client, nil
+}
+
+// connect connects the client of the MCP SDK.
+func (u upstream) connect(ctx context.Context) (*mcp.ClientSession, error) {
+	conn, err := u.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
+	return client.Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
 }
 
 // serve answers until in ends or out fails.

@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/run"
+)
+
+const (
+	callRounds = 9
+	callsEach  = 1000
+)
+
+// way is one way to make a thousand calls of the same tool on the same upstream.
+type way struct {
+	name string
+	make func() error
+	took []float64 // µs for each call, by round
+}
+
+// calls measures calls from programs, and what the same calls take without the
+// engine. The ways take turns, so that what else the machine does meets them
+// all; the engine's share is the difference within one round.
+func (b *bench) calls(ctx context.Context) error {
+	e, up, err := b.engine(ctx, "calls", ordinary)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	sdk, err := up.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer sdk.Close()
+	wire, err := up.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer wire.Close()
+	program := func(code string) func() error {
+		return func() error { return failed(e.Execute(ctx, run.Request{Code: code})) }
+	}
+	ways := []*way{
+		{name: "a tool call of a program, 1,000 one after the other, each",
+			make: program("for (let i = 0; i < 1000; i++) await bench.listIssue({id: String(i)});")},
+		{name: "a tool call of a program, 1,000 at once, each",
+			make: program("await Promise.all(Array.from({length: 1000}, (_, i) => bench.listIssue({id: String(i)})));")},
+		{name: "the same call without the engine, by the client of the MCP SDK", make: func() error { return viaSDK(ctx, sdk) }},
+		{name: "the same call without the engine, by writing and reading lines", make: func() error { return viaLines(wire) }},
+	}
+	if err := takeTurns(ways); err != nil {
+		return err
+	}
+	for _, w := range ways {
+		b.add(w.name, w.took, "µs", 0)
+	}
+	b.add("the engine's share of a call, one after the other", less(ways[0].took, ways[3].took), "µs", 100)
+	b.add("the engine's share of a call, at once", less(ways[1].took, ways[3].took), "µs", 100)
+	return nil
+}
+
+func takeTurns(ways []*way) error {
+	for round := range 1 + callRounds {
+		for _, w := range ways {
+			start := time.Now()
+			if err := w.make(); err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			if round > 0 { // the first warms up
+				w.took = append(w.took, float64(time.Since(start))/float64(time.Microsecond)/callsEach)
+			}
+		}
+	}
+	return nil
+}
+
+// less are the differences of two rows, round by round.
+func less(a, b []float64) []float64 {
+	differences := make([]float64, len(a))
+	for i := range a {
+		differences[i] = a[i] - b[i]
+	}
+	return differences
+}
+
+func viaSDK(ctx context.Context, client *mcp.ClientSession) error {
+	for i := range callsEach {
+		if _, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "list_issue", Arguments: map[string]any{"id": fmt.Sprint(i)}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// viaLines makes calls with as little as the protocol allows, which leaves the
+// time of the upstream itself.
+func viaLines(wire io.ReadWriter) error {
+	in := bufio.NewReader(wire)
+	for i := range callsEach {
+		if _, err := fmt.Fprintf(wire, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_issue","arguments":{"id":"%[1]d"}}}`+"\n", i); err != nil {
+			return err
+		}
+		if _, err := in.ReadSlice('\n'); err != nil {
+			return err
+		}
+	}
+	return nil
+}
