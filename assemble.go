@@ -166,6 +166,7 @@ func (p *parts) join(c Config, compiler typescript.Start) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool),
 		Ledger: p.ledger, Workspaces: files, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
+		Runtime: p.config.Settings.Runtime,
 	}
 	return nil
 }

@@ -40,9 +40,9 @@ func (a *app) serve() *cobra.Command {
 
 // runFlags are the flags of retort run.
 type runFlags struct {
-	code, lang, sandbox, session string
-	timeout                      time.Duration
-	json                         bool
+	code, lang, sandbox, runtime, session string
+	timeout                               time.Duration
+	json                                  bool
 }
 
 func (a *app) run() *cobra.Command {
@@ -66,6 +66,7 @@ func (a *app) run() *cobra.Command {
 	c.Flags().StringVarP(&f.code, "eval", "e", "", "the program itself")
 	c.Flags().StringVar(&f.lang, "lang", "", "ts, js or py; by the file's name if not given")
 	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker or vm")
+	c.Flags().StringVar(&f.runtime, "runtime", "", "quickjs, node, bun or deno, for TypeScript and JavaScript")
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
 	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
@@ -83,7 +84,7 @@ func (a *app) execute(ctx context.Context, e *retort.Engine, req run.Request) ru
 const maxProgram = 16 << 20
 
 func (a *app) request(f runFlags, args []string) (run.Request, error) {
-	req := run.Request{Session: f.session, Sandbox: f.sandbox, Client: "retort run"}
+	req := run.Request{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run"}
 	given := 0
 	if f.code != "" {
 		given, req.Code = given+1, f.code

@@ -57,6 +57,7 @@ type Pipeline struct {
 	Workspaces *workspace.Store
 	Limits     run.Limits // the most that a request can have
 	MaxTokens  int        // of an Outcome's result and output
+	Runtime    string     // for TypeScript and JavaScript
 }
 
 // patience is how long a program or call that names something unknown waits for
@@ -169,6 +170,9 @@ func (p *Pipeline) complete(req run.Request) run.Request {
 	}
 	if req.Language == "" {
 		req.Language = run.TypeScript
+	}
+	if req.Runtime == "" {
+		req.Runtime = p.Runtime
 	}
 	req.Limits = req.Limits.Within(p.Limits)
 	return req

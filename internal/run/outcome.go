@@ -45,6 +45,7 @@ type Stats struct {
 	Sandbox     string         `json:"sandbox,omitempty"`
 	Runtime     string         `json:"runtime,omitempty"`
 	MemoryBytes int64          `json:"memory_bytes,omitempty"`
+	Bounds      string         `json:"bounds,omitempty"` // what holds the limits: "cgroup v2", "rlimits, watcher"
 	ToolCalls   int            `json:"tool_calls"`
 	Tools       map[string]int `json:"tools,omitempty"` // "github.listIssues" → calls
 	Tokens      *Tokens        `json:"tokens,omitempty"`

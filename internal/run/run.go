@@ -27,6 +27,7 @@ type Request struct {
 	Code     string   // as written, Markdown fences and all
 	Name     string   // shown in error locations: "program.ts" if empty
 	Sandbox  string   // backend asked for; empty = as configured
+	Runtime  string   // for TypeScript and JavaScript: "quickjs", "node", "bun", "deno"; empty = as configured
 	DryRun   bool
 	Limits   Limits // zero fields mean the configured ones
 	// Progress, if set, is told the number of tool calls made so far. It must

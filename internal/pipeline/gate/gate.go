@@ -4,6 +4,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -17,7 +18,7 @@ import (
 // Verdict is a program that may run. A program that may not is a *run.Error.
 type Verdict struct {
 	Program  run.Program // complete but for ID and Limits
-	Runtime  string      // that the program needs: "quickjs"
+	Runtime  string      // that the program needs: "quickjs", "python"
 	Tools    []*run.Tool // that the program can reach; all of them if that can't be told
 	Warnings []string
 
@@ -69,7 +70,7 @@ func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset) 
 	}
 	return Verdict{
 		Program:  run.Program{Name: name, Language: run.JavaScript, Code: checked.Code, Namespaces: checked.Namespaces},
-		Runtime:  "quickjs",
+		Runtime:  cmp.Or(req.Runtime, "quickjs"),
 		Tools:    checked.Tools,
 		Warnings: checked.Warnings,
 		locate:   checked.Locate,

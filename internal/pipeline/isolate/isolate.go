@@ -61,6 +61,7 @@ type Report struct {
 	Warnings    []string
 	Runtime     string
 	Backend     string
+	Bounds      string // what holds the limits: "cgroup v2", "cgroup v1", "rlimits, watcher"
 }
 
 // Missing is a runtime that a backend cannot run, and why.

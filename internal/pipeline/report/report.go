@@ -31,7 +31,7 @@ const maxMessage = 4 << 10
 func Make(id string, r isolate.Report, maxTokens int, files Files) run.Outcome {
 	o := run.Outcome{
 		ExecutionID: id, Status: r.Status, Error: clip(r.Error), Warnings: r.Warnings,
-		Stats: run.Stats{Sandbox: r.Backend, Runtime: r.Runtime, MemoryBytes: r.MemoryBytes},
+		Stats: run.Stats{Sandbox: r.Backend, Runtime: r.Runtime, MemoryBytes: r.MemoryBytes, Bounds: r.Bounds},
 	}
 	m := maker{outcome: &o, left: maxTokens, whole: maxTokens, files: files}
 	m.value(r.Value)

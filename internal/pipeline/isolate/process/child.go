@@ -7,27 +7,33 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"retort/internal/run"
 	"retort/internal/wire"
 )
 
 const (
 	greeting  = 10 * time.Second // in which a child must be ready
 	maxStderr = 8 << 10          // bytes of a child's standard error that are kept
+
+	helperThreads = 128
 )
 
 // child is one process.
 type child struct {
-	cmd    *exec.Cmd
-	pipes  *pipes
-	conn   *wire.Conn
-	stderr *head
-	peak   peak
-	exited chan struct{} // closed when it has ended and been waited for
+	cmd     *exec.Cmd
+	pipes   *pipes
+	conn    *wire.Conn
+	stderr  *head
+	peak    peak
+	group   *group
+	starved bool          // the kernel ended it for want of memory; known when it has exited
+	exited  chan struct{} // closed when it has ended and been waited for
 }
 
 // spawn starts a child of a kind that is ready for a program.
@@ -85,6 +91,7 @@ func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, erro
 		return nil, err
 	}
 	limitHelper(c.cmd.Process.Pid, most)
+	c.group.limit(most, run.Limits{CPU: float64(runtime.GOMAXPROCS(0))}, helperThreads)
 	return c.pipes, nil
 }
 
@@ -112,6 +119,9 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 	cmd.WaitDelay = time.Second // for standard error, should somebody else hold it
 	err = b.spawner.start(cmd)
 	_, _ = in.Close(), out.Close()
+	if err == nil {
+		c.group = b.groups.add(cmd.Process.Pid) // which waits for its plan
+	}
 	k.tell(cmd, plan, weak)
 	if err != nil {
 		_, _ = toChild.Close(), fromChild.Close()
@@ -119,6 +129,8 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 	}
 	b.children.Go(func() {
 		_ = c.cmd.Wait() // how it ended is in ProcessState
+		c.starved = c.group.exhausted()
+		c.group.remove()
 		close(c.exited)
 	})
 	return c, nil

@@ -11,9 +11,10 @@ import (
 // The runtime in the child limits memory by itself here, and the deadline ends
 // everything else.
 
-func confine(int)            {}
-func limit(int, run.Limits)  {}
-func limitHelper(int, int64) {}
-func highWater(int) int64    { return 0 }
+func (*kind) limit(int, run.Limits) {}
+func limitHelper(int, int64)        {}
+func highWater(int) int64           { return 0 }
 
 func (c *child) watch(run.Limits, context.CancelCauseFunc) (stop func()) { return func() {} }
+
+func allowance(l run.Limits) int64 { return l.Memory }

@@ -59,6 +59,7 @@ type Backend struct {
 	kinds    map[string]*kind
 	fallback Fallback
 	spawner  *spawner
+	groups   *groups
 	check    func() state // what probe found, once it is known
 	first    chan *child  // the one that probe started
 	have     func() isolate.Capabilities
@@ -84,7 +85,7 @@ var _ isolate.Backend = (*Backend)(nil)
 // New makes a Backend and starts to warm children in the background. Close
 // must be called.
 func New(o Options) *Backend {
-	b := &Backend{spawner: newSpawner(), running: map[*sandbox]struct{}{}, kinds: map[string]*kind{}, fallback: o.Fallback, first: make(chan *child, 1)}
+	b := &Backend{spawner: newSpawner(), groups: openGroups(), running: map[*sandbox]struct{}{}, kinds: map[string]*kind{}, fallback: o.Fallback, first: make(chan *child, 1)}
 	b.check = sync.OnceValue(b.probe)
 	command := o.Command
 	if len(command) == 0 {
@@ -251,6 +252,7 @@ func (b *Backend) Close() error {
 	}
 	b.children.Wait()
 	b.spawner.close()
+	b.groups.close()
 	b.made.Do(func() {})
 	if b.dir != "" {
 		return os.RemoveAll(b.dir)

@@ -35,6 +35,7 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	defer s.backend.forget(s)
 	p.Limits = p.Limits.Or(s.limits).Or(run.DefaultLimits())
 	s.kind.limit(s.child.cmd.Process.Pid, p.Limits)
+	s.child.group.limit(allowance(p.Limits), p.Limits, s.kind.plan.Processes)
 	stop := s.child.watch(p.Limits, cancel)
 	end, err := wire.Serve(ctx, s.child.conn, p, h)
 	stop()
@@ -43,10 +44,11 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	}
 	report := isolate.Report{
 		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings,
-		MemoryBytes: s.child.peak.value(), Runtime: s.kind.runtime, Backend: name,
+		MemoryBytes: s.child.peak.value(), Runtime: s.kind.runtime, Backend: name, Bounds: s.backend.groups.words(),
 	}
 	if s.backend.check().weak {
 		report.Backend = weakly
+		report.Warnings = append(report.Warnings, "the sandbox was weak: this machine refuses namespaces; `retort doctor` says why")
 	}
 	return report, nil
 }
@@ -83,7 +85,7 @@ func (s *sandbox) explain(end *wire.End, limits run.Limits) {
 	c := s.child
 	<-c.exited
 	state, stderr := c.cmd.ProcessState.String(), c.stderr.String()
-	if slices.ContainsFunc(s.kind.exhausted, func(words string) bool { return strings.Contains(stderr, words) }) {
+	if c.starved || slices.ContainsFunc(s.kind.exhausted, func(words string) bool { return strings.Contains(stderr, words) }) {
 		stop := wire.MemoryStop(limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 		return

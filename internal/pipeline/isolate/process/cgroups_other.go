@@ -1,0 +1,19 @@
+//go:build !linux
+
+package process
+
+import "retort/internal/run"
+
+// There are no control groups here.
+type (
+	groups struct{}
+	group  struct{}
+)
+
+func openGroups() *groups                   { return nil }
+func (*groups) close()                      {}
+func (*groups) words() string               { return "" }
+func (*groups) add(int) *group              { return nil }
+func (*group) limit(int64, run.Limits, int) {}
+func (*group) exhausted() bool              { return false }
+func (*group) remove()                      {}
