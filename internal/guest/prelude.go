@@ -1,27 +1,22 @@
 package guest
 
 import (
-	"embed"
 	"fmt"
 
 	"modernc.org/quickjs"
+
+	"retort/internal/guest/js"
 )
 
-// prelude holds what programs find around them, as modules: each file is the
-// body of a function (require, exports, native). Only those that main.js
+// compile is the function that a module of the prelude is. Only those that main
 // requires are evaluated before the program; the others when they are first
 // used.
-//
-//go:embed js/*.js
-var prelude embed.FS
-
-// compile is the function that a module of the prelude is.
 func (g *guest) compile(name string) (quickjs.Value, error) {
-	source, err := prelude.ReadFile("js/" + name + ".js")
+	source, err := js.Source(name)
 	if err != nil {
-		return quickjs.Value{}, fmt.Errorf("guest: there is no module %q", name)
+		return quickjs.Value{}, err
 	}
-	return g.js.EvalValue("(function (require, exports, native) {\n"+string(source)+"\n})", quickjs.EvalGlobal)
+	return g.js.EvalValue("(function (require, exports, native) {\n"+source+"\n})", quickjs.EvalGlobal)
 }
 
 // load evaluates the prelude and takes from it what the loop needs.

@@ -21,9 +21,10 @@ const (
 	KindDone
 	KindParse
 	KindParsed
+	KindWake
 )
 
-var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done", KindParse: "parse", KindParsed: "parsed"}
+var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done", KindParse: "parse", KindParsed: "parsed", KindWake: "wake"}
 
 func (k Kind) String() string {
 	if k > 0 && int(k) < len(kindNames) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"retort/internal/run"
@@ -106,14 +107,15 @@ type session struct {
 	// The goroutine of Serve alone uses what follows.
 	made   int // tool calls
 	head   []byte
-	target Call // what head says
+	target Call   // what head says
+	waker  *waker // once the guest has asked for it
 	output []byte
 	done   bool
 	end    End
 }
 
 func (s *session) sizes() Sizes {
-	return Sizes{KindOutput: maxOutput, KindCall: maxArguments, KindDone: int(s.limits.Result) + maxDoneHead}
+	return Sizes{KindOutput: maxOutput, KindCall: maxArguments, KindWake: 0, KindDone: int(s.limits.Result) + maxDoneHead}
 }
 
 // receive deals with one frame. An error ends the session.
@@ -127,6 +129,12 @@ func (s *session) receive() error {
 		return s.print(f.Body)
 	case KindCall:
 		return s.call(f)
+	case KindWake:
+		if s.waker == nil {
+			s.waker = newWaker(s.ctx, s.conn)
+		}
+		s.waker.after(time.Duration(f.ID) * time.Millisecond)
+		return nil
 	default:
 		return s.finish(f)
 	}

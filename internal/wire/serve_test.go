@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,50 @@ func TestServe(t *testing.T) {
 		done(c, Done{Status: run.StatusOK, HasValue: true, Warnings: []string{"w"}}, `{"b":1,"a":2}`)
 	})
 	if err != nil || end.Status != run.StatusOK || string(end.Value) != `{"b":1,"a":2}` || string(end.Output) != "out" || len(end.Warnings) != 1 {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+func TestServeWakes(t *testing.T) {
+	end, err := serve(t, t.Context(), run.Limits{}, echo, func(c *Conn, _ Start) {
+		c.Accept(Sizes{KindWake: 0, KindResult: 100})
+		_ = c.Send(Frame{Kind: KindWake, ID: 3_600_000})
+		_ = c.Send(Frame{Kind: KindWake, ID: 1}) // replaces it
+		for range 3 {
+			if f, err := c.Read(); err != nil || f.Kind != KindWake {
+				t.Errorf("%v, %v", f, err)
+			}
+			_ = c.Send(Frame{Kind: KindWake})
+		}
+		_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		for {
+			if f, err := c.Read(); err != nil || f.Kind == KindResult {
+				break
+			}
+		}
+		done(c, Done{Status: run.StatusOK}, "")
+	})
+	if err != nil || end.Status != run.StatusOK {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+// TestServeWakesInBounds floods the host with requests, and reads no answer.
+func TestServeWakesInBounds(t *testing.T) {
+	before := runtime.NumGoroutine()
+	end, err := serve(t, t.Context(), run.Limits{}, echo, func(c *Conn, _ Start) {
+		for i := range 200_000 {
+			_ = c.Post(Frame{Kind: KindWake})
+			if i%1000 == 0 {
+				_ = c.Flush()
+			}
+		}
+		if now := runtime.NumGoroutine(); now > before+50 {
+			t.Errorf("%d goroutines", now)
+		}
+		done(c, Done{Status: run.StatusOK}, "")
+	})
+	if err != nil || end.Status != run.StatusOK {
 		t.Errorf("%+v, %v", end, err)
 	}
 }

@@ -8,6 +8,8 @@
 //	guest → host   output  body text                  any number
 //	guest → host   call    head Call    body JSON     any number; the id is the guest's choice
 //	host → guest   result  head Answer  body JSON     one per call, with its id, in any order
+//	guest → host   wake    id milliseconds            any number; a newer one replaces an older
+//	host → guest   wake                               after so long, for guests that can only wait by reading
 //	guest → host   done    head Done    body JSON     once, the last
 //
 // Before start, a guest for Python can be asked what is in a program:

@@ -1,6 +1,7 @@
 // The basics of Node's Buffer.
 'use strict';
 const { codec, isEncoding, view } = require('encoding');
+const { readableBuffers } = require('readable');
 
 class Buffer extends Uint8Array {
 	static from(source, encoding, length) {
@@ -148,5 +149,6 @@ for (const [name, kind, size] of kinds) {
 	}
 }
 
+readableBuffers(Buffer);
 exports.Buffer = Buffer;
 exports.module = { Buffer, get Blob() { return globalThis.Blob; }, atob: (s) => globalThis.atob(s), btoa: (s) => globalThis.btoa(s) };

@@ -1,4 +1,4 @@
-// What the loop in Go takes from the prelude. It is evaluated before the program
+// What the loop takes from the prelude. It is evaluated before the program
 // and keeps its own references to everything it uses, so that a program that
 // changes built-in objects changes only what it sees itself.
 'use strict';
@@ -9,6 +9,7 @@ const { fire } = require('timers');
 const { installNamespaces } = require('servers');
 const { importModule, importNow } = require('modules');
 const { installGlobals } = require('globals');
+const { completeLanguage } = require('engine');
 
 const exported = { __proto__: null };
 const { parse } = JSON;
@@ -44,6 +45,7 @@ exports.finish = async function finish(value) {
 
 const callByName = callee('', 'call');
 
+completeLanguage();
 installGlobals({
 	ToolError,
 	require: importNow,

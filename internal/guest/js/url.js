@@ -1,6 +1,7 @@
 // URL and URLSearchParams of the web.
 'use strict';
 const { parseHost } = require('url_host');
+const { readableURLs } = require('readable');
 const ports = { __proto__: null, 'http:': '80', 'https:': '443', 'ws:': '80', 'wss:': '443', 'ftp:': '21', 'file:': '' };
 
 // escape percent-encodes the characters of text that match pattern.
@@ -214,10 +215,6 @@ class URL {
 	}
 	toString() { return this.href; }
 	toJSON() { return this.href; }
-	[Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
-		const { href, origin, protocol, username, password, host, hostname, port, pathname, search, searchParams, hash } = this;
-		return `URL ${inspect({ href, origin, protocol, username, password, host, hostname, port, pathname, search, searchParams, hash }, options)}`;
-	}
 
 	// change sets parts of the URL, or nothing if they are not valid.
 	#change(reset, set) {
@@ -324,14 +321,12 @@ class URLSearchParams {
 	*values() { yield* this.#pairs.map(([, value]) => value); }
 	[Symbol.iterator]() { return this.entries(); }
 	toString() { return this.#pairs.map(([name, value]) => `${encodeForm(name)}=${encodeForm(value)}`).join('&'); }
-	[Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
-		return this.size === 0 ? 'URLSearchParams {}' : `URLSearchParams { ${this.#pairs.map(([n, v]) => `${inspect(n)} => ${inspect(v)}`).join(', ')} }`;
-	}
 }
 const { linked, reload } = URLSearchParams;
 delete URLSearchParams.linked;
 delete URLSearchParams.reload;
 
+readableURLs(URL, URLSearchParams);
 for (const type of [URL, URLSearchParams]) {
 	Object.defineProperty(type.prototype, Symbol.toStringTag, { value: type.name, configurable: true });
 	exports[type.name] = type;
