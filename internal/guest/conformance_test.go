@@ -3,8 +3,11 @@ package guest
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,43 +17,130 @@ import (
 
 var update = flag.Bool("update", false, "write what programs do into testdata")
 
-// TestPrograms runs the programs in testdata. A file holds any number of them:
+// TestPrograms runs the programs in testdata on QuickJS. A file holds any number
+// of them:
 //
-//	=== name
+//	=== name | memory=64
 //	the body of the program
 //	--- status kind line:column
 //	the message of the error, or the JSON of the value
 //	--- output
 //	what it printed
+//	--- on node node22: status kind line:column
+//	the same for runtimes where it ends otherwise
+//
+// After the name may stand limits, in megabytes for memory and in bytes for the
+// result, and with "not=bun" a runtime that cannot run it.
 func TestPrograms(t *testing.T) {
+	testSuite(t, reference, func(t *testing.T, p run.Program) wire.End { return runProgram(t, p, newSuiteHost()) })
+}
+
+// reference is the runtime whose endings the others are measured by.
+const reference = "quickjs"
+
+func newSuiteHost() *fakeHost {
+	return &fakeHost{files: map[string]string{"data/a.txt": "grün", "data/sub/b.json": `{"b":1}`}}
+}
+
+// conformanceProgram is one program of a file.
+type conformanceProgram struct {
+	title, name string
+	code        string
+	limits      run.Limits
+	not         string            // a runtime that cannot run it
+	want        map[string]string // how it ends, by runtime; for most only on quickjs
+}
+
+func (c *conformanceProgram) expected(runtime string) string {
+	if want, ok := c.want[runtime]; ok {
+		return want
+	}
+	return c.want[reference]
+}
+
+func parseProgram(t *testing.T, text string) *conformanceProgram {
+	t.Helper()
+	title, body, _ := strings.Cut(text, "\n")
+	code, ends, _ := strings.Cut(body, "\n--- ")
+	c := &conformanceProgram{title: title, code: code, want: map[string]string{}}
+	var settings string
+	c.name, settings, _ = strings.Cut(title, " | ")
+	for _, setting := range strings.Fields(settings) {
+		key, value, _ := strings.Cut(setting, "=")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		switch key {
+		case "memory":
+			c.limits.Memory = n << 20
+		case "result":
+			c.limits.Result = n
+		case "not":
+			c.not = value
+		default:
+			t.Fatalf("%s: %q", title, key)
+		}
+	}
+	parts := strings.Split(ends, "\n--- on ")
+	c.want[reference] = strings.TrimRight(parts[0], "\n")
+	for _, part := range parts[1:] {
+		runtimes, end, found := strings.Cut(part, ": ")
+		if !found {
+			t.Fatalf("%s: %q", title, part)
+		}
+		for _, runtime := range strings.Fields(runtimes) {
+			c.want[runtime] = strings.TrimRight(end, "\n")
+		}
+	}
+	return c
+}
+
+func (c *conformanceProgram) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n=== %s\n%s\n--- %s", c.title, c.code, c.want[reference])
+	others := map[string][]string{}
+	for _, runtime := range slices.Sorted(maps.Keys(c.want)) {
+		if end := c.want[runtime]; runtime != reference && end != c.want[reference] {
+			others[end] = append(others[end], runtime)
+		}
+	}
+	lines := []string{}
+	for end, runtimes := range others {
+		lines = append(lines, fmt.Sprintf("\n--- on %s: %s", strings.Join(runtimes, " "), end))
+	}
+	slices.Sort(lines)
+	return b.String() + strings.Join(lines, "")
+}
+
+// testSuite runs all programs on one runtime.
+func testSuite(t *testing.T, runtime string, start func(*testing.T, run.Program) wire.End) {
 	files, err := filepath.Glob("testdata/*.programs")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no programs", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".programs"), func(t *testing.T) { testPrograms(t, file) })
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".programs"), func(t *testing.T) { testPrograms(t, file, runtime, start) })
 	}
 }
 
-func testPrograms(t *testing.T, file string) {
+func testPrograms(t *testing.T, file, runtime string, start func(*testing.T, run.Program) wire.End) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var updated strings.Builder
 	head, rest, _ := strings.Cut("\n"+string(data), "\n=== ")
-	updated.WriteString(strings.TrimPrefix(head, "\n"))
-	for _, test := range strings.Split(rest, "\n=== ") {
-		name, body, _ := strings.Cut(test, "\n")
-		code, want, _ := strings.Cut(body, "\n--- ")
-		got := describeEnd(runProgram(t, run.Program{Code: code, Name: "program.ts", Namespaces: demoNamespaces}, &fakeHost{files: map[string]string{"data/a.txt": "grün", "data/sub/b.json": `{"b":1}`}}))
-		fmt.Fprintf(&updated, "\n=== %s\n%s\n--- %s", name, code, got)
-		if want = strings.TrimRight(want, "\n"); got != want && !*update {
-			t.Errorf("%s:\n%s\ngot:\n%s\nwant:\n%s", name, code, got, want)
+	updated := strings.TrimPrefix(head, "\n")
+	for _, text := range strings.Split(rest, "\n=== ") {
+		c := parseProgram(t, text)
+		if c.not != runtime {
+			got := describeEnd(start(t, run.Program{Code: c.code, Name: "program.ts", Limits: c.limits, Namespaces: demoNamespaces}))
+			if want := c.expected(runtime); got != want && !*update {
+				t.Errorf("%s:\n%s\ngot:\n%s\nwant:\n%s", c.name, c.code, got, want)
+			}
+			c.want[runtime] = got
 		}
+		updated += c.String()
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(strings.TrimPrefix(updated.String(), "\n")+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(strings.TrimPrefix(updated, "\n")+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

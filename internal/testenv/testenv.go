@@ -23,19 +23,22 @@ func Required(name string) bool {
 
 // Need returns the path of a program, or skips or fails the test. The name
 // "node22" means Node.js 22 or newer from testdata/npm22 and what is installed
-// with it, "python" is python3; every other name is looked up in PATH.
+// with it, "bun" and "deno" those from testdata/npm-runtimes, "python" is python3;
+// every other name is looked up in PATH.
 func Need(t testing.TB, name string) string {
 	t.Helper()
-	find := exec.LookPath
-	if name == "python" {
-		find = func(string) (string, error) { return exec.LookPath("python3") }
+	var path string
+	var err error
+	switch name {
+	case "node22":
+		path, err = installed(t, "npm22", "node")
+	case "bun", "deno":
+		path, err = installed(t, "npm-runtimes", name)
+	case "python":
+		path, err = exec.LookPath("python3")
+	default:
+		path, err = exec.LookPath(name)
 	}
-	if name == "node22" {
-		find = func(string) (string, error) {
-			return existing(filepath.Join(root(t), "testdata", "npm22", "node_modules", ".bin", "node"), "npm ci in testdata/npm22")
-		}
-	}
-	path, err := find(name)
 	Missing(t, name, err)
 	return path
 }
@@ -68,6 +71,11 @@ func Missing(t testing.TB, name string, err error) {
 	default:
 		t.Skipf("%s is not here: %v", name, err)
 	}
+}
+
+// installed is a command that npm has installed in a folder of testdata.
+func installed(t testing.TB, dir, command string) (string, error) {
+	return existing(filepath.Join(root(t), "testdata", dir, "node_modules", ".bin", command), "npm ci in testdata/"+dir)
 }
 
 func existing(path, install string) (string, error) {

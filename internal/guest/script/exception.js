@@ -1,0 +1,3 @@
+// In the place of the module that QuickJS needs.
+'use strict';
+exports.DOMException = require('platform').DOMException;

@@ -1,0 +1,178 @@
+// The event loop of a program. Each turn runs in a task of the platform's own, at
+// whose end the platform runs all jobs that are ready; so at the beginning of a
+// turn nothing is left that could go on without an event.
+'use strict';
+const host = require('host');
+const alarms = require('alarms');
+const frames = require('frames');
+const failure = require('failure');
+const { now } = require('clock');
+const main = require('main');
+const { setImmediate } = native;
+const { stringify } = JSON;
+const { min } = Math;
+const { apply } = Reflect;
+const slice = Function.prototype.call.bind(String.prototype.slice);
+const { begin } = require('natives');
+const { Script } = native.load('node:vm');
+const { head, tail, setFile } = require('stack');
+
+const lingering = 1000; // ms that calls which were not awaited may go on
+
+const MapType = Map;
+const { set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
+const rejections = new MapType(); // that nobody handles, so far
+
+let program; // as in wire.Start
+let file;
+let settled = null; // the outcome of the promise that is watched
+let phase = 0; // 0 the program runs, 1 its value becomes JSON, 2 calls linger, 3 late handlers get their chance
+let rendered, deadline = Infinity, chances = 3;
+let over = false;
+
+async function watch(promise) {
+	settled = null;
+	try {
+		settled = { __proto__: null, ok: true, value: await promise };
+	} catch (e) {
+		settled = { __proto__: null, ok: false, value: e };
+	}
+}
+
+// fail ends the program for something thrown.
+function fail(value) { end(failure.thrown(value, file, program.memory)); }
+
+function turn() {
+	try {
+		step();
+	} catch (e) {
+		fail(e);
+	}
+	if (!over) {
+		setImmediate(turn);
+	}
+}
+
+function step() {
+	if (phase < 2) {
+		if (settled === null) {
+			waitForProgram();
+		} else if (!settled.ok) {
+			fail(settled.value);
+		} else if (phase++ === 0) {
+			watch(main.finish(settled.value));
+		} else {
+			rendered = settled.value;
+			deadline = now() + lingering;
+		}
+	} else if (phase === 2 && host.underWay() > 0 && now() < deadline) {
+		dispatch(deadline);
+	} else {
+		phase = 3;
+		if (--chances === 0) {
+			conclude();
+		}
+	}
+}
+
+function waitForProgram() {
+	if (host.underWay() === 0 && alarms.next() === Infinity) {
+		end(failure.deadlock());
+		return;
+	}
+	dispatch(Infinity);
+}
+
+// dispatch waits for one thing to happen and tells the program of it.
+function dispatch(until) {
+	const due = alarms.take(now());
+	if (due !== 0) {
+		main.fire(due);
+		return;
+	}
+	const result = host.next(min(alarms.next(), until));
+	if (result !== null) {
+		main.settle(result.id, result.answer);
+	}
+}
+
+function conclude() {
+	let reason, found = false;
+	apply(mapForEach, rejections, [(value) => {
+		if (!found) {
+			found = true;
+			reason = value;
+		}
+	}]);
+	if (found) {
+		fail(reason);
+		return;
+	}
+	if (rendered === undefined) {
+		end({ __proto__: null, status: 'ok' });
+		return;
+	}
+	const bytes = frames.bytesOf(rendered);
+	if (bytes.length > program.result) {
+		end(failure.resultStop(bytes.length, program.result));
+		return;
+	}
+	end({ __proto__: null, status: 'ok', has_value: true }, bytes);
+}
+
+// end sends the last word. The host closes the connection then.
+function end(done, value = '') {
+	if (over) {
+		return;
+	}
+	over = true;
+	frames.post(frames.kinds.done, 0, encodeDone(done, host.underWay()), value);
+	host.drain();
+}
+
+// encodeDone is the JSON of a wire.Done.
+function encodeDone(done, left) {
+	const text = stringify(done);
+	if (left === 0) {
+		return text;
+	}
+	const warning = stringify(`calls still under way when the program ended: ${left}; whether they have had their effects is not known`);
+	return `${slice(text, 0, -1)},"warnings":[${warning}]}`;
+}
+
+function compile(code) {
+	let made;
+	try {
+		made = new Script(head + code + tail, { filename: file }).runInThisContext();
+	} catch (e) {
+		end(failure.syntax(e, file));
+		return undefined;
+	}
+	return made;
+}
+
+const plainName = /^[A-Za-z0-9._/-]{1,100}$/;
+
+exports.rejected = (reason, promise) => { apply(mapSet, rejections, [promise, reason]); };
+exports.handled = (promise) => { apply(mapDelete, rejections, [promise]); };
+exports.thrown = fail;
+
+// run runs the program of a start frame.
+exports.run = function run(start) {
+	program = JSON.parse(start.head);
+	file = plainName.test(program.name) ? program.name : 'program.ts';
+	setFile(file);
+	const namespaces = program.namespaces ?? [];
+	begin(namespaces);
+	const meta = main.prepare(stringify(namespaces.map((n) => ({ ...n, functions: [] }))), file);
+	const made = compile(start.body);
+	if (over) {
+		return;
+	}
+	try {
+		watch(made(main.importModule, main.exported, meta));
+	} catch (e) {
+		fail(e); // the stack is full, or the code is not one function
+	}
+	setImmediate(turn);
+};
