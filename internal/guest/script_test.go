@@ -125,7 +125,7 @@ func (r *scripted) run(t testing.TB, program run.Program, h wire.Host) wire.End 
 		stop := wire.MemoryStop(program.Limits.Memory) // as a backend does
 		return wire.End{Status: stop.Status, Error: stop.Reason, Output: end.Output}
 	}
-	if err != nil || failed != nil || p.stderr.Len() > 0 {
+	if err != nil || failed != nil {
 		t.Errorf("%s:\n%v, %v\n%s", program.Code, err, failed, p.stderr.String())
 	}
 	return end

@@ -40,6 +40,12 @@ function isPlain(value) {
 	return prototype === null || prototype === plain || getPrototypeOf(prototype) === null;
 }
 
+// functionsOf gives the functions of a server, which some runtimes decode only now.
+function functionsOf(index) {
+	const functions = native.functions(index);
+	return typeof functions === 'string' ? parse(functions) : functions;
+}
+
 function functionOf(server, f) {
 	const send = callee(server, f.tool);
 	const call = (...args) => send(arrange(f, args));
@@ -48,7 +54,9 @@ function functionOf(server, f) {
 
 function build(index, server) {
 	const namespace = {};
-	for (const f of parse(native.functions(index))) {
+	const functions = functionsOf(index);
+	for (let i = 0; i < functions.length; i++) {
+		const f = functions[i];
 		f.params ??= [];
 		defineProperty(namespace, f.name, { value: functionOf(server, f), enumerable: true });
 	}
@@ -60,7 +68,9 @@ function build(index, server) {
 
 // toolsByRawName gives a function for ./servers/<module>/<raw name of a tool>.
 function toolModule(entry, name) {
-	for (const f of parse(native.functions(entry.index))) {
+	const functions = functionsOf(entry.index);
+	for (let i = 0; i < functions.length; i++) {
+		const f = functions[i];
 		if (f.name === name || f.tool === name) {
 			const call = entry.namespace()[f.name];
 			return freeze({ [f.name]: call, default: call });

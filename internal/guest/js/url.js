@@ -171,7 +171,11 @@ class URL {
 		this.#refresh();
 	}
 	get origin() {
-		const { protocol, host, port } = this.#record;
+		const { protocol, host, port, path } = this.#record;
+		if (protocol === 'blob:') {
+			const inner = URL.parse(path)?.origin ?? 'null';
+			return inner.startsWith('http') ? inner : 'null';
+		}
 		return isSpecial(protocol) && protocol !== 'file:' ? `${protocol}//${host}${port !== '' ? `:${port}` : ''}` : 'null';
 	}
 	get protocol() { return this.#record.protocol; }

@@ -9,6 +9,7 @@ const isArray = Array.isArray;
 const MapType = Map, SetType = Set;
 const mapForEach = Map.prototype.forEach, setForEach = Set.prototype.forEach;
 const weakGet = WeakMap.prototype.get, weakHas = WeakMap.prototype.has, weakSet = WeakMap.prototype.set;
+const isEnumerable = Object.prototype.propertyIsEnumerable;
 const bigIntText = BigInt.prototype.toString;
 const TypedArray = getPrototypeOf(Uint8Array);
 
@@ -66,8 +67,9 @@ shadowed(Error.prototype, (error) => {
 	const object = { name: `${error.name}`, message: `${error.message}` };
 	const keys = ownKeys(error);
 	for (let i = 0; i < keys.length; i++) {
-		if (keys[i] !== 'stack' && keys[i] !== 'message' && typeof keys[i] === 'string') {
-			object[keys[i]] = error[keys[i]];
+		const key = keys[i];
+		if (key !== 'stack' && key !== 'message' && typeof key === 'string' && (key === 'cause' || key === 'errors' || apply(isEnumerable, error, [key]))) {
+			object[key] = error[key];
 		}
 	}
 	return object;

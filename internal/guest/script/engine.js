@@ -10,10 +10,20 @@ ArrayBuffer SharedArrayBuffer Atomics DataView Uint8Array Int8Array Uint16Array 
 Uint8ClampedArray BigUint64Array BigInt64Array Map BigInt Set Iterator WeakMap WeakSet WeakRef Proxy Reflect FinalizationRegistry
 decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape eval isFinite isNaN`.split(/\s+/));
 
+// empty takes from an object what it can, if the object itself cannot be taken
+// away: Bun's own.
+function empty(object) {
+	for (const key of typeof object === 'object' && object !== null ? ownKeys(object) : []) {
+		if (!deleteProperty(object, key) && !set(object, key, undefined) && object !== object[key]) {
+			empty(object[key]);
+		}
+	}
+}
+
 exports.completeLanguage = function completeLanguage() {
 	for (const key of ownKeys(globalThis)) {
 		if (!language.has(key) && !deleteProperty(globalThis, key)) {
-			set(globalThis, key, undefined);
+			empty(globalThis[key]);
 		}
 	}
 	setPrototypeOf(globalThis, Object.prototype);

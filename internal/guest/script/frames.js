@@ -1,9 +1,8 @@
-// Frames on the file descriptors 0 and 1, see package wire. Reading and writing
-// block: a program has nothing to do while it waits, and there is no quicker way
-// to wait. What is used here was taken before programs could change it.
+// Frames, see package wire. Reading and writing block: a program has nothing to do
+// while it waits, and there is no quicker way to wait. What is used here was taken
+// before programs could change it.
 'use strict';
-const { readSync, writeSync } = native.load('node:fs');
-const { exit } = globalThis.process;
+const { read, write } = require('descriptors');
 const { now } = require('clock');
 const U8 = Uint8Array, View = DataView;
 const uncurry = (method) => Function.prototype.call.bind(method);
@@ -22,31 +21,6 @@ const flushEvery = 5; // ms that frames may wait while the program computes
 // What is to be written, of which the first bytes are queued.
 const out = new U8(bufferSize), outView = new View(out.buffer);
 let queued = 0, flushed = 0;
-
-// patiently does what a descriptor that should block may refuse for the moment.
-const bell = new Int32Array(new SharedArrayBuffer(4));
-const { wait } = Atomics;
-function patiently(operation, bytes, offset, length) {
-	for (;;) {
-		try {
-			return operation(operation === readSync ? 0 : 1, bytes, offset, length, null);
-		} catch (e) {
-			if (e.code === 'EOF') {
-				return 0;
-			}
-			if (e.code !== 'EAGAIN' && e.code !== 'EINTR') {
-				exit(0); // the host is gone
-			}
-			wait(bell, 0, 0, 1);
-		}
-	}
-}
-
-function write(bytes, length) {
-	for (let done = 0; done < length;) {
-		done += patiently(writeSync, bytes, done, length - done);
-	}
-}
 
 function flush() {
 	const length = queued;
@@ -106,7 +80,7 @@ function fill(size) {
 		start = 0;
 	}
 	while (end - start < size) {
-		const n = patiently(readSync, input, end, bufferSize - end);
+		const n = read(input, end, bufferSize - end);
 		if (n === 0) {
 			return false;
 		}
@@ -145,7 +119,7 @@ function readLarge(length) {
 	setBytes(bytes, new U8(input.buffer, start, have));
 	start = end = 0;
 	while (have < length) {
-		const n = patiently(readSync, bytes, have, length - have);
+		const n = read(bytes, have, length - have);
 		if (n === 0) {
 			return null;
 		}

@@ -3,11 +3,11 @@
 const frames = require('frames');
 const { kinds, post, flush } = frames;
 const { now } = require('clock');
-const { exit } = globalThis.process;
-const { stringify, parse } = JSON;
+const { exit } = require('exit');
+const { stringify } = JSON;
 const { ceil, min, max } = Math;
 const uncurry = (method) => Function.prototype.call.bind(method);
-const exec = uncurry(RegExp.prototype.exec);
+const exec = uncurry(RegExp.prototype.exec), startsWith = uncurry(String.prototype.startsWith), slice = uncurry(String.prototype.slice);
 
 const window = 32 << 20; // bytes of arguments under way; the host reads on as long as it holds less
 const small = 4 << 10; // calls below it don't count
@@ -72,7 +72,7 @@ exports.callSync = function callSync(id, tool, args) {
 function readFrame() {
 	const frame = frames.read();
 	if (frame === null) {
-		exit(0);
+		exit();
 	}
 	if (frame.kind === kinds.wake) {
 		wakeAt = Infinity;
@@ -110,17 +110,15 @@ function prepareToWait(due) {
 	flush();
 }
 
+const failed = '{"error":'; // how the head of a wire.Answer with an error begins
 const longInteger = /\d{16}/;
 
 // answer is the result of a call as calls.js takes it: a letter and a text. "v"
 // is JSON, "b" JSON with integers that may be too long for a number, "e" an
 // error as JSON.
 function answer(frame) {
-	if (frame.head !== '') {
-		const { error } = parse(frame.head);
-		if (error) {
-			return `e${stringify(error)}`;
-		}
+	if (startsWith(frame.head, failed)) {
+		return `e${slice(frame.head, failed.length, -1)}`;
 	}
 	return (exec(longInteger, frame.body) === null ? 'v' : 'b') + frame.body;
 }
@@ -129,5 +127,5 @@ function answer(frame) {
 exports.drain = function drain() {
 	flush();
 	while (frames.read() !== null) { /* on */ }
-	exit(0);
+	exit();
 };

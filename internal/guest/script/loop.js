@@ -6,22 +6,18 @@ const host = require('host');
 const alarms = require('alarms');
 const frames = require('frames');
 const failure = require('failure');
+const rejections = require('rejections');
 const { now } = require('clock');
 const main = require('main');
 const { setImmediate } = native;
 const { stringify } = JSON;
 const { min } = Math;
-const { apply } = Reflect;
 const slice = Function.prototype.call.bind(String.prototype.slice);
 const { begin } = require('natives');
 const { Script } = native.load('node:vm');
 const { head, tail, setFile } = require('stack');
 
 const lingering = 1000; // ms that calls which were not awaited may go on
-
-const MapType = Map;
-const { set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
-const rejections = new MapType(); // that nobody handles, so far
 
 let program; // as in wire.Start
 let file;
@@ -97,15 +93,9 @@ function dispatch(until) {
 }
 
 function conclude() {
-	let reason, found = false;
-	apply(mapForEach, rejections, [(value) => {
-		if (!found) {
-			found = true;
-			reason = value;
-		}
-	}]);
-	if (found) {
-		fail(reason);
+	const unhandled = rejections.first();
+	if (unhandled !== null) {
+		fail(unhandled.reason);
 		return;
 	}
 	if (rendered === undefined) {
@@ -153,9 +143,7 @@ function compile(code) {
 
 const plainName = /^[A-Za-z0-9._/-]{1,100}$/;
 
-exports.rejected = (reason, promise) => { apply(mapSet, rejections, [promise, reason]); };
-exports.handled = (promise) => { apply(mapDelete, rejections, [promise]); };
-exports.thrown = fail;
+rejections.onException = fail;
 
 // run runs the program of a start frame.
 exports.run = function run(start) {

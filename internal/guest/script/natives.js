@@ -7,7 +7,6 @@ const { now } = require('clock');
 const { load } = native;
 const slice = Function.prototype.call.bind(String.prototype.slice);
 const charCodeAt = Function.prototype.call.bind(String.prototype.charCodeAt);
-const { stringify } = JSON;
 
 native.call = host.call;
 native.callSync = host.callSync;
@@ -28,7 +27,7 @@ native.print = function print(text) {
 
 let began = 0, namespaces = [];
 native.now = () => now() - began;
-native.functions = (i) => stringify(namespaces[i].functions ?? []);
+native.functions = (i) => namespaces[i].functions ?? [];
 
 // began is told of the program's servers when it starts.
 exports.begin = function begin(list) {
@@ -36,13 +35,30 @@ exports.begin = function begin(list) {
 	namespaces = list;
 };
 
+// late loads a module of the platform when the global object has been cleared,
+// which Deno's need as it was to begin with.
+const { Deno } = globalThis;
+function late(name) {
+	if (Deno === undefined) {
+		return load(name);
+	}
+	globalThis.Deno = Deno;
+	try {
+		return load(name);
+	} finally {
+		delete globalThis.Deno;
+	}
+}
+
+// Node's crypto of the web takes longer to load than its own.
+const web = native.runtime === 'node' ? undefined : globalThis.crypto;
 native.random = (size) => {
 	const bytes = new Uint8Array(size);
-	load('node:crypto').randomFillSync(bytes);
+	web === undefined ? load('node:crypto').randomFillSync(bytes) : web.getRandomValues(bytes);
 	return bytes.buffer;
 };
 
 const digests = { __proto__: null, md5: 1, sha1: 1, sha256: 1, sha384: 1, sha512: 1 };
 native.digest = (algorithm, buffer) => {
-	return algorithm in digests ? load('node:crypto').createHash(algorithm).update(new Uint8Array(buffer)).digest('hex') : '';
+	return algorithm in digests ? late('node:crypto').createHash(algorithm).update(new Uint8Array(buffer)).digest('hex') : '';
 };

@@ -4,11 +4,13 @@
 const { defineProperty } = Object;
 const deepest = 50; // frames that an error remembers
 
-// What stands before the code of a program, on its first line. Positions there
-// are corrected for it.
-const head = "'use strict';(async function (__import, __exports, __meta) {";
+// What stands before the code of a program, on its first line, and after it.
+// Positions in the first line are corrected for it. Bun cannot be rid of its
+// global; at least the name means nothing.
+const bun = native.runtime === 'bun';
+const head = `'use strict';(${bun ? 'function (Bun) { return ' : ''}async function (__import, __exports, __meta) {`;
 exports.head = head;
-exports.tail = '\n})';
+exports.tail = `\n}${bun ? ' })()' : ')'}`;
 
 let file = '';
 exports.setFile = (name) => { file = name; };
@@ -33,6 +35,7 @@ function prepareStackTrace(error, sites) {
 }
 
 exports.install = function install() {
-	defineProperty(Error, 'prepareStackTrace', { value: prepareStackTrace, writable: true, configurable: true });
-	defineProperty(Error, 'stackTraceLimit', { value: deepest, writable: true, configurable: true });
+	Error.prepareStackTrace = prepareStackTrace; // Bun sees assignments only
+	Error.stackTraceLimit = deepest;
+	defineProperty(Error, 'prepareStackTrace', { enumerable: false });
 };

@@ -2,10 +2,11 @@
 'use strict';
 const { process } = globalThis;
 native.setImmediate = globalThis.setImmediate;
+native.runtime = process.versions.bun ? 'bun' : process.versions.deno ? 'deno' : 'node';
 const frames = require('frames');
+const { exit } = require('exit');
 
-const runtime = process.versions.bun ? 'bun' : process.versions.deno ? 'deno' : 'node';
-frames.post(frames.kinds.ready, 0, JSON.stringify({ protocol: 1, runtime }), '');
+frames.post(frames.kinds.ready, 0, JSON.stringify({ protocol: 1, runtime: native.runtime }), '');
 frames.flush();
 
 // The rest in a task of its own: a platform may have things to do when it has
@@ -15,16 +16,14 @@ native.setImmediate(() => {
 	require('natives');
 	require('missing');
 	require('platform');
+	require('rejections');
 	const loop = require('loop');
-	process.on('unhandledRejection', loop.rejected);
-	process.on('rejectionHandled', loop.handled);
-	process.on('uncaughtException', loop.thrown);
 	require('inspect');
 	require('console');
 
 	const start = frames.read();
 	if (start === null || start.kind !== frames.kinds.start) {
-		process.exit(0);
+		exit();
 	}
 	loop.run(start);
 });
