@@ -48,7 +48,7 @@ type conformanceProgram struct {
 	title, name string
 	code        string
 	limits      run.Limits
-	not         string            // a runtime that cannot run it
+	not         string // a runtime that cannot run it
 	anyPlace    bool
 	want        map[string]string // how it ends, by runtime; for most only on quickjs
 }

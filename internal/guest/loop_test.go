@@ -63,12 +63,14 @@ func TestTimers(t *testing.T) {
 
 // TestNames shows that an odd name of a program does no harm.
 func TestNames(t *testing.T) {
-	for name, want := range map[string]string{"": "program.ts", "a/b-1.ts": "a/b-1.ts", "x (y:1:2)\n": "program.ts", "ü.ts": "program.ts"} {
-		end := runProgram(t, run.Program{Name: name, Code: "null.x"}, &fakeHost{})
-		if end.Error == nil || end.Error.Line != 1 || end.Error.Column != 5 || end.Error.Stack != "at "+want+":1:5" {
-			t.Errorf("%q: %+v", name, end.Error)
+	onAll(t, func(t *testing.T, runProgram runner) {
+		for name, want := range map[string]string{"": "program.ts", "a/b-1.ts": "a/b-1.ts", "x (y:1:2)\n": "program.ts", "ü.ts": "program.ts"} {
+			end := runProgram(t, run.Program{Name: name, Code: "\nnull.x"}, &fakeHost{})
+			if end.Error == nil || end.Error.Line != 2 || !strings.HasPrefix(end.Error.Stack, "at "+want+":2:") {
+				t.Errorf("%q: %+v", name, end.Error)
+			}
 		}
-	}
+	})
 }
 
 // TestManyTools shows that what a program does not use costs it little: the
@@ -83,21 +85,25 @@ func TestManyTools(t *testing.T) {
 		}
 		namespaces = append(namespaces, n)
 	}
-	end := runProgram(t, run.Program{Code: "return [Object.keys(saa).length, Object.keys(servers).length, (await sbc.fnaa(1, 2)).b]", Namespaces: namespaces}, &fakeHost{})
-	if end.Status != run.StatusOK || string(end.Value) != "[100,100,2]" {
-		t.Errorf("%s %v %s", end.Status, end.Error, end.Value)
-	}
+	onAll(t, func(t *testing.T, runProgram runner) {
+		end := runProgram(t, run.Program{Code: "return [Object.keys(saa).length, Object.keys(servers).length, (await sbc.fnaa(1, 2)).b]", Namespaces: namespaces}, &fakeHost{})
+		if end.Status != run.StatusOK || string(end.Value) != "[100,100,2]" {
+			t.Errorf("%s %v %s", end.Status, end.Error, end.Value)
+		}
+	})
 }
 
 // TestLargeValues sends megabytes each way.
 func TestLargeValues(t *testing.T) {
-	end := runProgram(t, run.Program{Namespaces: demoNamespaces, Code: `
+	onAll(t, func(t *testing.T, runProgram runner) {
+		end := runProgram(t, run.Program{Namespaces: demoNamespaces, Code: `
 		const text = 'grün👍'.repeat(300_000);
 		const back = await demo.echo({text});
 		return [back.text === text, back.text]`}, &fakeHost{})
-	if end.Status != run.StatusOK || len(end.Value) < 2_700_000 {
-		t.Errorf("%s %v, %d bytes", end.Status, end.Error, len(end.Value))
-	}
+		if end.Status != run.StatusOK || len(end.Value) < 2_700_000 {
+			t.Errorf("%s %v, %d bytes", end.Status, end.Error, len(end.Value))
+		}
+	})
 }
 
 func TestAnswer(t *testing.T) {
@@ -117,25 +123,29 @@ func TestAnswer(t *testing.T) {
 
 // TestLargeErrors throws more than a report can hold.
 func TestLargeErrors(t *testing.T) {
-	for _, code := range []string{
-		"throw new Error('x'.repeat(1e7))", "throw 'x'.repeat(1e7)", "throw {large: 'x'.repeat(1e7)}",
-		"throw new ToolError('x'.repeat(1e7), {kind: 'k'.repeat(1e6), server: 's'.repeat(1e6), tool: 't'.repeat(1e6), hint: 'h'.repeat(1e7)})",
-		"const e = new Error('m'); e.name = 'N'.repeat(1e7); e.stack = 'at '.repeat(1e7); throw e",
-		"({['f'.repeat(1e6)]() { null.x }})['f'.repeat(1e6)]()",
-		"throw new AggregateError(Array.from({length: 1e4}, () => new Error('y'.repeat(1e4))), 'many')",
-	} {
-		end := runProgram(t, run.Program{Code: code}, &fakeHost{})
-		if end.Status != run.StatusError || end.Error.Kind == run.KindInternal || len(end.Error.Message) > 20_000 || end.Error.Message == "" {
-			t.Errorf("%s: %s %s %.200s", code, end.Status, end.Error.Kind, end.Error.Message)
+	onAll(t, func(t *testing.T, runProgram runner) {
+		for _, code := range []string{
+			"throw new Error('x'.repeat(1e7))", "throw 'x'.repeat(1e7)", "throw {large: 'x'.repeat(1e7)}",
+			"throw new ToolError('x'.repeat(1e7), {kind: 'k'.repeat(1e6), server: 's'.repeat(1e6), tool: 't'.repeat(1e6), hint: 'h'.repeat(1e7)})",
+			"const e = new Error('m'); e.name = 'N'.repeat(1e7); e.stack = 'at '.repeat(1e7); throw e",
+			"({['f'.repeat(1e6)]() { null.x }})['f'.repeat(1e6)]()",
+			"throw new AggregateError(Array.from({length: 1e4}, () => new Error('y'.repeat(1e4))), 'many')",
+		} {
+			end := runProgram(t, run.Program{Code: code}, &fakeHost{})
+			if end.Status != run.StatusError || end.Error.Kind == run.KindInternal || len(end.Error.Message) > 20_000 || end.Error.Message == "" {
+				t.Errorf("%s: %s %s %.200s", code, end.Status, end.Error.Kind, end.Error.Message)
+			}
 		}
-	}
+	})
 }
 
 func TestCallsLeftUnderWay(t *testing.T) {
-	for _, code := range []string{"demo.slow({ms: 60000}); return 1", "demo.slow({ms: 60000}); null.x"} {
-		end := runProgram(t, run.Program{Code: code, Namespaces: demoNamespaces}, &fakeHost{})
-		if len(end.Warnings) != 1 || !strings.Contains(end.Warnings[0], "under way when the program ended: 1") {
-			t.Errorf("%s: %s %q", code, end.Status, end.Warnings)
+	onAll(t, func(t *testing.T, runProgram runner) {
+		for _, code := range []string{"demo.slow({ms: 60000}); return 1", "demo.slow({ms: 60000}); null.x"} {
+			end := runProgram(t, run.Program{Code: code, Namespaces: demoNamespaces}, &fakeHost{})
+			if len(end.Warnings) != 1 || !strings.Contains(end.Warnings[0], "under way when the program ended: 1") {
+				t.Errorf("%s: %s %q", code, end.Status, end.Warnings)
+			}
 		}
-	}
+	})
 }

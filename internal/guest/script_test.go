@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,29 +19,90 @@ import (
 	"retort/internal/wire"
 )
 
-// TestProgramsOnRuntimes runs the programs in testdata on every runtime that the
-// machine has, without walls around it.
-func TestProgramsOnRuntimes(t *testing.T) {
+// runner runs a program in a process or machine of its own.
+type runner func(t testing.TB, p run.Program, h wire.Host) wire.End
+
+// onAll runs a test on QuickJS and on every other runtime that the machine has,
+// without walls around it.
+func onAll(t *testing.T, test func(t *testing.T, runProgram runner)) {
+	t.Run(reference, func(t *testing.T) { test(t, runProgram) })
+	onScripted(t, func(t *testing.T, r *scripted) { test(t, r.run) })
+}
+
+func onScripted(t *testing.T, test func(t *testing.T, r *scripted)) {
 	for _, name := range []string{"node", "node22", "bun", "deno"} {
 		t.Run(name, func(t *testing.T) {
 			if !*update {
 				t.Parallel()
 			}
-			r := newScripted(t, name)
-			testSuite(t, name, func(t *testing.T, p run.Program) wire.End { return r.run(t, p, newSuiteHost()) })
+			test(t, newScripted(t, name))
 		})
 	}
+}
+
+func TestProgramsOnRuntimes(t *testing.T) {
+	onScripted(t, func(t *testing.T, r *scripted) {
+		testSuite(t, r.name, func(t *testing.T, p run.Program) wire.End { return r.run(t, p, newSuiteHost()) })
+	})
+}
+
+// TestIdleProcessEnds closes the input of processes that wait: for a program, for
+// a result, for a timer.
+func TestIdleProcessEnds(t *testing.T) {
+	onScripted(t, func(t *testing.T, r *scripted) {
+		for _, code := range []string{"", "await demo.slow({ms: 3600000})", "await sleep(3600000)", "demo.slow({ms: 3600000}); await sleep(3600000)"} {
+			p := r.start(t, 64<<20)
+			if code != "" {
+				ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+				defer cancel()
+				program := run.Program{Code: code, Namespaces: demoNamespaces, Limits: run.DefaultLimits()}
+				if end, err := wire.Serve(ctx, p.Conn, program, &fakeHost{}); err != nil || end.Status != run.StatusCancelled {
+					t.Errorf("%s: %+v, %v", code, end, err)
+				}
+			}
+			if err := p.end(t); err != nil {
+				t.Errorf("%s: %v\n%s", code, err, p.stderr.String())
+			}
+		}
+	})
+}
+
+// TestBusyProgramIsHeard prints and computes without end.
+func TestBusyProgramIsHeard(t *testing.T) {
+	onScripted(t, func(t *testing.T, r *scripted) {
+		p := r.start(t, 64<<20)
+		defer func() {
+			_ = p.cmd.Process.Kill()
+			_ = p.cmd.Wait()
+		}()
+		program := run.Program{Code: "console.log('before'); for (;;);", Limits: run.Limits{Timeout: time.Second}.Or(run.DefaultLimits())}
+		end, err := wire.Serve(context.Background(), p.Conn, program, &fakeHost{})
+		if err != nil || end.Status != run.StatusTimeout || string(end.Output) != "before\n" {
+			t.Errorf("%+v, %v", end, err)
+		}
+	})
+}
+
+// TestLargeOutput prints more at once than fits into a frame.
+func TestLargeOutput(t *testing.T) {
+	onAll(t, func(t *testing.T, runProgram runner) {
+		end := runProgram(t, run.Program{Code: "console.log('x' + '😀'.repeat(100_000))"}, &fakeHost{})
+		if want := "x" + strings.Repeat("😀", 100_000) + "\n"; end.Status != run.StatusOK || string(end.Output) != want {
+			t.Errorf("%s %v, %d bytes", end.Status, end.Error, len(end.Output))
+		}
+	})
 }
 
 // scripted starts processes of one runtime.
 type scripted struct {
 	script.Runtime
+	name       string // as in testenv
 	path, main string
 }
 
 func newScripted(t testing.TB, name string) *scripted {
 	t.Helper()
-	r := &scripted{path: testenv.Need(t, name), main: filepath.Join(t.TempDir(), script.FileName)}
+	r := &scripted{name: name, path: testenv.Need(t, name), main: filepath.Join(t.TempDir(), script.FileName)}
 	for _, known := range script.Runtimes() {
 		if known.Name == strings.TrimSuffix(name, "22") {
 			r.Runtime = known
@@ -94,7 +156,7 @@ func (r *scripted) start(t testing.TB, memory int64) *scriptProcess {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.Conn = wire.NewConn(pipeEnd{stdout, stdin})
+	p.Conn = wire.NewConn(processPipes{stdout, stdin})
 	ready, err := wire.Greet(p.Conn)
 	if err != nil || ready.Runtime != r.Name {
 		_ = p.end(t)
@@ -102,6 +164,15 @@ func (r *scripted) start(t testing.TB, memory int64) *scriptProcess {
 	}
 	return p
 }
+
+// processPipes are the host's ends of the pipes of a process. To close them ends
+// a read of what a busy process does not write.
+type processPipes struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (p processPipes) Close() error { return errors.Join(p.WriteCloser.Close(), p.ReadCloser.Close()) }
 
 // end closes the input, at which the process must end by itself.
 func (p *scriptProcess) end(t testing.TB) error {

@@ -30,6 +30,9 @@ function flush() {
 }
 exports.flush = flush;
 
+// hurry has the next frame written at once.
+exports.hurry = () => { flushed = -Infinity; };
+
 function putHeader(view, at, kind, id, headLength, length) {
 	setUint32(view, at, headerSize - 4 + length);
 	setUint8(view, at + 4, kind);

@@ -157,6 +157,7 @@ exports.run = function run(start) {
 	if (over) {
 		return;
 	}
+	frames.hurry();
 	try {
 		watch(made(main.importModule, main.exported, meta));
 	} catch (e) {
