@@ -3,9 +3,10 @@
 #
 #   scripts/test.sh [flags of go test]
 #
-# RETORT_REQUIRE=node,node22,python makes it a failure to leave one of these out:
+# RETORT_REQUIRE=node,node22,bun,deno,python makes it a failure to leave one of these out:
 #   node    real MCP servers from npm as upstreams, pinned in testdata/npm
 #   node22  MCP inspector and conformance suite, with their own Node, in testdata/npm22
+#   bun, deno  runtimes for programs, in testdata/npm-runtimes
 #   python  the machine's own python3
 # As root on Debian and Ubuntu, what is missing is installed with apt-get.
 set -euo pipefail
@@ -65,6 +66,10 @@ if [[ $(uname -sm) == "Linux x86_64" ]]; then
 else
   leave_out node22 "its Node is for Linux on x86_64"
 fi
+npm_install bun testdata/npm-runtimes
+for name in bun deno; do
+  [[ -x testdata/npm-runtimes/node_modules/.bin/$name ]] || leave_out "$name" "npm did not install it in testdata/npm-runtimes"
+done
 [[ $missing == 0 ]] || exit 1
 
 status=0

@@ -18,8 +18,7 @@ native.setImmediate(() => {
 	require('platform');
 	require('rejections');
 	const loop = require('loop');
-	require('inspect');
-	require('console');
+	require('warm');
 
 	const start = frames.read();
 	if (start === null || start.kind !== frames.kinds.start) {
