@@ -11,6 +11,7 @@ const { now } = require('clock');
 const main = require('main');
 const { setImmediate } = native;
 const { stringify } = JSON;
+const { defineProperty } = Object;
 const { min } = Math;
 const slice = Function.prototype.call.bind(String.prototype.slice);
 const { begin } = require('natives');
@@ -88,8 +89,26 @@ function dispatch(until) {
 	}
 	const result = host.next(min(alarms.next(), until));
 	if (result !== null) {
-		main.settle(result.id, result.answer);
+		settle(result);
 	}
+}
+
+// settle fulfils or rejects the promise of a call.
+function settle({ call, failure, text, long }) {
+	let value;
+	try {
+		value = failure !== null ? toolError(call, failure) : long ? main.revived(text) : main.parsed(text);
+	} catch (e) {
+		call.reject(e);
+		return;
+	}
+	failure !== null ? call.reject(value) : call.resolve(value);
+}
+
+// toolError is the error of a call, with the place where it was made.
+function toolError({ target, trace }, failure) {
+	const error = main.failed(failure, target.server, target.tool);
+	return defineProperty(error, 'stack', { __proto__: null, value: trace.stack, writable: true, configurable: true });
 }
 
 function conclude() {

@@ -8,6 +8,7 @@ const { load } = native;
 const slice = Function.prototype.call.bind(String.prototype.slice);
 const charCodeAt = Function.prototype.call.bind(String.prototype.charCodeAt);
 
+native.target = host.target;
 native.call = host.call;
 native.callSync = host.callSync;
 native.timer = (id, delay) => alarms.add(id, now() + delay);
