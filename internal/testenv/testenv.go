@@ -31,9 +31,11 @@ func Need(t testing.TB, name string) string {
 	var err error
 	switch name {
 	case "node22":
-		path, err = installed(t, "npm22", "node")
-	case "bun", "deno":
-		path, err = installed(t, "npm-runtimes", name)
+		path, err = installed(t, "npm22", ".bin/node")
+	case "bun":
+		path, err = installed(t, "npm-runtimes", ".bin/bun")
+	case "deno":
+		path, err = installed(t, "npm-runtimes", "@deno/linux-x64-glibc/deno")
 	case "python":
 		path, err = exec.LookPath("python3")
 	default:
@@ -75,7 +77,7 @@ func Missing(t testing.TB, name string, err error) {
 
 // installed is a command that npm has installed in a folder of testdata.
 func installed(t testing.TB, dir, command string) (string, error) {
-	return existing(filepath.Join(root(t), "testdata", dir, "node_modules", ".bin", command), "npm ci in testdata/"+dir)
+	return existing(filepath.Join(root(t), "testdata", dir, "node_modules", filepath.FromSlash(command)), "npm ci in testdata/"+dir)
 }
 
 func existing(path, install string) (string, error) {

@@ -11,7 +11,7 @@ const encode = uncurry(encoder.encode), encodeInto = uncurry(encoder.encodeInto)
 const getUint32 = uncurry(View.prototype.getUint32), setUint32 = uncurry(View.prototype.setUint32), setUint8 = uncurry(View.prototype.setUint8);
 const copyWithin = uncurry(U8.prototype.copyWithin), setBytes = uncurry(U8.prototype.set);
 
-exports.kinds = { __proto__: null, ready: 1, start: 2, output: 3, call: 4, result: 5, done: 6, wake: 7 };
+exports.kinds = { __proto__: null, ready: 1, start: 2, output: 3, call: 4, result: 5, done: 6, wake: 9 };
 exports.bytesOf = (text) => encode(encoder, text);
 
 const headerSize = 13;
