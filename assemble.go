@@ -125,7 +125,7 @@ func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, str
 
 func (p *parts) isolate(guest []string) *process.Backend {
 	settings := p.config.Settings
-	processes := process.New(process.Options{Command: guest, Fallback: fallbacks[settings.SandboxFallback], Interpreters: interpreters(settings.Runtimes)})
+	processes := process.New(process.Options{Command: guest, Fallback: fallbacks[settings.SandboxFallback], Interpreters: interpreters(settings.Runtimes, settings.Limits())})
 	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), processes)
 	p.onClose(p.sandboxes.Close)
 	return processes

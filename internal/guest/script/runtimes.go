@@ -9,6 +9,11 @@ import (
 type Runtime struct {
 	Name string // "node", which the script says of itself too, and how the program is usually called
 
+	// Env is all that the program needs of an environment.
+	Env []string
+	// Proc says that it does not start without a /proc.
+	Proc bool
+
 	flags  []string
 	memory string // the flag that limits the heap, with %d for megabytes, or empty
 }
@@ -19,9 +24,9 @@ func Runtimes() []Runtime {
 	return []Runtime{
 		{Name: "node", flags: []string{"--no-warnings"}, memory: "--max-old-space-size=%d"},
 		// Bun has no limit of its own: whoever starts it must watch its memory.
-		{Name: "bun", flags: []string{"run", "--no-install", "--no-env-file", "--config=/dev/null"}},
+		{Name: "bun", Proc: true, flags: []string{"run", "--no-install", "--no-env-file", "--config=/dev/null"}},
 		// Nothing but its time zone is open to Deno, and no cache of anything.
-		{Name: "deno", flags: []string{"run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--cached-only", "--no-code-cache", "--allow-env=TZ"}, memory: "--v8-flags=--max-old-space-size=%d"},
+		{Name: "deno", Proc: true, Env: []string{"DENO_DIR=/tmp"}, flags: []string{"run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--cached-only", "--no-code-cache", "--allow-env=TZ"}, memory: "--v8-flags=--max-old-space-size=%d"},
 	}
 }
 
@@ -30,7 +35,7 @@ func Runtimes() []Runtime {
 // the start frame is what messages speak of. It does not count what buffers
 // hold, so the memory of the process must be watched all the same.
 //
-// The environment must be empty.
+// The environment must be Env and nothing else.
 func (r Runtime) Args(memory int64) []string {
 	args := append([]string(nil), r.flags...)
 	if r.memory != "" {
@@ -38,6 +43,10 @@ func (r Runtime) Args(memory int64) []string {
 	}
 	return args
 }
+
+// Reserve is address space, in bytes, that these runtimes map for data and do not
+// use.
+const Reserve = 64 << 30
 
 // OutOfMemory tells by what a process wrote on its standard error that it ended
 // for want of memory. Node and Deno abort when the heap is full.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"retort/internal/run"
 	"retort/internal/wire"
@@ -149,7 +150,7 @@ func (c *child) end() {
 // must have exited.
 func (c *child) complaint() string {
 	for line := range strings.Lines(c.stderr.String()) {
-		if line = strings.TrimSpace(line); line != "" {
+		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) { // and not a ruler
 			return ": " + line
 		}
 	}

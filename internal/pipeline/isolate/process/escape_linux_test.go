@@ -62,7 +62,7 @@ func native(t *testing.T, profile string, role ...string) *kind {
 		t.Fatal(err)
 	}
 	return &kind{
-		runtime: profile, command: self(t, "guest"), native: true, reserve: goReserve,
+		runtime: profile, command: self(t, "guest"), native: true, reserve: goReserve, exhausted: goExhausted,
 		plan: walls.Plan{Profile: profile, Argv: append([]string{"/usr/bin/probe"}, role...), Mounts: m.mounts(), Harness: insideHarness, Tmp: 8 << 20, Files: 256, Processes: 64, Proc: profile == "node"},
 	}
 }
@@ -351,7 +351,7 @@ func TestPythonEscapes(t *testing.T) {
 }
 
 func pythonHere() Interpreter {
-	return Interpreter{Runtime: "python", Command: "python3", Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Exhausted: []string{"MemoryError"}, Threads: 64}
+	return Interpreter{Runtime: "python", Command: "python3", Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Exhausted: func(string) bool { return false }, Threads: 64}
 }
 
 // TestUnprivileged runs the tests of the walls once more as a user who is not root.

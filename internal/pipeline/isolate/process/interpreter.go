@@ -25,13 +25,14 @@ type Interpreter struct {
 	Runtime string   // "python", "node", "bun", "deno"; also names the walls' profile
 	Command string   // path, or a name that is looked for in PATH
 	Flags   []string // before the path of the harness
+	Env     []string // all that it has of an environment, such as where its cache would be
 	Main    string   // the file of the harness to start with
 	// Harness gives the files of the harness by name. They are what walls.Enter
 	// is given in the child.
 	Harness func() map[string][]byte
-	// Exhausted is what it says on its standard error when it ends for want of
-	// memory.
-	Exhausted []string
+	// Exhausted tells by what it said on its standard error that it ended for
+	// want of memory.
+	Exhausted func(stderr string) bool
 	// Proc is set if it does not run without a /proc.
 	Proc bool
 	// Reserve is address space that it maps and does not use, in bytes.
@@ -69,7 +70,7 @@ func (i Interpreter) kind(guest []string, dir func() (string, error)) *kind {
 		}
 		k.plan = walls.Plan{
 			Profile: i.Runtime, Argv: append(append([]string{image.program}, i.Flags...), path.Join(insideHarness, i.Main)),
-			Mounts: image.mounts(), Harness: insideHarness, Tmp: temporary, Proc: i.Proc || walls.WantsProc, Files: maxDescriptors, Processes: i.Threads,
+			Env: i.Env, Mounts: image.mounts(), Harness: insideHarness, Tmp: temporary, Proc: i.Proc || walls.WantsProc, Files: maxDescriptors, Processes: i.Threads,
 		}
 		weak, err := dir()
 		if err == nil && weak != "" {

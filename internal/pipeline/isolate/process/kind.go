@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"strings"
 
 	"retort/internal/pipeline/isolate/process/walls"
 )
@@ -17,9 +18,9 @@ type kind struct {
 	// native says that the kernel and the walls are all that holds programs of
 	// this runtime, which could otherwise do what any program can.
 	native bool
-	// exhausted is what the runtime says on its standard error when it ends for
-	// want of memory.
-	exhausted []string
+	// exhausted tells by what the runtime said on its standard error that it
+	// ended for want of memory.
+	exhausted func(stderr string) bool
 	// find completes what is known of an interpreter, once; nil if nothing is
 	// to be found. Its errors are *run.Error.
 	find func() error
@@ -40,9 +41,14 @@ const (
 // the walls.
 func builtin(command []string) *kind {
 	return &kind{
-		runtime: quickjs, command: command, reserve: goReserve, exhausted: []string{"out of memory", "cannot allocate memory"},
+		runtime: quickjs, command: command, reserve: goReserve, exhausted: goExhausted,
 		plan: walls.Plan{Profile: "quickjs", Files: maxFiles, Processes: maxThreads, Proc: walls.WantsProc},
 	}
+}
+
+// goExhausted is for programs in Go.
+func goExhausted(stderr string) bool {
+	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
 }
 
 // found says why a kind cannot be used, after looking for it.

@@ -3,8 +3,6 @@ package process
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 
 	"retort/internal/pipeline/isolate"
@@ -85,7 +83,7 @@ func (s *sandbox) explain(end *wire.End, limits run.Limits) {
 	c := s.child
 	<-c.exited
 	state, stderr := c.cmd.ProcessState.String(), c.stderr.String()
-	if c.starved || slices.ContainsFunc(s.kind.exhausted, func(words string) bool { return strings.Contains(stderr, words) }) {
+	if c.starved || s.kind.exhausted(stderr) {
 		stop := wire.MemoryStop(limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 		return

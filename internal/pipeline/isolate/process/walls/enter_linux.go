@@ -63,7 +63,7 @@ func enter(harness func(profile string) map[string][]byte) error {
 	if program == nil {
 		return nil
 	}
-	return failed("start "+plan.Argv[0], program.become(plan.Argv))
+	return failed("start "+plan.Argv[0], program.become(plan.Argv, plan.Env))
 }
 
 // receive reads the plan.
@@ -188,14 +188,18 @@ func (p *Plan) interpreter() (*interpreter, error) {
 	return &interpreter{memory, uintptr(unsafe.Pointer(&memory[0]))}, nil
 }
 
-// become starts the interpreter in place of this process, with no environment.
-func (i *interpreter) become(argv []string) error {
+// become starts the interpreter in place of this process.
+func (i *interpreter) become(argv, env []string) error {
 	arguments, err := syscall.SlicePtrFromStrings(argv)
 	if err != nil {
 		return err
 	}
-	var none *byte
-	_, _, errno := syscall.RawSyscall(unix.SYS_EXECVE, i.address, uintptr(unsafe.Pointer(&arguments[0])), uintptr(unsafe.Pointer(&none)))
+	environment, err := syscall.SlicePtrFromStrings(env)
+	if err != nil {
+		return err
+	}
+	_, _, errno := syscall.RawSyscall(unix.SYS_EXECVE, i.address, uintptr(unsafe.Pointer(&arguments[0])), uintptr(unsafe.Pointer(&environment[0])))
 	runtime.KeepAlive(arguments)
+	runtime.KeepAlive(environment)
 	return errno
 }

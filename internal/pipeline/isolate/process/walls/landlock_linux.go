@@ -15,9 +15,6 @@ func (p *Plan) landlock() error {
 	if len(p.Argv) > 0 {
 		rules = append(rules, landlock.RWFiles(devices...).IgnoreIfMissing())
 		rules = append(rules, landlock.RODirs(p.readable(true)...).IgnoreIfMissing(), landlock.ROFiles(p.readable(false)...).IgnoreIfMissing())
-		if p.Proc {
-			rules = append(rules, landlock.RODirs("/proc").IgnoreIfMissing())
-		}
 	}
 	if p.Tmp > 0 && !p.Weak {
 		rules = append(rules, landlock.RWDirs("/tmp"))
@@ -25,16 +22,16 @@ func (p *Plan) landlock() error {
 	return landlock.V6.BestEffort().Restrict(rules...)
 }
 
-// readable are the directories or the files that may be read and executed.
+// readable are the directories or the files that may be read and executed. In a
+// root of its own, that is everything.
 func (p *Plan) readable(dirs bool) []string {
 	var paths []string
+	if !p.Weak && dirs {
+		return []string{"/"}
+	}
 	for _, m := range p.Mounts {
-		where := m.Target
-		if p.Weak {
-			where = m.Source
-		}
-		if !m.Empty && isDir(where) == dirs {
-			paths = append(paths, where)
+		if p.Weak && !m.Empty && isDir(m.Source) == dirs {
+			paths = append(paths, m.Source)
 		}
 	}
 	if p.Harness != "" && dirs {

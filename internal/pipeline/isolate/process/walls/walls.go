@@ -29,6 +29,8 @@ type Plan struct {
 	// Argv is the command line of the interpreter to become. If it is empty,
 	// this process itself goes on.
 	Argv []string
+	// Env is all that the interpreter has of an environment.
+	Env []string
 	// Mounts are what the file system has, apart from Files, /tmp and a few
 	// devices. All of it is read-only.
 	Mounts []Mount
