@@ -60,10 +60,10 @@ type exchange struct {
 
 // link is the connection to a server. The SDK's client speaks through it while
 // it connects. What comes after, listing and calling tools, the link does by
-// itself: the SDK would decode the results, which costs more than all the rest
-// of a call, rounds long integers and loses the order of keys. The link also
-// answers the server's requests, and ends a probe for the newest protocol that
-// nobody answers.
+// itself: the SDK would decode the results, which costs more than the rest of a
+// call, rounds long integers and loses the order of keys. The link also answers
+// the server's requests, and ends a probe for the newest protocol that nobody
+// answers.
 type link struct {
 	wire    wire
 	rubbish *rubbish

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -214,5 +216,48 @@ func TestServeHoldsBack(t *testing.T) {
 			t.Errorf("%d calls of %d bytes were taken, at most %d may be; %v", sent, len(arguments), most, err)
 		}
 		cancel()
+	}
+}
+
+// TestServeManyCalls makes calls in waves, so that workers that have become idle
+// get the next ones, and shows that each gets its own answer.
+func TestServeManyCalls(t *testing.T) {
+	const wave, atOnce = 50, 20
+	var mu sync.Mutex
+	now, most := 0, 0
+	enter := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		now += n
+		most = max(most, now)
+	}
+	host := hostFunc(func(_ context.Context, c run.Call) (run.Result, error) {
+		enter(1)
+		defer enter(-1)
+		time.Sleep(time.Millisecond)
+		return run.Result{Value: c.Arguments}, nil
+	})
+	_, err := serve(t, t.Context(), run.Limits{Concurrency: atOnce}, host, func(c *Conn, _ Start) {
+		next := uint32(0)
+		for _, n := range []int{wave, 1, 1, wave, 3} {
+			waiting := map[uint32]string{}
+			for range n {
+				next++
+				waiting[next] = fmt.Sprint(next)
+				_ = c.Send(CallFrame(next, Call{Server: "s", Tool: "t" + fmt.Sprint(next%2)}, []byte(waiting[next])))
+			}
+			for len(waiting) > 0 {
+				f, err := c.Read()
+				if want, ok := waiting[f.ID]; err != nil || !ok || string(f.Body) != want {
+					t.Errorf("answer %d: %s, want %q; %v", f.ID, f.Body, want, err)
+					return
+				}
+				delete(waiting, f.ID)
+			}
+		}
+		done(c, Done{Status: run.StatusOK}, "")
+	})
+	if err != nil || most > atOnce || most < maxIdle {
+		t.Errorf("%d at once, %v", most, err)
 	}
 }
