@@ -34,8 +34,14 @@ func assign(raw []string, otherwise string, fold func(string) string) map[string
 	raw = slices.Clone(raw)
 	slices.Sort(raw)
 	raw = slices.Compact(raw)
-	ts := unique(raw, "_", fold, func(s string) string { return safe(camel(s), otherwise, scriptReserved) })
-	py := unique(raw, "__", fold, func(s string) string { return safe(snake(s), otherwise, pythonReserved) })
+	apart := func(s string) string {
+		if otherwise == "server" && (s == "index" || s == "client") {
+			return s + "_" // those are files of their own beside the servers
+		}
+		return s
+	}
+	ts := unique(raw, "_", fold, func(s string) string { return apart(safe(camel(s), otherwise, scriptReserved)) })
+	py := unique(raw, "__", fold, func(s string) string { return apart(safe(snake(s), otherwise, pythonReserved)) })
 	out := make(map[string]Names, len(raw))
 	for i, name := range raw {
 		out[name] = Names{TypeScript: ts[i], Python: py[i]}

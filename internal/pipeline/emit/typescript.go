@@ -318,8 +318,15 @@ func key(f field) string {
 	if f.required {
 		return name + ": "
 	}
+	if inherited[f.name] {
+		// Every object has a function of this name, so that {} would not fit.
+		return name + "?: Function | "
+	}
 	return name + "?: "
 }
+
+// inherited are the members that objects have from Object.
+var inherited = map[string]bool{"constructor": true, "toString": true, "toLocaleString": true, "valueOf": true, "hasOwnProperty": true, "isPrototypeOf": true, "propertyIsEnumerable": true}
 
 // indexType is the type of an index signature that the declared properties
 // agree with: TypeScript wants their types to be among its own.

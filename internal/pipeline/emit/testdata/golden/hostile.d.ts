@@ -72,7 +72,7 @@ export function directives(a?: number, b?: string, c?: string): Promise<any>;
 
 export interface Then_Input {
   then?: string;
-  constructor?: string;
+  constructor?: Function | string;
 }
 
 export function then_(input?: Then_Input): Promise<any>;

@@ -84,7 +84,7 @@ export interface NamesInput {
   "1st"?: string;
   $dollar?: string;
   "__proto__": string;
-  constructor?: string;
+  constructor?: Function | string;
   class: string;
   from?: string;
   self?: string;
