@@ -159,7 +159,7 @@ func (p *parts) join(c Config, compiler typescript.Start) error {
 	p.onClose(searcher.Close)
 	p.onClose(func() error { forget(); return nil })
 	files := workspace.NewStore(filepath.Join(home, "workspace"), limits.Disk)
-	g := gate.New(compiler)
+	g := gate.New(compiler, nil)
 	p.onClose(g.Close)
 	go g.Warm()
 	go ledger.Warm()

@@ -117,7 +117,7 @@ func (b *bench) typeCheck(ctx context.Context) error {
 	}
 	processes := process.New(process.Options{Warm: -1})
 	defer processes.Close()
-	g := gate.New(func() (io.ReadWriteCloser, error) { return processes.Helper([]string{b.Self, "compiler"}, 1<<30) })
+	g := gate.New(func() (io.ReadWriteCloser, error) { return processes.Helper([]string{b.Self, "compiler"}, 1<<30) }, nil)
 	defer g.Close()
 	var code strings.Builder
 	for i := range 5 {

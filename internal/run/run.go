@@ -116,7 +116,7 @@ type Namespace struct {
 type Function struct {
 	Name   string   `json:"name"`   // identifier, as in listIssues
 	Tool   string   `json:"tool"`   // raw name, as in list_issues
-	Params []string `json:"params"` // the schema's properties in its order, for positional arguments
+	Params []string `json:"params"` // the schema's properties, for positional arguments: in its order; in Python those that are needed first
 
 	// What follows is for Python.
 

@@ -23,6 +23,9 @@ def serve(channel):
     basics = need("globals")
     basics.install_basics(channel)
     need("files").install()
+    from warnings import filterwarnings
+
+    filterwarnings("ignore", category=SyntaxWarning)
     channel.start_thread(channel.watch)
     preload(channel)
     while True:

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"retort/internal/pipeline/gate/python"
 	"retort/internal/pipeline/gate/typescript"
 	"retort/internal/run"
 )
@@ -28,11 +29,19 @@ type Verdict struct {
 // Gate checks programs. It is safe for concurrent use.
 type Gate struct {
 	typescript *typescript.Checker
+	python     *python.Checker // nil if nothing parses Python here
 }
 
 // New returns a gate. The TypeScript compiler works in processes that start
-// makes; they end with Close.
-func New(start typescript.Start) *Gate { return &Gate{typescript: typescript.New(start)} }
+// makes; they end with Close. Programs in Python are refused unless parser, which
+// may be nil, can parse them.
+func New(start typescript.Start, parser python.Parser) *Gate {
+	g := &Gate{typescript: typescript.New(start)}
+	if parser != nil {
+		g.python = python.New(parser)
+	}
+	return g
+}
 
 // Warm starts the compiler, which takes some 50 ms.
 func (g *Gate) Warm() { g.typescript.Warm() }
@@ -49,7 +58,7 @@ func (g *Gate) Check(ctx context.Context, req run.Request, tools *run.Toolset) (
 	case run.TypeScript, run.JavaScript:
 		return g.script(ctx, req, tools)
 	case run.Python:
-		return Verdict{}, notBuilt("running Python programs").WithHint("write the program in TypeScript")
+		return g.snake(ctx, req, tools)
 	}
 	return Verdict{}, run.Errorf(run.KindInvalidArguments, "gate", "there is no language %q", req.Language).
 		WithHint("language is typescript, javascript or python")
@@ -71,6 +80,27 @@ func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset) 
 	return Verdict{
 		Program:  run.Program{Name: name, Language: run.JavaScript, Code: checked.Code, Namespaces: checked.Namespaces},
 		Runtime:  cmp.Or(req.Runtime, "quickjs"),
+		Tools:    checked.Tools,
+		Warnings: checked.Warnings,
+		locate:   checked.Locate,
+	}, nil
+}
+
+func (g *Gate) snake(ctx context.Context, req run.Request, tools *run.Toolset) (Verdict, *run.Error) {
+	if g.python == nil {
+		return Verdict{}, notBuilt("running Python programs").WithHint("write the program in TypeScript")
+	}
+	name := req.Name
+	if name == "" {
+		name = "program.py"
+	}
+	checked, refusal := g.python.Check(ctx, req.Code, tools)
+	if refusal != nil {
+		return Verdict{}, refusal
+	}
+	return Verdict{
+		Program:  run.Program{Name: name, Language: run.Python, Code: checked.Code, Namespaces: checked.Namespaces},
+		Runtime:  "python",
 		Tools:    checked.Tools,
 		Warnings: checked.Warnings,
 		locate:   checked.Locate,

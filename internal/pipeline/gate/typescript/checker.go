@@ -10,6 +10,7 @@ import (
 	"github.com/microsoft/typescript-go/tsc"
 
 	"retort/internal/pipeline/emit"
+	"retort/internal/pipeline/gate/source"
 	"retort/internal/run"
 )
 
@@ -47,7 +48,7 @@ type Checker struct {
 	compilers *compilers
 	wrappers  *wrappers
 	names     names
-	made      memo[*run.Server, run.Namespace]
+	made      source.Memo[*run.Server, run.Namespace]
 }
 
 // New returns a checker whose compiler works in processes that start makes. The
@@ -55,7 +56,7 @@ type Checker struct {
 func New(start Start) *Checker {
 	return &Checker{
 		compilers: newCompilers(start), wrappers: newWrappers(tsc.Limits{}.Admit),
-		names: names{emit.Builtins()}, made: memo[*run.Server, run.Namespace]{limit: 512},
+		names: names{emit.Builtins()}, made: source.NewMemo[*run.Server, run.Namespace](512),
 	}
 }
 
@@ -123,14 +124,14 @@ func parse(ctx context.Context, compiler *process, src Source, tools *run.Toolse
 		kind = tsc.JavaScript
 	}
 	var first *program
-	for _, piece := range pieces(src.Code) {
-		p := &program{src: src, tools: tools, lines: piece.lines}
-		source, err := compiler.parse(ctx, piece.code, kind)
+	for _, piece := range source.Pieces(src.Code, "/*", "`") {
+		p := &program{src: src, tools: tools, lines: piece.Lines}
+		parsed, err := compiler.parse(ctx, piece.Code, kind)
 		if err != nil {
 			return nil, p.failure(err)
 		}
-		p.source = source
-		if len(source.Errors()) == 0 {
+		p.source = parsed
+		if len(parsed.Errors()) == 0 {
 			return p, nil
 		}
 		if first == nil {
@@ -150,7 +151,7 @@ func (p *program) failure(err error) *run.Error {
 	var refusal *tsc.Refusal
 	if errors.As(err, &refusal) && refusal.Line > 0 {
 		e.Line = refusal.Line + p.lines
-		e.Frame = frame(p.src.Code, e.Line, 1, 1)
+		e.Frame = source.Frame(p.src.Code, e.Line, 1, 1)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -176,7 +177,7 @@ func (p *program) failure(err error) *run.Error {
 func (c *Checker) namespaces(r *reach) []run.Namespace {
 	var all []run.Namespace
 	for _, s := range r.named() {
-		all = append(all, c.made.get(s, func() run.Namespace { return namespaceOf(s, c.names.global(s)) }))
+		all = append(all, c.made.Get(s, func() run.Namespace { return namespaceOf(s, c.names.global(s)) }))
 	}
 	return all
 }

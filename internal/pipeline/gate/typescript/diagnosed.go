@@ -10,6 +10,7 @@ import (
 	"github.com/microsoft/typescript-go/tsc"
 
 	"retort/internal/pipeline/emit"
+	"retort/internal/pipeline/gate/source"
 	"retort/internal/run"
 )
 
@@ -112,7 +113,7 @@ func (p *program) member(f *finding, d tsc.Diagnostic) {
 		return
 	}
 	f.kind, f.server = run.KindToolNotFound, s.Name
-	f.message, f.hint = p.noTool(s, d.Member.Name)
+	f.message, f.hint = p.words().NoTool(s, d.Member.Name)
 }
 
 var serverFile = regexp.MustCompile(`^/servers/([^/]+)/`)
@@ -159,10 +160,10 @@ func (p *program) nameHint(d tsc.Diagnostic) string {
 		}
 	}
 	if len(tools) > 0 {
-		return "did you mean " + orList(tools[:min(3, len(tools))]) + "?"
+		return "did you mean " + source.OrList(tools[:min(3, len(tools))]) + "?"
 	}
 	if near := run.Nearest(name, servers, 2); len(near) > 0 && !strings.Contains(d.Message, "Did you mean") {
-		return "did you mean the server " + orList(near) + "?"
+		return "did you mean the server " + source.OrList(near) + "?"
 	}
 	switch name {
 	case "fetch", "XMLHttpRequest", "WebSocket":
@@ -171,6 +172,14 @@ func (p *program) nameHint(d tsc.Diagnostic) string {
 		return "programs run outside of a browser"
 	}
 	return "names come from imports, declarations in the program, and the servers; search_tools finds tools"
+}
+
+func (p *program) words() source.Words {
+	return source.Words{
+		Server:    func(s *run.Server) string { return s.TypeScript },
+		Tool:      func(t *run.Tool) string { return t.TypeScript },
+		Signature: p.signature,
+	}
 }
 
 // signature is a tool's call in one line.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/microsoft/typescript-go/tsc"
 
+	"retort/internal/pipeline/gate/source"
 	"retort/internal/run"
 )
 
@@ -26,7 +27,7 @@ func (p *program) syntax() []finding {
 	for _, d := range p.source.Errors() {
 		found = append(found, finding{kind: run.KindSyntax, message: d.Message, start: d.Start, end: d.End})
 	}
-	if first, _ := fence(strings.SplitN(p.at(found[0].start), "\n", 2)[0]); first != "" {
+	if first, _ := source.Fence(strings.SplitN(p.at(found[0].start), "\n", 2)[0]); first != "" {
 		found[0].hint = "send one program, without Markdown around it"
 	}
 	return found
@@ -67,62 +68,13 @@ func (p *program) absences() []finding {
 		f := finding{kind: run.KindToolNotFound, start: a.start, end: a.end}
 		if a.server != nil {
 			f.server = a.server.Name
-			f.message, f.hint = p.noTool(a.server, a.name)
+			f.message, f.hint = p.words().NoTool(a.server, a.name)
 		} else {
-			f.message, f.hint = p.noServer(a.name)
+			f.message, f.hint = p.words().NoServer(p.tools, a.name)
 		}
 		found = append(found, f)
 	}
 	return found
-}
-
-func (p *program) noTool(s *run.Server, name string) (message, hint string) {
-	message = fmt.Sprintf("%s has no tool %q", s.TypeScript, name)
-	names := make([]string, len(s.Tools))
-	for i, t := range s.Tools {
-		names[i] = t.TypeScript
-	}
-	if t, ok := s.On(name); ok {
-		return message + ". Did you mean " + t.TypeScript + "?", p.signature(t)
-	}
-	near := run.Nearest(name, names, 3)
-	switch {
-	case len(near) == 1:
-		t, _ := s.On(near[0])
-		return message + ". Did you mean " + near[0] + "?", p.signature(t)
-	case len(near) > 1:
-		return message + ". Did you mean " + orList(near) + "?", ""
-	case len(names) <= 12:
-		return message, s.TypeScript + " has " + strings.Join(names, ", ")
-	}
-	return message, fmt.Sprintf("search_tools with server %q finds its tools by what they do", s.Name)
-}
-
-// noServer is for a name that may be that of a server, or a tool's whole name.
-func (p *program) noServer(name string) (message, hint string) {
-	if strings.Contains(name, "__") || strings.Contains(name, ".") {
-		e := p.tools.NotFound(name)
-		return e.Message, e.Hint
-	}
-	message = fmt.Sprintf("there is no server %q", name)
-	var names []string
-	for _, s := range p.tools.Servers {
-		names = append(names, s.TypeScript)
-	}
-	if near := run.Nearest(name, names, 3); len(near) > 0 {
-		return message + ". Did you mean " + orList(near) + "?", ""
-	}
-	if len(names) == 0 {
-		return message, "no server is configured"
-	}
-	return message, "there are " + strings.Join(names[:min(20, len(names))], ", ")
-}
-
-func orList(names []string) string {
-	if len(names) == 1 {
-		return names[0]
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
 // imports are the modules that do not exist.
@@ -183,7 +135,7 @@ func (p *program) refuse(found []finding) *run.Error {
 		Kind: first.kind, Op: "gate.typescript", Message: message, Hint: first.hint, Server: first.server, Tool: first.tool,
 	}
 	e.Line, e.Column = p.position(first.start)
-	e.Frame = frame(p.src.Code, e.Line, e.Column, p.width(first))
+	e.Frame = source.Frame(p.src.Code, e.Line, e.Column, p.width(first))
 	return e
 }
 

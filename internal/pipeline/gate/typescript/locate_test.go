@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/pipeline/gate/source"
 	"retort/internal/run"
 )
 
@@ -67,7 +68,7 @@ func TestFrame(t *testing.T) {
 		{"", 1, 1, 1, "> 1 | \n    | ^"},
 		{strings.Repeat("\n", 9) + "ab", 10, 2, 1, "> 10 | ab\n     |  ^"},
 	} {
-		if got := frame(test.text, test.line, test.column, test.width); got != test.want {
+		if got := source.Frame(test.text, test.line, test.column, test.width); got != test.want {
 			t.Errorf("frame(%q, %d, %d, %d)\n got %q\nwant %q", test.text, test.line, test.column, test.width, got, test.want)
 		}
 	}

@@ -8,20 +8,20 @@ import (
 	"github.com/microsoft/typescript-go/tsc"
 
 	"retort/internal/pipeline/emit"
+	"retort/internal/pipeline/gate/source"
 	"retort/internal/run"
 )
 
 // wrappers make the declaration files that a program is checked against.
 type wrappers struct {
 	ambient      string
-	declarations memo[*run.Tool, string]
+	declarations source.Memo[*run.Tool, string]
 	known        func() []string
 	admit        func(text string) error
 }
 
 func newWrappers(admit func(text string) error) *wrappers {
-	w := &wrappers{ambient: emit.Ambient(), admit: admit}
-	w.declarations.limit = 4096
+	w := &wrappers{ambient: emit.Ambient(), admit: admit, declarations: source.NewMemo[*run.Tool, string](4096)}
 	w.known = sync.OnceValue(func() []string { return declaredModules(w.ambient) })
 	return w
 }
@@ -85,7 +85,7 @@ func (w *wrappers) index(s *run.Server, needs *needs, files map[string]string) s
 		switch {
 		case needs.tools[t], needs.whole && len(s.Tools) <= manyTools:
 			path := toolPath(s, t)
-			files["/"+path+".d.ts"] = w.declarations.get(t, func() string { return w.declaration(t) })
+			files["/"+path+".d.ts"] = w.declarations.Get(t, func() string { return w.declaration(t) })
 			index.WriteString(`export * from "/` + path + "\";\n")
 		case needs.whole:
 			index.WriteString("export declare const " + t.TypeScript + ": any;\n")

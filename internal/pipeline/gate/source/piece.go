@@ -1,39 +1,45 @@
-package typescript
+// Package source is about the text of programs, whatever their language: where the
+// program is in what was sent, how a place in it is shown, and what is said of names
+// that it has wrong.
+package source
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// piece is the part of a request's text that is the program. It starts a line;
-// lines is the number of lines before it.
-type piece struct {
-	code  string
-	lines int
+// Piece is the part of a request's text that is the program. It starts a line.
+type Piece struct {
+	Code  string
+	Lines int // before it
 }
 
-// pieces lists what the program in text may be, best first: the text as a
+// Pieces lists what the program in text may be, best first: the text as a
 // whole, and what stands between its first and its last Markdown fence. To
 // JavaScript, three backticks are a template behind an empty one, so text with
 // a fence may parse all the same; it is a program as a whole only if the fence
-// may stand in a comment or a string.
-func pieces(text string) []piece {
+// may stand in a comment or a string, which begin with one of openings.
+func Pieces(text string, openings ...string) []Piece {
 	text = strings.TrimPrefix(text, "\ufeff")
-	whole := piece{code: text}
+	whole := Piece{Code: text}
 	lines := strings.SplitAfter(text, "\n")
 	first, marker := openingFence(lines)
 	if first < 0 {
-		return []piece{whole}
+		return []Piece{whole}
 	}
 	last := closingFence(lines, first, marker)
-	block := piece{strings.Join(lines[first+1:last], ""), first + 1}
-	if before := strings.Join(lines[:first], ""); strings.Contains(before, "/*") || strings.Contains(before, "`") {
-		return []piece{whole, block}
+	block := Piece{strings.Join(lines[first+1:last], ""), first + 1}
+	before := strings.Join(lines[:first], "")
+	if slices.ContainsFunc(openings, func(o string) bool { return strings.Contains(before, o) }) {
+		return []Piece{whole, block}
 	}
-	return []piece{block}
+	return []Piece{block}
 }
 
 // openingFence finds the first line like ```ts; -1 if there is none.
 func openingFence(lines []string) (int, string) {
 	for i, line := range lines {
-		if marker, info := fence(line); marker != "" && !strings.Contains(info, "`") {
+		if marker, info := Fence(line); marker != "" && !strings.Contains(info, "`") {
 			return i, marker
 		}
 	}
@@ -44,7 +50,7 @@ func openingFence(lines []string) (int, string) {
 // that was cut off has none; it goes on to the end.
 func closingFence(lines []string, first int, opening string) int {
 	for i := len(lines) - 1; i > first; i-- {
-		marker, info := fence(lines[i])
+		marker, info := Fence(lines[i])
 		if info == "" && marker != "" && marker[0] == opening[0] && len(marker) >= len(opening) {
 			return i
 		}
@@ -52,8 +58,8 @@ func closingFence(lines []string, first int, opening string) int {
 	return len(lines)
 }
 
-// fence takes a line like ```ts apart; the marker is empty if it is no fence.
-func fence(line string) (marker, info string) {
+// Fence takes a line like ```ts apart; the marker is empty if it is no fence.
+func Fence(line string) (marker, info string) {
 	line = strings.TrimSpace(line)
 	if line == "" || line[0] != '`' && line[0] != '~' {
 		return "", ""

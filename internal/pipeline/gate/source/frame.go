@@ -1,4 +1,4 @@
-package typescript
+package source
 
 import (
 	"fmt"
@@ -9,13 +9,13 @@ import (
 // frameWidth is how much of a long line a frame shows, in code points.
 const frameWidth = 110
 
-// frame shows a place in a program: the line before, the line, and a caret under
+// Frame shows a place in a program: the line before, the line, and a caret under
 // the place, which is width code points long.
 //
 //	  3 | const a = 1;
 //	> 4 | const b = a.c;
 //	    |             ^
-func frame(text string, line, column, width int) string {
+func Frame(text string, line, column, width int) string {
 	lines := splitLines(text)
 	if line < 1 || line > len(lines) {
 		return ""

@@ -1,0 +1,208 @@
+// Package python decides whether a Python program fits the tools that it names.
+// Python is parsed by Python, in a sandbox, since parsing untrusted code is no work
+// for the host; what the parser says of the program is judged here.
+package python
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"retort/internal/pipeline/emit"
+	"retort/internal/pipeline/gate/source"
+	"retort/internal/run"
+)
+
+// Parser has an interpreter in a sandbox say what is in code: see internal/guest/python.
+// Its errors are *run.Error, or the context's.
+type Parser interface {
+	Parse(ctx context.Context, code string) (json.RawMessage, error)
+}
+
+// Checked is a program that may run.
+type Checked struct {
+	Code       string
+	Namespaces []run.Namespace // the servers it names; all of them if Unknown
+	Tools      []*run.Tool     // those it can reach; all of them if that can't be told
+	Unknown    bool            // the program computes names, so that Tools are all
+	Warnings   []string
+
+	lines, indent int // before the program, and before each of its lines
+}
+
+// Locate turns a line and column of Code into those of the program as it was
+// written. All are 1-based; columns count code points.
+func (c Checked) Locate(line, column int) (int, int) { return line + c.lines, column + c.indent }
+
+// Checker checks programs. It is safe for concurrent use.
+type Checker struct {
+	parser   Parser
+	builtins map[string]bool
+	made     source.Memo[*run.Server, run.Namespace]
+	params   source.Memo[*run.Tool, emit.Parameters]
+}
+
+// New returns a checker that has programs parsed by p.
+func New(p Parser) *Checker {
+	const servers, tools = 512, 4096
+	return &Checker{
+		parser: p, builtins: emit.Builtins(),
+		made: source.NewMemo[*run.Server, run.Namespace](servers), params: source.NewMemo[*run.Tool, emit.Parameters](tools),
+	}
+}
+
+// program is one program on its way.
+type program struct {
+	checker *Checker
+	written string // as it was sent
+	code    string
+	tools   *run.Toolset
+	facts   *facts
+	lines   int
+	indent  int
+	reach   *reach
+}
+
+// maxCode is what is parsed at most, in bytes.
+const maxCode = 4 << 20
+
+// Check checks a program against the tools it may see. Its error has the kind
+// syntax, type, tool_not_found, limit or cancelled if the program is to blame or
+// ctx ended; anything else is what the parser said.
+func (c *Checker) Check(ctx context.Context, code string, tools *run.Toolset) (Checked, *run.Error) {
+	if len(code) > maxCode {
+		return Checked{}, run.Errorf(run.KindLimit, "gate.python", "the program has more than 4 MB").
+			WithHint("put data into a workspace file and read it with open()")
+	}
+	p, refusal := c.parse(ctx, code, tools)
+	if refusal != nil {
+		return Checked{}, refusal
+	}
+	p.reach = p.reached()
+	if refusal := p.refuse(p.judge()); refusal != nil {
+		return Checked{}, refusal
+	}
+	return Checked{
+		Code: p.code, Namespaces: p.namespaces(), Tools: p.reach.list(tools), Unknown: p.reach.unknown, lines: p.lines, indent: p.indent,
+	}, nil
+}
+
+// parse finds the program in the text and has it parsed.
+func (c *Checker) parse(ctx context.Context, code string, tools *run.Toolset) (*program, *run.Error) {
+	var first *program
+	for _, piece := range source.Pieces(code, `"""`, `'''`) {
+		text, indent := dedented(strings.ReplaceAll(piece.Code, "\r\n", "\n"))
+		p := &program{checker: c, written: code, code: text, tools: tools, lines: piece.Lines, indent: indent}
+		raw, err := c.parser.Parse(ctx, text)
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return nil, run.Errorf(run.KindCancelled, "gate.python", "the execution was cancelled")
+		}
+		if err == nil {
+			p.facts, err = decode(raw, strings.Count(text, "\n")+1)
+		}
+		if err != nil {
+			return nil, failure(err)
+		}
+		if p.facts.Error == nil {
+			return p, nil
+		}
+		if first == nil {
+			first = p
+		}
+	}
+	return nil, first.syntax()
+}
+
+// dedented takes off the blank space that all lines of a program begin with.
+func dedented(text string) (string, int) {
+	lines := strings.Split(text, "\n")
+	common, found := "", false
+	for _, line := range lines {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		lead := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		if !found {
+			common, found = lead, true
+		}
+		for !strings.HasPrefix(lead, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	if common == "" {
+		return text, 0
+	}
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, common)
+	}
+	return strings.Join(lines, "\n"), len(common)
+}
+
+// namespaces are the servers that the guest makes for a program.
+func (p *program) namespaces() []run.Namespace {
+	var all []run.Namespace
+	for _, s := range p.tools.Servers {
+		if p.reach.unknown || p.reach.servers[s] != nil {
+			all = append(all, p.checker.made.Get(s, func() run.Namespace { return p.checker.namespaceOf(s) }))
+		}
+	}
+	return all
+}
+
+// global is the name under which programs find a server without an import;
+// empty if the environment has it.
+func (c *Checker) global(s *run.Server) string {
+	if c.builtins[s.Python] {
+		return ""
+	}
+	return s.Python
+}
+
+// namespaceOf is a server as the guest makes it.
+func (c *Checker) namespaceOf(s *run.Server) run.Namespace {
+	n := run.Namespace{Server: s.Name, Global: c.global(s)}
+	for _, spelling := range []string{s.Python, s.Name, s.TypeScript} {
+		if spelling != "" && !contains(n.Modules, spelling) {
+			n.Modules = append(n.Modules, spelling)
+		}
+	}
+	for _, t := range s.Tools {
+		n.Functions = append(n.Functions, functionOf(t, c.parameters(t)))
+	}
+	return n
+}
+
+func (c *Checker) parameters(t *run.Tool) emit.Parameters {
+	return c.params.Get(t, func() emit.Parameters { return emit.ParametersOf(t) })
+}
+
+func functionOf(t *run.Tool, params emit.Parameters) run.Function {
+	f := run.Function{Name: t.Python, Tool: t.Name}
+	renamed := false
+	var keywords []string
+	for i, p := range params.List {
+		f.Params = append(f.Params, p.Name)
+		keywords = append(keywords, p.Keyword)
+		renamed = renamed || p.Keyword != p.Name
+		if p.Null {
+			f.Nulls = append(f.Nulls, p.Name)
+		}
+		if i == 0 {
+			f.Object = p.Object
+		}
+	}
+	if renamed {
+		f.Keywords = keywords
+	}
+	return f
+}
+
+func contains(list []string, s string) bool {
+	for _, item := range list {
+		if item == s {
+			return true
+		}
+	}
+	return false
+}

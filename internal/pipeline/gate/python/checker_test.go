@@ -1,0 +1,177 @@
+package python
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"retort/internal/run"
+)
+
+var update = flag.Bool("update", false, "write what programs do into testdata")
+
+// TestPrograms checks the programs in testdata. Each file is followed by what
+// Check says of it.
+func TestPrograms(t *testing.T) {
+	c, tools := New(newInterpreter(t)), sample()
+	for _, name := range []string{"testdata/refused.txtar", "testdata/accepted.txtar"} {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []txtar.File
+		want := map[string]string{}
+		for _, f := range archive.Files {
+			want[f.Name] = string(f.Data)
+		}
+		for _, f := range archive.Files {
+			if strings.HasSuffix(f.Name, ".want") {
+				continue
+			}
+			got := tell(c, string(f.Data), tools)
+			told = append(told, f, txtar.File{Name: f.Name + ".want", Data: []byte(got)})
+			if got != want[f.Name+".want"] && !*update {
+				t.Errorf("%s: %s\n--- got\n%s--- want\n%s", name, f.Name, got, want[f.Name+".want"])
+			}
+			if refused := strings.HasPrefix(got, "refused"); refused != strings.Contains(name, "refused") {
+				t.Errorf("%s: %s is in the wrong file:\n%s", name, f.Name, got)
+			}
+		}
+		if *update {
+			archive.Files = told
+			if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// tell is what Check says of a program, for people to review.
+func tell(c *Checker, code string, tools *run.Toolset) string {
+	checked, refusal := c.Check(context.Background(), code, tools)
+	var b strings.Builder
+	if refusal != nil {
+		fmt.Fprintf(&b, "refused: %s at %d:%d", refusal.Kind, refusal.Line, refusal.Column)
+		if refusal.Server != "" {
+			fmt.Fprintf(&b, " of %s.%s", refusal.Server, refusal.Tool)
+		}
+		fmt.Fprintf(&b, "\n%s\n%s\n", refusal.Message, refusal.Frame)
+		if refusal.Hint != "" {
+			fmt.Fprintf(&b, "hint: %s\n", refusal.Hint)
+		}
+		return b.String()
+	}
+	for _, n := range checked.Namespaces {
+		fmt.Fprintf(&b, "namespace %s, global %q, modules %s\n", n.Server, n.Global, n.Modules)
+	}
+	fmt.Fprintf(&b, "tools")
+	for _, tool := range checked.Tools {
+		fmt.Fprintf(&b, " %s.%s", tool.Server, tool.Name)
+	}
+	fmt.Fprintf(&b, ", unknown %v\n", checked.Unknown)
+	return b.String()
+}
+
+// TestLocate shows that positions are those of the text as it was written.
+func TestLocate(t *testing.T) {
+	c, tools := New(newInterpreter(t)), sample()
+	for name, code := range map[string]string{
+		"plain":    "a = 1\ngithub.nope()\n",
+		"BOM":      "\ufeffa = 1\ngithub.nope()\n",
+		"CRLF":     "a = 1\r\ngithub.nope()\r\n",
+		"indented": "\n    github.nope()\n    a = 1",
+		"fence":    "```python\ngithub.nope()\n```\n",
+		"prose":    "Here it is:\n~~~~py\n\n  github.nope()\n~~~~\nDone.",
+		"tabs":     "\tif 1:\n\t\tgithub.nope()",
+	} {
+		_, refusal := c.Check(context.Background(), code, tools)
+		lines := strings.Split(strings.TrimPrefix(code, "\ufeff"), "\n")
+		if refusal == nil || refusal.Line < 1 || !strings.HasPrefix(lines[refusal.Line-1][refusal.Column-1:], "nope") {
+			t.Errorf("%s: %+v", name, refusal)
+		}
+	}
+	checked, refusal := c.Check(context.Background(), "text\n```py\n  x = 1\n```", tools)
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	if line, column := checked.Locate(1, 1); line != 3 || column != 3 || checked.Code != "x = 1\n" {
+		t.Errorf("%d:%d %q", line, column, checked.Code)
+	}
+}
+
+// TestNamespaces shows what the guest is told of tools.
+func TestNamespaces(t *testing.T) {
+	c, tools := New(newInterpreter(t)), sample()
+	checked, refusal := c.Check(context.Background(), "google_drive.search(query='x')\ngithub.put({'a': 1})", tools)
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	got, err := json.Marshal([]run.Function{checked.Namespaces[1].Functions[0], checked.Namespaces[0].Functions[4]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"name":"get_document","tool":"getDocument","params":["documentId","fields","from","max-size"],"keywords":["documentId","fields","from_","max_size"]},` +
+		`{"name":"put","tool":"put","params":["record","due"],"nulls":["due"],"object":true}]`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+type says string
+
+func (s says) Parse(context.Context, string) (json.RawMessage, error) {
+	if s == "" {
+		return nil, errors.New("gone")
+	}
+	return json.RawMessage(s), nil
+}
+
+// TestHostileFacts shows that a guest that lies harms nobody.
+func TestHostileFacts(t *testing.T) {
+	for _, facts := range []says{
+		"", "null1", "[]", `{"uses":[{"path":[]}]}`, `{"uses":[{"path":["github"],"line":99,"column":1}]}`, `{"error":{"line":-1}}`,
+		`{"names":[{"name":"` + says(strings.Repeat("x", 3000)) + `","line":1,"column":1}]}`,
+		`{"uses":[{"path":["github","list_issues"],"line":1,"column":1,"call":{"line":1,"column":1,"keywords":[{"name":"a","line":0,"column":0}]}}]}`,
+	} {
+		if _, refusal := New(facts).Check(context.Background(), "x", sample()); refusal == nil || refusal.Kind != run.KindInternal {
+			t.Errorf("%.100s: %v", facts, refusal)
+		}
+	}
+}
+
+// FuzzFacts judges whatever a guest may say.
+func FuzzFacts(f *testing.F) {
+	parser := newInterpreter(f)
+	for _, code := range []string{
+		"import os, pandas\nfrom servers import github as g\ng.list_issues('a', repo=1, **x)\ngoogle_drive.search({'q': 1})\ncall_mcp_tool('a')",
+		"x = = 1", "getattr(github, 'nope')(1)\nservers.githb.x()\nfrom servers.github import *\nget_issue(1, 2, 3, 4)",
+	} {
+		raw, err := parser.Parse(context.Background(), code)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte(raw))
+	}
+	tools := sample()
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		c := New(says(raw))
+		const code = "one line\ntwo lines\nthree"
+		checked, refusal := c.Check(context.Background(), code, tools)
+		if refusal == nil {
+			if checked.Code != code {
+				t.Error("the program has changed")
+			}
+			return
+		}
+		if refusal.Message == "" || refusal.Line < 0 || len(refusal.Message) > 64<<10 {
+			t.Errorf("%+v", refusal)
+		}
+	})
+}

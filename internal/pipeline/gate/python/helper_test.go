@@ -1,0 +1,124 @@
+package python
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	guest "retort/internal/guest/python"
+	"retort/internal/pipeline/emit"
+	"retort/internal/run"
+	"retort/internal/testenv"
+	"retort/internal/wire"
+)
+
+// interpreter parses with one guest, without walls.
+type interpreter struct {
+	mu   sync.Mutex
+	conn *wire.Conn
+}
+
+type pipes struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (p pipes) Close() error { return p.WriteCloser.Close() }
+
+func newInterpreter(t testing.TB) *interpreter {
+	t.Helper()
+	path := os.Getenv("RETORT_PYTHON")
+	if path == "" {
+		path = testenv.Need(t, "python3")
+	}
+	dir := t.TempDir()
+	for name, data := range guest.Files() {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(path, "-I", "-S", "-B", filepath.Join(dir, guest.Main))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	conn := wire.NewConn(pipes{out, in})
+	t.Cleanup(func() {
+		_ = conn.Close()
+		_ = cmd.Wait()
+	})
+	if _, err := wire.Greet(conn); err != nil {
+		t.Fatal(err)
+	}
+	return &interpreter{conn: conn}
+}
+
+func (i *interpreter) Parse(ctx context.Context, code string) (json.RawMessage, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return wire.Parse(ctx, i.conn, code)
+}
+
+func server(name string, tools ...*run.Tool) *run.Server {
+	raw := make([]string, len(tools))
+	for i, t := range tools {
+		t.Server = name
+		raw[i] = t.Name
+	}
+	names := emit.AssignTools(raw)
+	for _, t := range tools {
+		t.TypeScript, t.Python = names[t.Name].TypeScript, names[t.Name].Python
+	}
+	return &run.Server{Name: name, Tools: tools}
+}
+
+func tool(name, input, output string) *run.Tool {
+	return &run.Tool{Name: name, Description: "About " + name + ".", InputSchema: json.RawMessage(input), OutputSchema: json.RawMessage(output)}
+}
+
+func toolset(servers ...*run.Server) *run.Toolset {
+	slices.SortFunc(servers, func(a, b *run.Server) int { return strings.Compare(a.Name, b.Name) })
+	raw := make([]string, len(servers))
+	for i, s := range servers {
+		raw[i] = s.Name
+	}
+	names := emit.AssignServer(raw)
+	for _, s := range servers {
+		s.TypeScript, s.Python = names[s.Name].TypeScript, names[s.Name].Python
+	}
+	return run.NewToolset(servers)
+}
+
+// sample is a toolset with what the tests need.
+func sample() *run.Toolset {
+	return toolset(
+		server("github",
+			tool("list_issues", `{"type":"object","properties":{"owner":{"type":"string"},"repo":{"type":"string"},"state":{"enum":["open","closed"]},"labels":{"type":"array","items":{"type":"string"}},"perPage":{"type":"integer"}},"required":["owner","repo"],"additionalProperties":false}`,
+				`{"type":"object","properties":{"issues":{"type":"array","items":{"type":"object","properties":{"number":{"type":"integer"},"title":{"type":"string"}}}}},"required":["issues"]}`),
+			tool("get_issue", `{"type":"object","properties":{"owner":{"type":"string"},"repo":{"type":"string"},"number":{"type":"integer"}},"required":["owner","repo","number"]}`, ``),
+			tool("create_issue", `{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}`, ``),
+			tool("get_me", `{"type":"object","properties":{}}`, ``),
+			tool("put", `{"type":"object","properties":{"record":{"type":"object"},"due":{"type":["string","null"]}},"required":["record"]}`, ``),
+		),
+		server("google-drive",
+			tool("getDocument", `{"type":"object","properties":{"documentId":{"type":"string"},"fields":{"type":"string"},"from":{"type":"number"},"max-size":{"type":"integer"}},"required":["documentId"]}`, ``),
+			tool("search", `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"],"additionalProperties":true}`, ``),
+		),
+		server("math", tool("add", `{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}}}`, ``)),
+	)
+}

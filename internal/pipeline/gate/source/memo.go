@@ -1,0 +1,34 @@
+package source
+
+import "sync"
+
+// Memo keeps what was made for a key. When it is full it forgets everything:
+// what is still in use is made once more.
+type Memo[K comparable, V any] struct {
+	limit int
+	mu    *sync.Mutex
+	made  map[K]V
+}
+
+// NewMemo returns a memo of at most limit keys.
+func NewMemo[K comparable, V any](limit int) Memo[K, V] {
+	return Memo[K, V]{limit: limit, mu: &sync.Mutex{}, made: map[K]V{}}
+}
+
+// Get returns what was made for key, or has it made.
+func (m *Memo[K, V]) Get(key K, create func() V) V {
+	m.mu.Lock()
+	v, ok := m.made[key]
+	m.mu.Unlock()
+	if ok {
+		return v
+	}
+	v = create()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.made) >= m.limit {
+		clear(m.made)
+	}
+	m.made[key] = v
+	return v
+}
