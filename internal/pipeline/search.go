@@ -53,7 +53,7 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 }
 
 func describe(tools *run.Toolset, t *run.Tool, q run.Query) run.FoundTool {
-	f := run.FoundTool{Name: tools.Qualified(t), Server: t.Server, Tool: t.Name, Category: t.Category}
+	f := run.FoundTool{Name: emit.Stub(tools, t, q.Language, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category}
 	if s, ok := tools.Server(t.Server); ok {
 		f.Cached = s.Cached
 	}
@@ -84,10 +84,14 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Langua
 		t, ok := tools.Tool(name)
 		if !ok {
 			missing = tools.NotFound(name)
-			definitions = append(definitions, run.Definition{Name: name, Definition: fmt.Sprintf("// %s; %s", missing.Message, missing.Hint)})
+			comment := "//"
+			if lang == run.Python {
+				comment = "#"
+			}
+			definitions = append(definitions, run.Definition{Name: name, Definition: fmt.Sprintf("%s %s; %s", comment, missing.Message, missing.Hint)})
 			continue
 		}
-		definitions = append(definitions, run.Definition{Name: tools.Qualified(t), Definition: emit.Stub(tools, t, lang, emit.Full)})
+		definitions = append(definitions, run.Definition{Name: emit.Stub(tools, t, lang, emit.Name), Definition: emit.Stub(tools, t, lang, emit.Full)})
 	}
 	if missing != nil && len(definitions) == 1 {
 		return nil, missing
@@ -98,7 +102,9 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Langua
 // functions are the engine's own functions that programs can call.
 func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 	tree := workspace.Tree{Workspace: x.files, Folders: map[string]workspace.Folder{"servers": wrappers(x)}}
-	own := map[string]relay.Function{"search_tools": p.searchTools}
+	own := map[string]relay.Function{"search_tools": func(ctx context.Context, raw json.RawMessage) (any, error) {
+		return p.searchTools(ctx, raw, x.req.Language)
+	}}
 	for name, f := range tree.Functions() {
 		own[name] = f
 	}
@@ -114,7 +120,8 @@ func wrappers(x *execution) workspace.Folder {
 	}
 }
 
-func (p *Pipeline) searchTools(ctx context.Context, raw json.RawMessage) (any, error) {
+// searchTools answers a program, in its own language.
+func (p *Pipeline) searchTools(ctx context.Context, raw json.RawMessage, lang run.Language) (any, error) {
 	var a struct {
 		Query    string     `json:"query"`
 		Detail   run.Detail `json:"detail_level"`
@@ -125,7 +132,7 @@ func (p *Pipeline) searchTools(ctx context.Context, raw json.RawMessage) (any, e
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.search", "searchTools: %v", err)
 	}
-	found, err := p.Search(ctx, run.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit})
+	found, err := p.Search(ctx, run.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: lang})
 	if err != nil {
 		return nil, err
 	}

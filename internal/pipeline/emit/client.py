@@ -46,6 +46,11 @@ def search_tools(query, detail="description"):
     return _own("search_tools")(query, detail)
 
 
+def sleep(ms):
+    """Waits for milliseconds."""
+    return _own("sleep")(ms)
+
+
 def given(arguments):
     """The arguments that are given."""
     return {name: value for name, value in arguments.items() if value is not unset}
