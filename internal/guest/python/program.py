@@ -53,6 +53,11 @@ class Program:
         del tree
         builtins.__dict__.update({rewriting.LATER: calls.later, rewriting.RETURN: Return, rewriting.AWAITED: awaited, rewriting.ITERATED: iterated})
         self.surroundings.install(self.globals, self.shape.free)
+        return self.outcome(code)
+
+    def outcome(self, code):
+        # Short, as are all functions that a MemoryError passes: behind the 256th
+        # instruction the interpreter needs memory to pass it on, and never ends.
         try:
             self.execute(code)
             called = self.call_main()

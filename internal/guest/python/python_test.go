@@ -120,7 +120,7 @@ func (s starter) run(t testing.TB, p run.Program, h wire.Host) wire.End {
 	end, err := wire.Serve(context.Background(), conn, p, h)
 	if err != nil {
 		_ = g.cmd.Wait()
-		t.Fatalf("%v: %s", err, g.stderr.String())
+		t.Fatalf("%s\n%v: %v: %s", p.Code, err, g.cmd.ProcessState, g.stderr.String())
 	}
 	return end
 }

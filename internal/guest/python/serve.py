@@ -10,11 +10,12 @@ render, loads = values.render, values.loads
 # What programs use most, loaded while none is there.
 USUAL = """asyncio collections datetime re math itertools functools time csv random statistics decimal dataclasses typing
     traceback concurrent.futures threading pathlib io copy string enum uuid hashlib base64 textwrap operator heapq bisect
-    logging contextlib glob shutil tempfile urllib.parse html calendar fractions zoneinfo difflib pprint types warnings resource""".split()
+    logging contextlib glob shutil tempfile urllib.parse html calendar fractions zoneinfo difflib pprint types warnings resource ctypes""".split()
 OWN_PARTS = "values calls scopes flow rewrite globals servers files failure program loop facts".split()
 RESERVE = 8 << 20  # bytes, to be able to speak of a failure
 OVERHEAD = 32 << 20  # bytes beside the heap
 SPACE = 8 << 30  # bytes of address space beside that
+reserved = []  # how the limit is raised for the report of a failure
 STACK = 2 << 20  # bytes of the stack of a program's thread
 
 
@@ -55,9 +56,21 @@ def preload(channel):
             pass
 
 
+def one_arena():
+    """Has the C library allocate for all threads in one place. With several it
+    tries the others one by one, over and over, when the memory is used up."""
+    try:
+        from ctypes import CDLL
+
+        CDLL(None).mallopt(-8, 1)  # M_ARENA_MAX
+    except (ImportError, OSError, AttributeError):
+        pass
+
+
 def run(channel, start, source):
     """Runs the program and reports how it ended; then there is nothing more to do."""
     sys.setrecursionlimit(1000)
+    one_arena()
     limit_memory(start.get("memory") or 0)
     caller = need("calls").Caller(channel)
     need("files").use(caller)
@@ -72,30 +85,38 @@ def run(channel, start, source):
 
 
 def outcome(start, source, caller):
-    program = None
+    """How the program ended: the head and the body of its report."""
     try:
-        if "async" in source or "await" in source:
-            need("loop")
-        program = need("program").Program(start, source, caller)
-        body = program.run()
-        need("files").close_all()
-        linger(caller)
-        limit = start.get("result") or 0
-        if body is not None and 0 < limit < len(body):
-            return too_large(len(body), limit), b""
-        return {"status": "ok", "has_value": body is not None}, body or b""
+        return attempt(start, source, caller)
     except BaseException as error:
-        if isinstance(error, MemoryError):
-            more_memory()
-            error = without_locals(error)
-        try:
-            need("files").close_all()
-        except BaseException:
-            pass
-        try:
-            return failure(start, source, error), b""
-        except BaseException:  # the program has changed too much
-            return {"status": "error", "error": {"kind": "runtime", "message": type(error).__name__}}, b""
+        more_memory()
+        return failed(start, source, error)
+
+
+def attempt(start, source, caller):
+    if "async" in source or "await" in source:
+        need("loop")
+    program = need("program").Program(start, source, caller)
+    body = program.run()
+    need("files").close_all()
+    linger(caller)
+    limit = start.get("result") or 0
+    if body is not None and 0 < limit < len(body):
+        return too_large(len(body), limit), b""
+    return {"status": "ok", "has_value": body is not None}, body or b""
+
+
+def failed(start, source, error):
+    if isinstance(error, MemoryError):
+        error = without_locals(error)
+    try:
+        need("files").close_all()
+    except BaseException:
+        pass
+    try:
+        return failure(start, source, error), b""
+    except BaseException:  # the program has changed too much
+        return {"status": "error", "error": {"kind": "runtime", "message": type(error).__name__}}, b""
 
 
 def without_locals(error):
@@ -151,6 +172,7 @@ def limit_memory(heap):
 
         data = data_size(resource) + heap + OVERHEAD
         resource.setrlimit(resource.RLIMIT_DATA, (data, data + RESERVE))
+        reserved.append((resource.setrlimit, resource.RLIMIT_DATA, (data + RESERVE, data + RESERVE)))
         space = data + heap + SPACE
         resource.setrlimit(resource.RLIMIT_AS, (space, space))
     except (ImportError, OSError, ValueError):
@@ -159,13 +181,10 @@ def limit_memory(heap):
 
 
 def more_memory():
-    """Takes what is reserved for the report of a failure."""
-    import resource
-
-    try:
-        resource.setrlimit(resource.RLIMIT_DATA, (resource.getrlimit(resource.RLIMIT_DATA)[1],) * 2)
-    except (OSError, ValueError):
-        pass
+    """Takes what is reserved for the report of a failure. It needs no memory."""
+    for set_limit, which, limits in reserved:
+        set_limit(which, limits)
+    reserved.clear()
 
 
 def data_size(resource):

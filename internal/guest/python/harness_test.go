@@ -1,0 +1,181 @@
+package python
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+func code(lines ...string) run.Program {
+	return run.Program{Code: strings.Join(lines, "\n"), Namespaces: demoNamespaces}
+}
+
+// TestBusy shows that a busy program's output arrives all the same, and that its
+// process ends when nobody listens any more.
+func TestBusy(t *testing.T) {
+	s := newStarter(t)
+	for _, loop := range []string{"while True: pass", "import time\nwhile True: time.sleep(1)", "import asyncio\nasync def f():\n  while True: await asyncio.sleep(0)\nawait f()", "import threading\nthreading.Event().wait()"} {
+		p := code("print('before')", loop)
+		p.Limits = run.Limits{Timeout: 400 * time.Millisecond}
+		end := s.run(t, p, &fakeHost{})
+		if end.Status != run.StatusTimeout || string(end.Output) != "before\n" {
+			t.Errorf("%s: %s %q", loop, end.Status, end.Output)
+		}
+	}
+}
+
+// TestDescriptors shows that what is written past Python's output harms nothing.
+func TestDescriptors(t *testing.T) {
+	p := code("import os", "for fd in (0, 1):", "    for _ in range(100):", "        try: os.write(fd, b'\\0' * 1000)", "        except OSError: pass",
+		"try: data = os.read(0, 10)", "except OSError: data = b''", "result = [demo.echo(text='x'), len(data)]")
+	if end := newStarter(t).run(t, p, &fakeHost{}); end.Status != run.StatusOK || string(end.Value) != `[{"text":"x"},0]` {
+		t.Errorf("%s %v %s", end.Status, end.Error, end.Value)
+	}
+}
+
+// TestLargeFile reads a file that is larger than the memory it may take.
+func TestLargeFile(t *testing.T) {
+	const rows = 600_000
+	h := &fakeHost{files: map[string]string{"workspace/large.csv": strings.Repeat(strings.Repeat("x", 99)+"\n", rows)}}
+	p := code("n = size = 0", "for line in open('workspace/large.csv'):", "    n += 1", "    size += len(line)",
+		"with open('workspace/copy.csv', 'wb') as out, open('workspace/large.csv', 'rb') as f:", "    while True:", "        part = f.read(1 << 20)", "        if not part: break", "        out.write(part)",
+		"result = [n, size]")
+	p.Limits = run.Limits{Memory: 24 << 20}
+	end := newStarter(t).run(t, p, h)
+	if end.Status != run.StatusOK || string(end.Value) != fmt.Sprintf("[%d,%d]", rows, 100*rows) || h.files["workspace/copy.csv"] != h.files["workspace/large.csv"] {
+		t.Errorf("%s %v %s", end.Status, end.Error, end.Value)
+	}
+	if h.largest > 4<<20 {
+		t.Errorf("a read of %d bytes", h.largest)
+	}
+}
+
+func TestMemory(t *testing.T) {
+	s := newStarter(t)
+	for _, program := range []string{
+		"x = []\nwhile True: x.append('a' * 1000000)", "x = {}\nwhile True: x[len(x)] = [len(x)]", "bytearray(1 << 40)", "'a' * 10**12",
+		"import asyncio\nasync def f():\n  x = []\n  while True: x.append(bytearray(1 << 20))\nasyncio.run(f())",
+	} {
+		p := code("print('so far')", program)
+		p.Limits = run.Limits{Memory: 64 << 20}
+		end := s.run(t, p, &fakeHost{})
+		if end.Status != run.StatusMemoryLimit || end.Error.Message != "the program needed more than its 64 MB of memory" || string(end.Output) != "so far\n" {
+			t.Errorf("%s: %s %v %q", program, end.Status, end.Error, end.Output)
+		}
+	}
+	p := code("try:", "    x = bytearray(1 << 40)", "except MemoryError:", "    result = 'caught'")
+	if end := s.run(t, p, &fakeHost{}); string(end.Value) != `"caught"` {
+		t.Errorf("%s %v", end.Status, end.Error)
+	}
+}
+
+// TestLargeValues sends megabytes each way.
+func TestLargeValues(t *testing.T) {
+	s := newStarter(t)
+	end := s.run(t, code("text = 'grün👍' * 300000", "back = demo.echo(text=text)", "import asyncio", "again = await asyncio.gather(demo.echo(text=text), demo.echo(text=1))",
+		"result = [back['text'] == text, again[0]['text'] == text, text]"), &fakeHost{})
+	if end.Status != run.StatusOK || len(end.Value) < 2_700_000 || !strings.HasPrefix(string(end.Value), "[true,true,") {
+		t.Errorf("%s %v, %d bytes", end.Status, end.Error, len(end.Value))
+	}
+	p := code("'x' * 2000")
+	p.Limits = run.Limits{Result: 1000}
+	if end := s.run(t, p, &fakeHost{}); end.Status != run.StatusOutputLimit || !strings.Contains(end.Error.Message, "2.0 kB, more than the 1000 bytes") {
+		t.Errorf("%s %v", end.Status, end.Error)
+	}
+	p = code("for i in range(100000): print('x' * 100)")
+	p.Limits = run.Limits{Output: 10_000}
+	if end := s.run(t, p, &fakeHost{}); end.Status != run.StatusOutputLimit || len(end.Output) != 10_000 {
+		t.Errorf("%s %v, %d bytes", end.Status, end.Error, len(end.Output))
+	}
+}
+
+// TestLargeErrors raises more than a report can hold.
+func TestLargeErrors(t *testing.T) {
+	s := newStarter(t)
+	for _, program := range []string{
+		"raise ValueError('x' * 10**7)", "raise ToolError('x' * 10**7, kind='k' * 10**6, server='s' * 10**6, tool='t' * 10**6, hint='h' * 10**7)",
+		"class E(Exception):\n  def __str__(self): return 5\nraise E()", "e = ValueError('a')\ne.__cause__ = e\nraise e", "raise type('N' * 10**6, (Exception,), {})('m')",
+	} {
+		end := s.run(t, code(program), &fakeHost{})
+		if end.Status != run.StatusError || end.Error.Kind == run.KindInternal || len(end.Error.Message) > 40_000 || end.Error.Message == "" {
+			t.Errorf("%.100s: %s %s %.200s", program, end.Status, end.Error.Kind, end.Error.Message)
+		}
+	}
+}
+
+func TestLeftUnderWay(t *testing.T) {
+	s := newStarter(t)
+	for _, program := range []string{
+		"import asyncio\nasyncio.ensure_future(demo.slow(ms=60000))\n1", "import asyncio\nasyncio.ensure_future(demo.slow(ms=60000))\n1 / 0",
+		"import threading\nthreading.Thread(target=demo.slow, args=(60000,)).start()\nimport time\ntime.sleep(0.05)\n1",
+	} {
+		end := s.run(t, code(program), &fakeHost{})
+		if len(end.Warnings) != 1 || !strings.Contains(end.Warnings[0], "under way when the program ended: 1") {
+			t.Errorf("%s: %s %v %q", program, end.Status, end.Error, end.Warnings)
+		}
+	}
+	end := s.run(t, code("import threading", "def forever():", "    while True: pass", "threading.Thread(target=forever).start()", "'done'"), &fakeHost{})
+	if string(end.Value) != `"done"` {
+		t.Errorf("%s %v", end.Status, end.Error)
+	}
+}
+
+// TestManyTools shows that what a program does not use costs it little.
+func TestManyTools(t *testing.T) {
+	var namespaces []run.Namespace
+	for i := range 100 {
+		n := run.Namespace{Server: fmt.Sprintf("s-%d", i), Global: fmt.Sprintf("s_%d", i), Modules: []string{fmt.Sprintf("s_%d", i)}}
+		for j := range 100 {
+			n.Functions = append(n.Functions, run.Function{Name: fmt.Sprintf("f%d", j), Tool: "t", Params: []string{"a", "b"}})
+		}
+		namespaces = append(namespaces, n)
+	}
+	p := run.Program{Code: "[len(dir(s_0)), len(dir(servers)), s_99.f1(1, 2)['b']]", Namespaces: namespaces}
+	if end := newStarter(t).run(t, p, &fakeHost{}); string(end.Value) != "[100,100,2]" {
+		t.Errorf("%s %v %s", end.Status, end.Error, end.Value)
+	}
+}
+
+// TestNames shows that an odd name of a program does no harm.
+func TestNames(t *testing.T) {
+	s := newStarter(t)
+	for name, want := range map[string]string{"": "program.py", "a/b-1.py": "a/b-1.py", "x (y:1:2)\n": "program.py", "ü.py": "program.py"} {
+		end := s.run(t, run.Program{Name: name, Code: "1 / 0"}, &fakeHost{})
+		if end.Error == nil || end.Error.Line != 1 || end.Error.Stack != "at "+want+":1:1" {
+			t.Errorf("%q: %+v", name, end.Error)
+		}
+	}
+}
+
+// TestParse asks a guest for facts, many times, and has it run a program then.
+func TestParse(t *testing.T) {
+	conn, _ := newStarter(t).start(t)
+	for _, program := range []string{
+		"github.list_issues(owner='o')", "x = = 1", strings.Repeat("(", 10_000), strings.Repeat("[", 90) + strings.Repeat("]", 90),
+		"x = '\\d'\nprint(1) is 5", strings.Repeat("-", 50_000) + "1", "a" + strings.Repeat(".a", 20_000), "x = " + strings.Repeat("1+", 20_000) + "1",
+		"\x00", "\xff", "# coding: utf-7\nx = 1", "def f(a, a): pass", "from __future__ import nothing", strings.Repeat("if 1:\n ", 3), "é = 1\nlambda: (yield)",
+		strings.Repeat("x = 1\n", 20_000),
+	} {
+		raw, err := wire.Parse(context.Background(), conn, program)
+		if err != nil {
+			t.Fatalf("%.40q: %v", program, err)
+		}
+		var facts struct {
+			Error   *struct{ Name, Message string }
+			Version string
+		}
+		if err := json.Unmarshal(raw, &facts); err != nil || (facts.Error == nil) == (facts.Version == "") {
+			t.Errorf("%.40q: %v %.200s", program, err, raw)
+		}
+	}
+	end, err := wire.Serve(context.Background(), conn, run.Program{Code: "print('ran')\n1", Limits: run.DefaultLimits()}, &fakeHost{})
+	if err != nil || string(end.Value) != "1" || string(end.Output) != "ran\n" {
+		t.Errorf("%v %+v", err, end)
+	}
+}
