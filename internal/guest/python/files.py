@@ -433,6 +433,16 @@ VIRTUAL = {
 }
 
 
+class Function:
+    """A function that is no method where a class has it, as built-in ones are."""
+
+    def __init__(self, function, name):
+        self.function, self.__name__, self.__qualname__ = function, name, name
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
 def divided(name, virtual):
     """A function of os that serves both the tree and the real files."""
     actual = real[name] = getattr(os, name)
@@ -442,8 +452,7 @@ def divided(name, virtual):
             return actual(path, *args, **kwargs)
         return virtual(path, *args, **kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    return function
+    return Function(function, name)
 
 
 WRITES = {"mkdir", "remove", "unlink", "rmdir", "rename", "replace", "utime", "chmod", "truncate", "link", "symlink"}
@@ -451,13 +460,13 @@ WRITES = {"mkdir", "remove", "unlink", "rmdir", "rename", "replace", "utime", "c
 
 def install():
     """Puts the tree in the place of the real files."""
-    builtins.open = io.open = virtual_open
+    builtins.open = io.open = Function(virtual_open, "open")
     for name, virtual in VIRTUAL.items():
         if hasattr(os, name):
             setattr(os, name, divided(name, virtual))
-    os.getcwd = lambda: tree.folder
-    os.getcwdb = lambda: os.fsencode(tree.folder)
-    os.chdir = v_chdir
+    os.getcwd = Function(lambda: tree.folder, "getcwd")
+    os.getcwdb = Function(lambda: os.fsencode(tree.folder), "getcwdb")
+    os.chdir = Function(v_chdir, "chdir")
 
 
 def use(caller):

@@ -20,7 +20,8 @@ var update = flag.Bool("update", false, "write what programs do into testdata")
 // TestPrograms checks the programs in testdata. Each file is followed by what
 // Check says of it.
 func TestPrograms(t *testing.T) {
-	c, tools := New(newInterpreter(t)), sample()
+	parser := newInterpreter(t)
+	c, tools, old := New(parser), sample(), olderThan310(t, parser)
 	for _, name := range []string{"testdata/refused.txtar", "testdata/accepted.txtar"} {
 		archive, err := txtar.ParseFile(name)
 		if err != nil {
@@ -37,7 +38,7 @@ func TestPrograms(t *testing.T) {
 			}
 			got := tell(c, string(f.Data), tools)
 			told = append(told, f, txtar.File{Name: f.Name + ".want", Data: []byte(got)})
-			if got != want[f.Name+".want"] && !*update {
+			if got != want[f.Name+".want"] && !*update && !old {
 				t.Errorf("%s: %s\n--- got\n%s--- want\n%s", name, f.Name, got, want[f.Name+".want"])
 			}
 			if refused := strings.HasPrefix(got, "refused"); refused != strings.Contains(name, "refused") {
@@ -51,6 +52,20 @@ func TestPrograms(t *testing.T) {
 			}
 		}
 	}
+}
+
+// olderThan310 reports whether the interpreter does not know yet where in an
+// import a name stands.
+func olderThan310(t *testing.T, p Parser) bool {
+	raw, err := p.Parse(context.Background(), "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := decode(raw, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Version == "3.9"
 }
 
 // tell is what Check says of a program, for people to review.
