@@ -15,12 +15,12 @@ import (
 	"retort/internal/pipeline"
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/gate"
-	"retort/internal/pipeline/gate/typescript"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/process"
 	"retort/internal/pipeline/relay"
 	"retort/internal/reaper"
 	"retort/internal/run"
+	"retort/internal/runtimes"
 	"retort/internal/upstream"
 	"retort/internal/workspace"
 )
@@ -68,7 +68,8 @@ func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err
 		return nil, err
 	}
 	sandboxes := p.isolate(commands.guest)
-	return p, p.join(c, func() (io.ReadWriteCloser, error) { return sandboxes.Helper(commands.compiler, compilerMemory) })
+	compiler := func() (io.ReadWriteCloser, error) { return sandboxes.Helper(commands.compiler, compilerMemory) }
+	return p, p.join(c, gate.New(compiler, parser{sandboxes}))
 }
 
 func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
@@ -125,7 +126,8 @@ func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, str
 
 func (p *parts) isolate(guest []string) *process.Backend {
 	settings := p.config.Settings
-	processes := process.New(process.Options{Command: guest, Fallback: fallbacks[settings.SandboxFallback], Interpreters: interpreters(settings.Runtimes, settings.Limits())})
+	commands := map[string]string{"python": settings.Runtimes.Python, "node": settings.Runtimes.Node, "bun": settings.Runtimes.Bun, "deno": settings.Runtimes.Deno}
+	processes := process.New(process.Options{Command: guest, Fallback: fallbacks[settings.SandboxFallback], Interpreters: runtimes.All(commands, settings.Limits().Memory)})
 	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), processes)
 	p.onClose(p.sandboxes.Close)
 	return processes
@@ -135,12 +137,20 @@ var fallbacks = map[config.SandboxFallback]process.Fallback{
 	config.FallbackNone: process.FallbackNone, config.FallbackQuickJS: process.FallbackQuickJS, config.FallbackAll: process.FallbackAll,
 }
 
+// parser parses Python in the sandbox.
+type parser struct{ sandboxes *process.Backend }
+
+func (p parser) Parse(ctx context.Context, code string) (json.RawMessage, error) {
+	return p.sandboxes.Parse(ctx, "python", code)
+}
+
 // compilerMemory is what a process of the compiler may use. Most programs need
 // some 50 MB.
 const compilerMemory = 1 << 30
 
 // join puts the pipeline together.
-func (p *parts) join(c Config, compiler typescript.Start) error {
+func (p *parts) join(c Config, g *gate.Gate) error {
+	p.onClose(g.Close)
 	limits := c.Limits.Or(p.config.Settings.Limits())
 	home := p.config.Home
 	if home == "" {
@@ -159,8 +169,6 @@ func (p *parts) join(c Config, compiler typescript.Start) error {
 	p.onClose(searcher.Close)
 	p.onClose(func() error { forget(); return nil })
 	files := workspace.NewStore(filepath.Join(home, "workspace"), limits.Disk)
-	g := gate.New(compiler, nil)
-	p.onClose(g.Close)
 	go g.Warm()
 	go ledger.Warm()
 	p.pipeline = &pipeline.Pipeline{

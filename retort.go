@@ -18,6 +18,7 @@ import (
 	"retort/internal/pipeline/isolate/process/walls"
 	"retort/internal/reaper"
 	"retort/internal/run"
+	"retort/internal/runtimes"
 	"retort/internal/upstream"
 )
 
@@ -70,7 +71,7 @@ type Config struct {
 func Init() {
 	role := os.Args[min(1, len(os.Args)):]
 	if len(role) == 2 && role[0] == walls.Argument {
-		if walls.Enter(harnessOf) != nil {
+		if walls.Enter(runtimes.Harness) != nil {
 			os.Exit(1)
 		}
 		role = role[1:]

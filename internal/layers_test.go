@@ -21,6 +21,7 @@ var layers = []struct {
 	{".", []string{"internal/..."}, "joins implementations to the interfaces of their consumers"},
 	{"cmd/retort", []string{".", "internal/..."}, "joins implementations to the interfaces of their consumers"},
 	{"internal/run", nil, "the nouns: everybody speaks of them, so they know nobody"},
+	{"internal/runtimes", []string{"internal/guest/python", "internal/guest/script", "internal/pipeline/isolate/process"}, "joins harnesses to the processes that they run in"},
 	{"internal/wire", nil, "both sides of the wall use it"},
 	{"internal/guest", []string{"internal/guest/js", "internal/wire"}, "it is on the other side of the wall"},
 	{"internal/guest/js", nil, "files that every JavaScript runtime evaluates"},

@@ -190,6 +190,9 @@ func (m *image) python(found string) error {
 	library := path.Join("/usr", relativeLibrary(python, version))
 	m.program = path.Join(insideBin, version)
 	m.sources[m.program], m.sources[library] = python.Executable, python.Library
+	if zones := "/usr/share/zoneinfo"; isDir(zones) {
+		m.sources[zones] = zones
+	}
 	for _, packages := range []string{"site-packages", "dist-packages", "test", "idlelib", "ensurepip"} {
 		if isDir(filepath.Join(python.Library, packages)) {
 			m.empty = append(m.empty, path.Join(library, packages))

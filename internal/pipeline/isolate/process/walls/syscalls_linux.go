@@ -131,9 +131,11 @@ func (p *Plan) conditional(program *interpreter) []rule {
 		unix.F_GETLK, unix.F_GETPIPE_SZ, unix.F_SETPIPE_SZ)
 	if program != nil {
 		// An interpreter bounds its own memory, and this process becomes one.
-		rules = append(rules, rule{name: "prlimit64", conditions: []condition{{0, equal, 0}, {1, equal, unix.RLIMIT_AS}}},
-			rule{name: "setrlimit", conditions: []condition{{0, equal, unix.RLIMIT_AS}}},
-			rule{name: "execve", conditions: []condition{{0, address, uint64(program.address)}}})
+		for _, resource := range []uint64{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
+			rules = append(rules, rule{name: "prlimit64", conditions: []condition{{0, equal, 0}, {1, equal, resource}}})
+		}
+		allow("setrlimit", 0, unix.RLIMIT_AS, unix.RLIMIT_DATA)
+		rules = append(rules, rule{name: "execve", conditions: []condition{{0, address, uint64(program.address)}}})
 	}
 	return rules
 }

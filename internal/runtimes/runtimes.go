@@ -1,0 +1,49 @@
+// Package runtimes says which runtimes a machine may have beside the built-in
+// one, and which harness makes a guest of each.
+package runtimes
+
+import (
+	"cmp"
+
+	"retort/internal/guest/python"
+	"retort/internal/guest/script"
+	"retort/internal/pipeline/isolate/process"
+)
+
+// threads is how many a runtime of the machine's may have.
+const threads = 64
+
+// All are the runtimes, for programs with so many bytes of memory. Commands are
+// paths or names of programs by runtime; the usual name is looked for where there
+// is none.
+func All(commands map[string]string, memory int64) []process.Interpreter {
+	all := []process.Interpreter{{
+		Runtime: "python", Command: cmp.Or(commands["python"], "python3"), Flags: []string{"-I", "-S", "-B"}, Env: []string{"MALLOC_ARENA_MAX=1"}, Main: python.Main, Harness: python.Files,
+		Exhausted: func(string) bool { return false }, Threads: threads,
+	}}
+	for _, r := range script.Runtimes() {
+		all = append(all, process.Interpreter{
+			Runtime: r.Name, Command: cmp.Or(commands[r.Name], r.Name), Flags: r.Args(memory), Env: r.Env, Proc: r.Proc, Main: script.FileName, Harness: scriptFiles,
+			Exhausted: script.OutOfMemory, Threads: threads, Reserve: script.Reserve,
+		})
+	}
+	return all
+}
+
+func scriptFiles() map[string][]byte {
+	source, err := script.Source()
+	if err != nil {
+		panic("runtimes: " + err.Error()) // it is part of this program
+	}
+	return map[string][]byte{script.FileName: source}
+}
+
+// Harness gives the files of a runtime's harness: what walls.Enter asks for.
+func Harness(runtime string) map[string][]byte {
+	for _, i := range All(nil, 0) {
+		if i.Runtime == runtime {
+			return i.Harness()
+		}
+	}
+	return nil
+}
