@@ -56,6 +56,7 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 		measure func(context.Context) error
 	}{
 		{"starting the command", b.command},
+		{"runtimes", b.runtimes},
 		{"execute_code over MCP", b.overMCP},
 		{"calls", b.calls},
 		{"type-check", b.typeCheck},

@@ -62,7 +62,13 @@ func (b *bench) calls(ctx context.Context) error {
 	}
 	b.add("the engine's share of a call, one after the other", less(ways[0].took, ways[3].took), "µs", 100)
 	b.add("the engine's share of a call, at once", less(ways[1].took, ways[3].took), "µs", 100)
-	return nil
+	python := func() error {
+		return failed(e.Execute(ctx, run.Request{Language: run.Python, Code: "for i in range(1000):\n    bench.list_issue(id=str(i))\nresult = 1"}))
+	}
+	if python() != nil {
+		return nil // there is no Python here
+	}
+	return b.time("1,000 tool calls one after the other from Python, all of them", 7, 1, time.Millisecond, 150, python)
 }
 
 func takeTurns(ways []*way) error {

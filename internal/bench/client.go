@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+
+	"retort/internal/run"
 )
 
 // client is the smallest MCP client: one request at a time to a child process
@@ -81,8 +83,8 @@ func (c *client) request(method string, params any) (json.RawMessage, error) {
 }
 
 // execute runs a program through execute_code and fails unless it ends well.
-func (c *client) execute(code string) error {
-	result, err := c.request("tools/call", map[string]any{"name": "execute_code", "arguments": map[string]string{"code": code}})
+func (c *client) execute(code string, language run.Language) error {
+	result, err := c.request("tools/call", map[string]any{"name": "execute_code", "arguments": map[string]string{"code": code, "language": string(language)}})
 	if err != nil {
 		return err
 	}

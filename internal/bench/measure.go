@@ -66,15 +66,20 @@ func (b *bench) overMCP(ctx context.Context) error {
 	defer func() { b.pause = 0 }()
 	for _, m := range []struct {
 		name, code string
+		language   run.Language
 		pause      time.Duration
 		target     float64
 	}{
-		{"execute_code over MCP stdio, warm: return 1", "return 1", 100 * time.Millisecond, 5},
-		{"execute_code over MCP stdio, warm: one tool call", "return await files.listDirectory({path: '/srv/nordlys'})", 100 * time.Millisecond, 0},
-		{"execute_code over MCP stdio, without a pause: return 1", "return 1", 0, 0},
+		{"execute_code over MCP stdio, warm: return 1", "return 1", run.TypeScript, 100 * time.Millisecond, 5},
+		{"execute_code over MCP stdio, warm: one tool call", "return await files.listDirectory({path: '/srv/nordlys'})", run.TypeScript, 100 * time.Millisecond, 0},
+		{"execute_code over MCP stdio, without a pause: return 1", "return 1", run.TypeScript, 0, 0},
+		{"execute_code over MCP stdio, warm: result = 1 in Python", "result = 1", run.Python, 400 * time.Millisecond, 8},
 	} {
+		if m.language == run.Python && c.execute(m.code, m.language) != nil {
+			continue // there is no Python here
+		}
 		b.pause = m.pause
-		if err := b.time(m.name, 60, 1, time.Millisecond, m.target, func() error { return c.execute(m.code) }); err != nil {
+		if err := b.time(m.name, 40, 1, time.Millisecond, m.target, func() error { return c.execute(m.code, m.language) }); err != nil {
 			return err
 		}
 	}
@@ -201,7 +206,7 @@ func (b *bench) memory(ctx context.Context) error {
 	if _, err := c.request("tools/call", map[string]any{"name": "search_tools", "arguments": map[string]string{"query": "list issues"}}); err != nil {
 		return err
 	}
-	if err := c.execute("return 1"); err != nil {
+	if err := c.execute("return 1", run.TypeScript); err != nil {
 		return err
 	}
 	time.Sleep(2 * time.Second) // idle is what is measured
@@ -216,7 +221,7 @@ func (b *bench) memory(ctx context.Context) error {
 // oneExecution measures what a program that waits adds: its own process.
 func (b *bench) oneExecution(c *client, idle float64) error {
 	done := make(chan error, 1)
-	go func() { done <- c.execute("await sleep(1500); return 1") }()
+	go func() { done <- c.execute("await sleep(1500); return 1", run.TypeScript) }()
 	time.Sleep(time.Second)
 	with, err := resident(c.cmd.Process.Pid)
 	guests := 0.0

@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/process"
+	"retort/internal/run"
+	"retort/internal/runtimes"
+)
+
+// startTargets are the promises for a runtime: milliseconds from nothing, and
+// from a child that is ready.
+var startTargets = map[string]struct{ cold, warm float64 }{
+	"quickjs": {15, 2}, "python": {40, 5}, "node": {60, 5},
+}
+
+// runtimes measures how long the smallest program takes in each runtime that
+// this machine has, from asking for a sandbox to its value.
+func (b *bench) runtimes(ctx context.Context) error {
+	command := []string{b.Self, "guest"}
+	known := runtimes.All(nil, run.DefaultLimits().Memory)
+	cold := process.New(process.Options{Command: command, Warm: -1, MaxWarm: -1, Interpreters: known})
+	defer cold.Close()
+	warm := process.New(process.Options{Command: command, Interpreters: known})
+	defer warm.Close()
+	defer func() { b.pause = 0 }()
+	for _, runtime := range cold.Capabilities().Runtimes {
+		target := startTargets[runtime]
+		b.Progress("starting " + runtime)
+		b.pause = 0
+		if err := b.time(runtime+": smallest program, from nothing", 20, 1, time.Millisecond, target.cold, func() error { return smallest(ctx, cold, runtime) }); err != nil {
+			return fmt.Errorf("%s: %w", runtime, err)
+		}
+		b.pause = 300 * time.Millisecond // in which the next child gets ready
+		if err := b.time(runtime+": smallest program, warm", 20, 1, time.Millisecond, target.warm, func() error { return smallest(ctx, warm, runtime) }); err != nil {
+			return fmt.Errorf("%s: %w", runtime, err)
+		}
+	}
+	return nil
+}
+
+func smallest(ctx context.Context, b *process.Backend, runtime string) error {
+	p := run.Program{Name: "program", Language: run.JavaScript, Code: "return 1", Limits: run.DefaultLimits()}
+	if runtime == "python" {
+		p.Language, p.Code = run.Python, "result = 1"
+	}
+	s, err := b.Prepare(ctx, isolate.Spec{Runtime: runtime, Limits: p.Limits})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	none := isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) { return run.Result{}, nil })
+	r, err := s.Run(ctx, p, none)
+	if err == nil && (r.Status != run.StatusOK || !json.Valid(r.Value)) {
+		err = fmt.Errorf("%s: %v", r.Status, r.Error)
+	}
+	return err
+}
