@@ -83,11 +83,19 @@ func refusedWalls(err error) bool {
 // most bytes of memory. What it reads and writes is its standard input and
 // output; closing that ends it.
 func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, error) {
-	found := b.check()
-	if found.refusal != nil {
-		return nil, found.refusal
+	// Most machines allow the walls; where that is not known yet, to ask first
+	// would make everybody wait for two starts, one after the other.
+	k := builtin(command)
+	c, err := b.start(k, false)
+	if found := b.check(); found.refusal != nil || found.weak {
+		if err == nil {
+			c.kill()
+		}
+		if found.refusal != nil {
+			return nil, found.refusal
+		}
+		c, err = b.start(k, true)
 	}
-	c, err := b.start(builtin(command), found.weak)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (k *kind) found() error {
 // to be written to. Where there are no walls it starts as it is.
 func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan *os.File, err error) {
 	if !hasWalls {
-		cmd = exec.Command(k.command[0], k.command[1:]...)
+		cmd = around(k.command)
 		cmd.SysProcAttr = attributes(true)
 		return cmd, nil, nil
 	}

@@ -1,0 +1,32 @@
+package process
+
+import (
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// attributes put a child into a session of its own.
+func attributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// around puts the system's own sandbox around a child.
+func around(command []string) *exec.Cmd {
+	program := command[0]
+	if real, err := filepath.EvalSymlinks(program); err == nil {
+		program = real
+	}
+	return exec.Command("/usr/bin/sandbox-exec", append([]string{"-p", seatbelt(program), program}, command[1:]...)...)
+}
+
+// The sandbox among the others: a process in the system's own sandbox.
+const (
+	strength     = 40
+	strengthWeak = 40
+)
+
+func walledBy(bool) []string {
+	return []string{
+		"a process of its own, killed at the deadline", "no environment, no inherited descriptors",
+		"the system's sandbox: no files but its own program, no network, no other process",
+	}
+}
