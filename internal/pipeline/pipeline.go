@@ -77,7 +77,7 @@ func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
 	if refusal != nil {
 		return x.refuse(refusal)
 	}
-	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits})
+	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code})
 	if err != nil {
 		return x.fail(err)
 	}

@@ -49,6 +49,7 @@ func (f HostFunc) Call(ctx context.Context, c run.Call) (run.Result, error) { re
 type Spec struct {
 	Runtime string     // "quickjs", "python", …
 	Limits  run.Limits // complete
+	Code    string     // of the program that will run, if that is known
 }
 
 // Report is how a program ended in its sandbox.

@@ -7,18 +7,15 @@ package process
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
-	"retort/internal/wire"
 )
 
 const (
@@ -71,6 +68,7 @@ type Backend struct {
 	made sync.Once
 
 	mu       sync.Mutex
+	parsed   parsed
 	running  map[*sandbox]struct{}
 	closed   bool
 	children sync.WaitGroup // that have been started and not yet waited for
@@ -209,9 +207,12 @@ func (b *Backend) Prepare(ctx context.Context, s isolate.Spec) (isolate.Sandbox,
 	if err := k.found(); err != nil {
 		return nil, err
 	}
-	c, err := k.pool.take(ctx)
-	if err != nil {
-		return nil, unavailable(ctx, err)
+	c := b.parsed.take(s)
+	if c == nil {
+		var err error
+		if c, err = k.pool.take(ctx); err != nil {
+			return nil, unavailable(ctx, err)
+		}
 	}
 	sandbox := &sandbox{backend: b, kind: k, child: c, limits: s.Limits}
 	b.mu.Lock()
@@ -222,36 +223,6 @@ func (b *Backend) Prepare(ctx context.Context, s isolate.Spec) (isolate.Sandbox,
 	}
 	b.running[sandbox] = struct{}{}
 	return sandbox, nil
-}
-
-// parseTime is how long a child may take to parse one program.
-const parseTime = 5 * time.Second
-
-// Parse has a fresh child of a runtime say what is in code, see wire.Parse. The
-// child ends then: what hostile code makes of a parser stays with it. The error is
-// a *run.Error or the context's.
-func (b *Backend) Parse(ctx context.Context, runtime, code string) (json.RawMessage, error) {
-	s, err := b.Prepare(ctx, isolate.Spec{Runtime: runtime, Limits: run.DefaultLimits()})
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	child := s.(*sandbox).child
-	limited, cancel := context.WithTimeout(ctx, parseTime)
-	defer cancel()
-	facts, err := wire.Parse(limited, child.conn, code)
-	switch {
-	case err == nil:
-		return facts, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case limited.Err() != nil:
-		return nil, run.Errorf(run.KindLimit, "process.parse", "the program could not be parsed within %v", parseTime)
-	}
-	child.kill()
-	<-child.exited
-	return nil, run.Errorf(run.KindLimit, "process.parse", "the program could not be parsed: the interpreter ended (%s)%s", child.cmd.ProcessState, child.complaint()).
-		WithHint("build nested values and long expressions in several statements")
 }
 
 func unavailable(ctx context.Context, err error) *run.Error {
@@ -275,6 +246,7 @@ func (b *Backend) Close() error {
 	for _, k := range b.kinds {
 		k.pool.close()
 	}
+	b.parsed.close()
 	select {
 	case c := <-b.first:
 		c.kill()

@@ -1,0 +1,75 @@
+package process
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+	"retort/internal/testenv"
+)
+
+// A child that has parsed a program runs that one and no other.
+func TestParsedChild(t *testing.T) {
+	testenv.Need(t, "python")
+	b := New(Options{Interpreters: []Interpreter{pythonHere()}, Warm: -1})
+	defer b.Close()
+	const code = "result = 6 * 7"
+	facts, err := b.Parse(t.Context(), "python", code)
+	if err != nil || !strings.Contains(string(facts), "{") {
+		t.Fatalf("%s, %v", facts, err)
+	}
+	waiting := b.parsed.list[0].child
+	prepare := func(code string) *sandbox {
+		s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: "python", Limits: run.DefaultLimits(), Code: code})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s.(*sandbox)
+	}
+	if s := prepare("result = 1"); s.child == waiting {
+		t.Error("another program got the child")
+	}
+	s := prepare(code)
+	if s.child != waiting {
+		t.Error("the program did not get the child that has parsed it")
+	}
+	r, err := s.Run(context.Background(), run.Program{Language: run.Python, Code: code, Limits: run.DefaultLimits()}, echo)
+	if err != nil || string(r.Value) != "42" {
+		t.Errorf("%v, %s %v %s", err, r.Status, r.Error, r.Value)
+	}
+	if s := prepare(code); s.child == waiting {
+		t.Error("the child was given out twice")
+	}
+}
+
+func TestParsedChildrenDoNotStay(t *testing.T) {
+	testenv.Need(t, "python")
+	b := New(Options{Interpreters: []Interpreter{pythonHere()}, Warm: -1})
+	if _, err := b.Parse(t.Context(), "python", "1"); err != nil {
+		t.Fatal(err)
+	}
+	child := b.parsed.list[0].child
+	select {
+	case <-child.exited:
+	case <-time.After(parsedFor + 10*time.Second):
+		t.Error("the child still waits")
+	}
+	for i := range maxParsed + 1 {
+		if _, err := b.Parse(t.Context(), "python", strings.Repeat("1\n", i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(b.parsed.list); n > maxParsed {
+		t.Errorf("%d children wait", n)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Parse(t.Context(), "python", "1"); err == nil {
+		t.Error("a closed backend parses")
+	}
+}
