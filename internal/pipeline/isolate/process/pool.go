@@ -21,10 +21,11 @@ const (
 // to wait, and shrinks when it rests.
 type pool struct {
 	spawn      func() (*child, error)
-	least      int  // ready at rest
-	lazy       bool // nothing is started before somebody asks
-	most       int  // ready at any time
-	mostAtOnce int  // spawns
+	least      int         // ready at rest
+	lazy       bool        // nothing is started before somebody asks
+	room       func() bool // whether the machine has memory for children that wait
+	most       int         // ready at any time
+	mostAtOnce int         // spawns
 
 	mu       sync.Mutex
 	ready    []*child
@@ -43,7 +44,7 @@ type spawned struct {
 }
 
 func newPool(spawn func() (*child, error), least, most int, lazy bool) *pool {
-	p := &pool{spawn: spawn, least: least, most: most, lazy: lazy, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
+	p := &pool{spawn: spawn, least: least, most: most, lazy: lazy, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0)), room: hasRoom}
 	if !lazy {
 		p.target = least
 	}
@@ -100,7 +101,11 @@ func (p *pool) abandon(waiter chan spawned) {
 
 // refill starts as many children as are wanted. p.mu is held.
 func (p *pool) refill() {
-	for !p.closed && p.starting < p.mostAtOnce && len(p.ready)+p.starting < p.target+len(p.waiters) {
+	target := p.target
+	if target > 0 && !p.room() {
+		target = 0 // those who wait are served all the same
+	}
+	for !p.closed && p.starting < p.mostAtOnce && len(p.ready)+p.starting < target+len(p.waiters) {
 		p.starting++
 		p.spawns.Go(p.add)
 	}
