@@ -37,7 +37,8 @@ type thrownValue struct {
 	Name    string   `json:"name"`    // "TypeError"
 	Message string   `json:"message"` // "not a function"
 	Null    bool     `json:"null"`    // null was thrown
-	Kind    run.Kind `json:"kind"`    // of a ToolError
+	Blank   bool     `json:"unreadable"`
+	Kind    run.Kind `json:"kind"` // of a ToolError
 	Server  string   `json:"server"`
 	Tool    string   `json:"tool"`
 	Hint    string   `json:"hint"`
@@ -111,8 +112,9 @@ func (g *guest) report(t thrownValue) wire.Done {
 }
 
 // outOfMemory reports whether something thrown means that the memory is used
-// up. The engine throws an InternalError if it still can, and null if not; a
-// string or buffer beyond what it can ever hold is a RangeError.
+// up. The engine throws an InternalError if it still can, and null if not, or what
+// was thrown cannot be read for want of memory; a string or buffer beyond what it
+// can ever hold is a RangeError.
 func (g *guest) outOfMemory(t thrownValue) bool {
 	switch t.Message {
 	case "out of memory", "string too long":
@@ -120,7 +122,7 @@ func (g *guest) outOfMemory(t thrownValue) bool {
 	case "invalid string length", "invalid array buffer length":
 		return t.Name == "RangeError"
 	}
-	return t.Null && peakMemory() > g.program.Memory/2
+	return (t.Null || t.Blank) && peakMemory() > g.program.Memory/2
 }
 
 // asSyntax is the report of code that does not compile.

@@ -30,7 +30,7 @@ exports.describe = function describe(thrown) {
 	try {
 		return stringify(thrown === null ? { null: true, message: 'null was thrown' } : typeof thrown === 'object' ? describeObject(thrown) : describePrimitive(thrown));
 	} catch {
-		return '{"message":"something was thrown that cannot be read"}';
+		return '{"unreadable":true,"message":"something was thrown that cannot be read"}';
 	}
 };
 
