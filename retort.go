@@ -152,7 +152,7 @@ func (e *Engine) logged(what string, o Outcome) Outcome {
 	if o.Error != nil {
 		kind = o.Error.Kind
 	}
-	if kind == run.KindInternal || kind == run.KindSandboxUnavailable {
+	if kind == run.KindInternal {
 		level = slog.LevelWarn
 	}
 	e.log.Log(context.Background(), level, what, "id", o.ExecutionID, "status", o.Status, "kind", kind,
