@@ -24,7 +24,7 @@ type Conn struct {
 	room    sync.Cond   // signalled when queued shrinks or err is set
 	queue   net.Buffers // to be written
 	queued  int         // bytes in queue
-	spare   []byte      // an empty gathering buffer, or nil
+	spare   [][]byte    // empty gathering buffers, at most two: one is written while another fills
 	writing bool
 	err     error // of the first write that failed
 
@@ -102,11 +102,12 @@ func (c *Conn) add(f Frame) {
 // gathering returns an empty buffer for at least size bytes and a small body.
 // c.mu is held.
 func (c *Conn) gathering(size int) []byte {
-	b := c.spare
-	c.spare = nil
-	if size+copyBelow > gatherBytes || b == nil {
-		b = make([]byte, 0, max(gatherBytes, size+copyBelow))
+	last := len(c.spare) - 1
+	if size+copyBelow > gatherBytes || last < 0 {
+		return make([]byte, 0, max(gatherBytes, size+copyBelow))
 	}
+	b := c.spare[last]
+	c.spare = c.spare[:last]
 	return b
 }
 
@@ -125,7 +126,10 @@ func (c *Conn) Flush() error {
 		c.mu.Unlock()
 		_, err := queue.WriteTo(c.rw)
 		c.mu.Lock()
-		c.err, c.spare = err, first[:0]
+		c.err = err
+		if len(c.spare) < 2 {
+			c.spare = append(c.spare, first[:0])
+		}
 	}
 	c.writing = false
 	c.room.Broadcast()
