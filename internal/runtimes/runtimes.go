@@ -24,7 +24,7 @@ func All(commands map[string]string, memory int64) []process.Interpreter {
 	for _, r := range script.Runtimes() {
 		all = append(all, process.Interpreter{
 			Runtime: r.Name, Command: cmp.Or(commands[r.Name], r.Name), Flags: r.Args(memory), Env: r.Env, Proc: r.Proc, Main: script.FileName, Harness: scriptFiles,
-			Exhausted: script.OutOfMemory, Threads: threads, Reserve: script.Reserve,
+			Exhausted: script.OutOfMemory, Threads: threads,
 		})
 	}
 	return all

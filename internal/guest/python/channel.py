@@ -22,7 +22,7 @@ OWN_STACK = 256 << 10
 current = None  # the channel of this process
 
 pack, unpack = HEADER.pack, HEADER.unpack_from
-poll, read, write, sleep, quit_now = select.poll, os.read, os.write, time.sleep, os._exit
+poll, read, write, sleep, quit_now, monotonic = select.poll, os.read, os.write, time.sleep, os._exit, time.monotonic
 
 
 class Follower:
@@ -52,6 +52,7 @@ class Channel:
         # Writing.
         self.queue, self.queued = [], 0
         self.text, self.text_size = [], 0
+        self.sent = 0.0  # when anything last left
         self.out_lock = RLock()
         self.armed = False
         self.ticker = None
@@ -89,6 +90,7 @@ class Channel:
                 data = b"".join(self.queue)
                 self.queue.clear()
                 self.queued = 0
+                self.sent = monotonic()
                 try:
                     while data:
                         data = data[write(self.wire_out, data) :]
@@ -96,12 +98,14 @@ class Channel:
                     quit_now(0)
 
     def print(self, data):
-        """Queues output, as bytes."""
+        """Queues output, as bytes. A line goes out at once if nothing was sent for
+        a tick: what the program does next may not let any other thread run."""
         with self.out_lock:
             self.text.append(bytes(data))
             self.text_size += len(data)
-            if self.text_size > HIGH_WATER:
+            if self.text_size > HIGH_WATER or data[-1:] == b"\n" and monotonic() - self.sent > TICK:
                 self.flush()
+                return
         if not self.armed:
             self.arm()
 

@@ -44,10 +44,6 @@ func (r Runtime) Args(memory int64) []string {
 	return args
 }
 
-// Reserve is address space, in bytes, that these runtimes map for data and do not
-// use.
-const Reserve = 64 << 30
-
 // OutOfMemory tells by what a process wrote on its standard error that it ended
 // for want of memory. Node and Deno abort when the heap is full.
 func OutOfMemory(stderr string) bool {

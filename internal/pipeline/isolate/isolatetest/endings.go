@@ -26,31 +26,34 @@ func (s *suite) cancel(t *testing.T) {
 		returned <- struct{}{}
 		return run.Result{}, ctx.Err()
 	})
+	later := func(cancel func()) { time.AfterFunc(300*time.Millisecond, cancel) }
+	duringCall := func(cancel func()) { go func() { <-inCall; cancel() }() }
 	moments := map[string]struct {
-		code   string
+		code   text
 		cancel func(cancel func())
 	}{
-		"before":      {"return 1", func(cancel func()) { cancel() }},
-		"busy":        {"console.log('before'); for (;;);", func(cancel func()) { time.AfterFunc(100*time.Millisecond, cancel) }},
-		"asleep":      {"console.log('before'); await sleep(1e6)", func(cancel func()) { time.AfterFunc(100*time.Millisecond, cancel) }},
-		"in a call":   {"console.log('before'); await box.put(1)", func(cancel func()) { go func() { <-inCall; cancel() }() }},
-		"after calls": {"console.log('before'); box.put(1).catch(() => {}); return 1", func(cancel func()) { go func() { <-inCall; cancel() }() }},
+		"before":    {one, func(cancel func()) { cancel() }},
+		"busy":      {text{"console.log('before'); for (;;);", "print('before')\nwhile True: pass"}, later},
+		"asleep":    {text{"console.log('before'); await sleep(1e6)", "print('before')\nsleep(1e6)"}, later},
+		"in a call": {text{"console.log('before'); await box.put(1)", "print('before')\nbox.put(1)"}, duringCall},
+		"after calls": {text{"console.log('before'); box.put(1).catch(() => {}); return 1",
+			"import asyncio\nprint('before')\nasyncio.create_task(box.put(1))\nawait asyncio.sleep(0)\nreturn 1"}, duringCall},
 	}
 	for name, m := range moments {
 		t.Run(name, func(t *testing.T) {
-			sandbox := prepare(t, b, run.Limits{})
+			sandbox := s.prepare(t, b, run.Limits{})
 			defer sandbox.Close()
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			m.cancel(cancel)
-			r, err := sandbox.Run(ctx, program(m.code, run.Limits{}), stubborn)
+			r, err := sandbox.Run(ctx, s.program(m.code, run.Limits{}), stubborn)
 			if err != nil || r.Status != run.StatusCancelled || r.Error == nil || r.Error.Kind != run.KindCancelled {
 				t.Errorf("%v, %s %v", err, r.Status, r.Error)
 			}
-			if strings.Contains(m.code, "before") && string(r.Output) != before {
+			if strings.Contains(m.code.js, "before") && string(r.Output) != before {
 				t.Errorf("output %q", r.Output)
 			}
-			if strings.Contains(m.code, "box") {
+			if strings.Contains(m.code.js, "box") {
 				select {
 				case <-returned:
 				default:
@@ -59,17 +62,17 @@ func (s *suite) cancel(t *testing.T) {
 			}
 		})
 	}
-	t.Run("at the end", func(t *testing.T) { cancelAtTheEnd(t, b) })
+	t.Run("at the end", func(t *testing.T) { s.cancelAtTheEnd(t, b) })
 }
 
 // cancelAtTheEnd cancels around the time that the program ends by itself: either
 // end is good, a third is not.
-func cancelAtTheEnd(t *testing.T, b isolate.Backend) {
+func (s *suite) cancelAtTheEnd(t *testing.T, b isolate.Backend) {
 	for i := range 10 {
-		sandbox := prepare(t, b, run.Limits{})
+		sandbox := s.prepare(t, b, run.Limits{})
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(time.Duration(i)*500*time.Microsecond, cancel)
-		r, err := sandbox.Run(ctx, program("return 1", run.Limits{}), echo)
+		r, err := sandbox.Run(ctx, s.program(one, run.Limits{}), echo)
 		ok := r.Status == run.StatusOK && string(r.Value) == "1" || r.Status == run.StatusCancelled && r.Value == nil
 		if err != nil || !ok {
 			t.Errorf("%v, %s %s %v", err, r.Status, r.Value, r.Error)
@@ -82,32 +85,32 @@ func cancelAtTheEnd(t *testing.T, b isolate.Backend) {
 func (s *suite) close(t *testing.T) {
 	b := s.backend(t)
 	t.Run("sandbox during Run", func(t *testing.T) {
-		sandbox := prepare(t, b, run.Limits{})
+		sandbox := s.prepare(t, b, run.Limits{})
 		time.AfterFunc(100*time.Millisecond, func() { _ = sandbox.Close() })
-		r, err := sandbox.Run(context.Background(), program("for (;;);", run.Limits{}), echo)
+		r, err := sandbox.Run(context.Background(), s.program(forth, run.Limits{}), echo)
 		if err != nil || r.Status != run.StatusCancelled {
 			t.Errorf("%v, %s %v", err, r.Status, r.Error)
 		}
 		closeTwice(t, sandbox.Close)
 	})
 	t.Run("sandbox before Run", func(t *testing.T) {
-		sandbox := prepare(t, b, run.Limits{})
+		sandbox := s.prepare(t, b, run.Limits{})
 		closeTwice(t, sandbox.Close)
-		r, err := sandbox.Run(context.Background(), program("return 1", run.Limits{}), echo)
+		r, err := sandbox.Run(context.Background(), s.program(one, run.Limits{}), echo)
 		if err != nil || r.Status != run.StatusCancelled {
 			t.Errorf("%v, %s %v", err, r.Status, r.Error)
 		}
 	})
 	t.Run("backend during Run", func(t *testing.T) {
 		own := s.newBackend(t)
-		sandbox := prepare(t, own, run.Limits{})
+		sandbox := s.prepare(t, own, run.Limits{})
 		time.AfterFunc(100*time.Millisecond, func() { _ = own.Close() })
-		r, err := sandbox.Run(context.Background(), program("for (;;);", run.Limits{}), echo)
+		r, err := sandbox.Run(context.Background(), s.program(forth, run.Limits{}), echo)
 		if err != nil || r.Status != run.StatusCancelled {
 			t.Errorf("%v, %s %v", err, r.Status, r.Error)
 		}
 		closeTwice(t, own.Close)
-		_, err = own.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs", Limits: limits()})
+		_, err = own.Prepare(context.Background(), isolate.Spec{Runtime: s.runtime, Limits: limits()})
 		if err == nil || run.AsError(err).Kind != run.KindSandboxUnavailable {
 			t.Errorf("Prepare after Close: %v", err)
 		}
@@ -128,12 +131,12 @@ func (s *suite) refusals(t *testing.T) {
 	if _, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "cobol", Limits: limits()}); err == nil || run.AsError(err).Kind != run.KindSandboxUnavailable {
 		t.Errorf("an unknown runtime: %v", err)
 	}
-	sandbox := prepare(t, b, run.Limits{})
+	sandbox := s.prepare(t, b, run.Limits{})
 	defer sandbox.Close()
-	if r, err := sandbox.Run(context.Background(), program("return 1", run.Limits{}), echo); err != nil || r.Status != run.StatusOK {
+	if r, err := sandbox.Run(context.Background(), s.program(one, run.Limits{}), echo); err != nil || r.Status != run.StatusOK {
 		t.Fatalf("%v, %s %v", err, r.Status, r.Error)
 	}
-	if r, err := sandbox.Run(context.Background(), program("return 2", run.Limits{}), echo); err == nil {
+	if r, err := sandbox.Run(context.Background(), s.program(one, run.Limits{}), echo); err == nil {
 		t.Errorf("a second program ran: %s %s", r.Status, r.Value)
 	}
 }
@@ -141,29 +144,33 @@ func (s *suite) refusals(t *testing.T) {
 // nothingIsLeft runs many programs that end in many ways and counts what is
 // left of them when the backend is closed.
 func (s *suite) nothingIsLeft(t *testing.T) {
+	programs := 40
+	if s.runtime == "quickjs" { // whose children start fast
+		programs = 200
+	}
 	goroutines, files := runtime.NumGoroutine(), openFiles()
 	b := s.newBackend(t)
 	ends := []struct {
-		code   string
+		code   text
 		limits run.Limits
 		status run.Status
 	}{
-		{"return (await box.put(1)).value", run.Limits{}, run.StatusOK},
-		{"console.log('x'); return 1", run.Limits{}, run.StatusOK},
-		{"null.x", run.Limits{}, run.StatusError},
-		{"for (;;) console.log('x'.repeat(1000))", run.Limits{Output: 5000}, run.StatusOutputLimit},
-		{"await Promise.all(Array.from({length: 50}, () => box.put(1)))", run.Limits{ToolCalls: 20}, run.StatusCallLimit},
-		{"box.put(1); box.put(2); throw new Error('left')", run.Limits{}, run.StatusError},
-		{"for (;;);", run.Limits{Timeout: 50 * time.Millisecond}, run.StatusTimeout},
-		{"await sleep(1e6)", run.Limits{Timeout: 20 * time.Millisecond}, run.StatusTimeout},
+		{text{"return (await box.put(1)).value", "box.put(1)['value']"}, run.Limits{}, run.StatusOK},
+		{text{"console.log('x'); return 1", "print('x')"}, run.Limits{}, run.StatusOK},
+		{text{"null.x", "None.x"}, run.Limits{}, run.StatusError},
+		{text{"for (;;) console.log('x'.repeat(1000))", "while True: print('x' * 1000)"}, run.Limits{Output: 5000}, run.StatusOutputLimit},
+		{text{"await Promise.all(Array.from({length: 50}, () => box.put(1)))", "import asyncio\nawait asyncio.gather(*[box.put(1) for i in range(50)])"}, run.Limits{ToolCalls: 20}, run.StatusCallLimit},
+		{text{"box.put(1); box.put(2); throw new Error('left')", "import asyncio\nasyncio.create_task(box.put(1))\nawait asyncio.sleep(0)\nraise ValueError('left')"}, run.Limits{}, run.StatusError},
+		{forth, run.Limits{Timeout: 50 * time.Millisecond}, run.StatusTimeout},
+		{asleep, run.Limits{Timeout: 20 * time.Millisecond}, run.StatusTimeout},
 	}
 	var wg sync.WaitGroup
 	for worker := range 16 {
 		wg.Go(func() {
-			for i := worker; i < 200; i += 16 {
+			for i := worker; i < programs; i += 16 {
 				end := ends[i%len(ends)]
-				if r := execute(t, b, end.code, end.limits, slowly); r.Status != end.status {
-					t.Errorf("%s: %s %v", end.code, r.Status, r.Error)
+				if r := s.execute(t, b, end.code, end.limits, slowly); r.Status != end.status {
+					t.Errorf("%s: %s %v", s.in(end.code), r.Status, r.Error)
 				}
 			}
 		})

@@ -1,11 +1,13 @@
 // Package isolatetest is the contract of sandboxes, as tests that every backend
-// passes. Programs are JavaScript in the form that package guest describes.
+// passes with each of its runtimes. Programs are in the forms that the packages
+// guest and python describe.
 package isolatetest
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,9 +17,10 @@ import (
 	"retort/internal/run"
 )
 
-// Run tests the backends that newBackend makes. The suite closes them.
-func Run(t *testing.T, newBackend func(t *testing.T) isolate.Backend) {
-	s := &suite{newBackend: newBackend}
+// Run tests one runtime of the backends that newBackend makes. The suite closes
+// them.
+func Run(t *testing.T, runtime string, newBackend func(t *testing.T) isolate.Backend) {
+	s := &suite{runtime: runtime, newBackend: newBackend}
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T)
@@ -28,7 +31,9 @@ func Run(t *testing.T, newBackend func(t *testing.T) isolate.Backend) {
 		{"calls", s.calls},
 		{"concurrency", s.concurrency},
 		{"limits", s.limits},
-		{"hostile programs", s.hostile},
+		{"time", s.time},
+		{"memory", s.memory},
+		{"recursion", s.recursion},
 		{"paused clock", s.pausedClock},
 		{"cancel", s.cancel},
 		{"close", s.close},
@@ -40,7 +45,32 @@ func Run(t *testing.T, newBackend func(t *testing.T) isolate.Backend) {
 }
 
 type suite struct {
+	runtime    string
 	newBackend func(t *testing.T) isolate.Backend
+}
+
+// text is one program in JavaScript and in Python. An empty one means that it
+// makes no sense in that language.
+type text struct{ js, py string }
+
+// in gives the program in the language of the suite's runtime.
+func (s *suite) in(p text) string {
+	if s.runtime == "python" {
+		return p.py
+	}
+	return p.js
+}
+
+// ends say how a program ends on each runtime. A key names several.
+type ends map[string]string
+
+func (e ends) on(runtime string) (end string, known bool) {
+	for runtimes, end := range e {
+		if slices.Contains(strings.Fields(runtimes), runtime) {
+			return end, true
+		}
+	}
+	return "", false
 }
 
 // hang is how long anything may take that is not expected to take long.
@@ -61,8 +91,12 @@ func limits() run.Limits {
 	return run.Limits{Timeout: hang / 2}.Or(run.DefaultLimits())
 }
 
-func program(code string, l run.Limits) run.Program {
-	return run.Program{ID: "test", Name: "program.ts", Language: run.JavaScript, Code: code, Limits: l.Or(limits()), Namespaces: []run.Namespace{
+func (s *suite) program(p text, l run.Limits) run.Program {
+	language, name := run.JavaScript, "program.ts"
+	if s.runtime == "python" {
+		language, name = run.Python, "program.py"
+	}
+	return run.Program{ID: "test", Name: name, Language: language, Code: s.in(p), Limits: l.Or(limits()), Namespaces: []run.Namespace{
 		{Server: "box", Global: "box", Modules: []string{"box"}, Functions: []run.Function{{Name: "put", Tool: "put", Params: []string{"value"}}}},
 	}}
 }
@@ -70,9 +104,9 @@ func program(code string, l run.Limits) run.Program {
 // echo gives back the arguments of every call.
 var echo = isolate.HostFunc(func(_ context.Context, c run.Call) (run.Result, error) { return run.Result{Value: c.Arguments}, nil })
 
-func prepare(t testing.TB, b isolate.Backend, l run.Limits) isolate.Sandbox {
+func (s *suite) prepare(t testing.TB, b isolate.Backend, l run.Limits) isolate.Sandbox {
 	t.Helper()
-	sandbox, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs", Limits: l.Or(limits())})
+	sandbox, err := b.Prepare(context.Background(), isolate.Spec{Runtime: s.runtime, Limits: l.Or(limits())})
 	if err != nil {
 		t.Fatalf("Prepare: %v", err)
 	}
@@ -80,11 +114,11 @@ func prepare(t testing.TB, b isolate.Backend, l run.Limits) isolate.Sandbox {
 }
 
 // execute runs one program in a sandbox of its own.
-func execute(t testing.TB, b isolate.Backend, code string, l run.Limits, h isolate.Host) isolate.Report {
+func (s *suite) execute(t testing.TB, b isolate.Backend, p text, l run.Limits, h isolate.Host) isolate.Report {
 	t.Helper()
-	sandbox := prepare(t, b, l)
+	sandbox := s.prepare(t, b, l)
 	defer sandbox.Close()
-	report, err := sandbox.Run(context.Background(), program(code, l), h)
+	report, err := sandbox.Run(context.Background(), s.program(p, l), h)
 	if err != nil {
 		t.Fatalf("Run: %v", err)
 	}
@@ -94,61 +128,88 @@ func execute(t testing.TB, b isolate.Backend, code string, l run.Limits, h isola
 func (s *suite) capabilities(t *testing.T) {
 	b := s.backend(t)
 	have := b.Capabilities()
-	if have.Unavailable != nil || have.Name == "" || len(have.Runtimes) == 0 || len(have.Walls) == 0 {
+	if have.Unavailable != nil || have.Name == "" || !slices.Contains(have.Runtimes, s.runtime) || len(have.Walls) == 0 {
 		t.Errorf("capabilities: %+v", have)
 	}
-	r := execute(t, b, "return 1", run.Limits{}, echo)
-	if r.Backend != have.Name || r.Runtime != "quickjs" {
+	r := s.execute(t, b, one, run.Limits{}, echo)
+	if r.Backend != have.Name || r.Runtime != s.runtime {
 		t.Errorf("report of backend %q, runtime %q", r.Backend, r.Runtime)
 	}
 }
 
+var (
+	one    = text{"return 1", "result = 1"}
+	forth  = text{"for (;;);", "while True: pass"} // and never back
+	asleep = text{"await sleep(1e6)", "await sleep(1e6)"}
+)
+
 func (s *suite) values(t *testing.T) {
 	b := s.backend(t)
-	for code, want := range map[string]string{
-		"return 1":                    "1",
-		"return {b: [1n << 70n]}":     `{"b":[1180591620717411303424]}`,
-		"return 'grün \\u0000 👍'":     `"grün \u0000 👍"`,
-		"return null":                 "null",
-		"const nothing = 1":           "",
-		"__exports.default = 'x'":     `"x"`,
-		"return 'x'.repeat(1 << 20)":  `"` + strings.Repeat("x", 1<<20) + `"`,
-		"return await box.put([1.5])": `{"value":[1.5]}`,
+	for _, test := range []struct {
+		code text
+		want string
+	}{
+		{one, "1"},
+		{text{"return {b: [1n << 70n]}", "result = {'b': [1 << 70]}"}, `{"b":[1180591620717411303424]}`},
+		{text{"return 'grün \\u0000 👍'", "result = 'grün \\u0000 👍'"}, `"grün \u0000 👍"`},
+		{text{"return null", "result = None"}, "null"},
+		{text{"const nothing = 1", "nothing = 1"}, ""},
+		{text{"__exports.default = 'x'", "'x'"}, `"x"`},
+		{text{"return 'x'.repeat(1 << 20)", "'x' * (1 << 20)"}, `"` + strings.Repeat("x", 1<<20) + `"`},
+		{text{"return await box.put([1.5])", "return await box.put([1.5])"}, `{"value":[1.5]}`},
 	} {
-		r := execute(t, b, "console.log('out ü')\n"+code, run.Limits{}, echo)
-		if r.Status != run.StatusOK || r.Error != nil || string(r.Value) != want || string(r.Output) != "out ü\n" {
-			t.Errorf("%s: %s %v, %d bytes of value %.50s, output %q", code, r.Status, r.Error, len(r.Value), r.Value, r.Output)
+		p := text{"console.log('out ü')\n" + test.code.js, "print('out ü')\n" + test.code.py}
+		r := s.execute(t, b, p, run.Limits{}, echo)
+		if r.Status != run.StatusOK || r.Error != nil || string(r.Value) != test.want || string(r.Output) != "out ü\n" {
+			t.Errorf("%s: %s %v, %d bytes of value %.50s, output %q", s.in(p), r.Status, r.Error, len(r.Value), r.Value, r.Output)
 		}
 	}
 }
 
+// errors compares the words of errors. Those of Python are of 3.11 and later.
 func (s *suite) errors(t *testing.T) {
 	b := s.backend(t)
 	refuse := isolate.HostFunc(func(_ context.Context, c run.Call) (run.Result, error) {
 		return run.Result{}, (&run.Error{Kind: run.KindToolError, Message: "refused", Hint: "ask nicely"}).At(c.Server, c.Tool)
 	})
-	for _, test := range []struct{ code, want string }{
-		{"const a = 1\n  null.x", "error runtime 2:7 TypeError: cannot read property 'x' of null"},
-		{"\nthrow new Error('mine')", "error runtime 2:16 Error: mine"},
-		{"let let", "error syntax 1:5 SyntaxError: variable name expected"},
-		{"await null\nawait box.put(1)", "error tool_error 2:14 refused (box.put: ask nicely)"},
-		{"const f = () => f()\nf()", "error limit 1:18 the call stack overflowed: functions called each other too deeply"},
-		{"await new Promise(() => {})", "error runtime 0:0 the program waits for something that never happens"},
-		{"Promise.reject(new RangeError('lost'))", "error runtime 1:30 RangeError: lost"},
-		{"try { await box.put(1) } catch (e) { throw new Error(e.kind + e.hint) }", "error runtime 1:53 Error: tool_errorask nicely"},
+	for _, test := range []struct {
+		code text
+		want ends
+	}{
+		{text{"const a = 1\n  null.x", "a = 1\nNone.x"}, ends{
+			"quickjs":   "error runtime 2:7 TypeError: cannot read property 'x' of null",
+			"node deno": "error runtime 2:8 TypeError: Cannot read properties of null (reading 'x')",
+			"bun":       "error runtime 2:7 TypeError: null is not an object (evaluating 'null.x')",
+			"python":    "error runtime 2:1 AttributeError: 'NoneType' object has no attribute 'x'"}},
+		{text{"\nthrow new Error('mine')", "\nraise ValueError('mine')"}, ends{
+			"quickjs": "error runtime 2:16 Error: mine", "node bun deno": "error runtime 2:7 Error: mine", "python": "error runtime 2:1 ValueError: mine"}},
+		{text{"let let", "def def"}, ends{
+			"quickjs": "error syntax 1:5 SyntaxError: variable name expected",
+			"node":    "error syntax 1:5 SyntaxError: Unexpected strict mode reserved word",
+			"deno":    "error syntax 0:0 SyntaxError: Unexpected strict mode reserved word",
+			"bun":     "error syntax 1:5 SyntaxError: Cannot use 'let' as a lexical variable name in strict mode.",
+			"python":  "error syntax 1:5 SyntaxError: invalid syntax"}},
+		{text{"await null\nawait box.put(1)", "a = 1\nbox.put(1)"}, ends{
+			"quickjs bun": "error tool_error 2:14 refused (box.put: ask nicely)", "node deno": "error tool_error 2:11 refused (box.put: ask nicely)", "python": "error tool_error 2:1 refused (box.put: ask nicely)"}},
+		{text{"await new Promise(() => {})", "import asyncio\nawait asyncio.Future()"}, ends{
+			"quickjs node bun deno python": "error runtime 0:0 the program waits for something that never happens"}},
+		{text{"Promise.reject(new RangeError('lost'))", "import asyncio\nasync def lost(): raise IndexError('lost')\nasyncio.create_task(lost())"}, ends{
+			"quickjs": "error runtime 1:30 RangeError: lost", "node bun deno": "error runtime 1:16 RangeError: lost", "python": "error runtime 2:19 IndexError: lost"}},
+		{text{"try { await box.put(1) } catch (e) { throw new Error(e.kind + e.hint) }", "try: box.put(1)\nexcept ToolError as e: raise ValueError(e.kind + e.hint) from None"}, ends{
+			"quickjs": "error runtime 1:53 Error: tool_errorask nicely", "node bun deno": "error runtime 1:44 Error: tool_errorask nicely", "python": "error runtime 2:24 ValueError: tool_errorask nicely"}},
 	} {
-		r := execute(t, b, test.code, run.Limits{}, refuse)
+		r := s.execute(t, b, test.code, run.Limits{}, refuse)
 		e := run.AsError(r.Error)
 		if r.Error == nil {
-			t.Errorf("%s: %s", test.code, r.Status)
+			t.Errorf("%s: %s", s.in(test.code), r.Status)
 			continue
 		}
 		got := fmt.Sprintf("%s %s %d:%d %s", r.Status, e.Kind, e.Line, e.Column, e.Message)
 		if e.Server != "" {
 			got += fmt.Sprintf(" (%s.%s: %s)", e.Server, e.Tool, e.Hint)
 		}
-		if got != test.want || r.Value != nil {
-			t.Errorf("%s: got %s, want %s", test.code, got, test.want)
+		if want, _ := test.want.on(s.runtime); got != want || r.Value != nil {
+			t.Errorf("%s:\ngot  %s\nwant %s", s.in(test.code), got, want)
 		}
 	}
 }
@@ -164,12 +225,16 @@ func (s *suite) calls(t *testing.T) {
 		got = append(got, c)
 		return run.Result{Value: json.RawMessage(`{"z":1.10,"a":12345678901234567890,"__proto__":null}`)}, nil
 	})
-	r := execute(t, b, `
+	r := s.execute(t, b, text{`
 		const {z, a} = await box.put({id: 9007199254740993n, b: 1, a: 'ü'});
 		await callMCPTool('box__put', {x: 1});
 		await searchTools('things');
-		return [z, a, typeof a]`, run.Limits{}, host)
-	if r.Status != run.StatusOK || string(r.Value) != `[1.1,12345678901234567890,"bigint"]` {
+		return [z, a, typeof a === 'bigint']`, `
+r = box.put({'id': 9007199254740993, 'b': 1, 'a': 'ü'})
+call_mcp_tool('box__put', {'x': 1})
+search_tools('things')
+[r['z'], r['a'], type(r['a']) is int]`}, run.Limits{}, host)
+	if r.Status != run.StatusOK || string(r.Value) != `[1.1,12345678901234567890,true]` {
 		t.Errorf("%s %v %s", r.Status, r.Error, r.Value)
 	}
 	want := []run.Call{
@@ -205,7 +270,10 @@ func (s *suite) concurrency(t *testing.T) {
 		}
 		return run.Result{Value: c.Arguments}, nil
 	})
-	r := execute(t, b, "const r = await Promise.all(Array.from({length: 200}, (_, i) => box.put(i))); return r.every((x, i) => x.value === i)", run.Limits{Concurrency: 5}, host)
+	r := s.execute(t, b, text{
+		"const r = await Promise.all(Array.from({length: 200}, (_, i) => box.put(i))); return r.every((x, i) => x.value === i)",
+		"import asyncio\nr = await asyncio.gather(*[box.put(i) for i in range(200)])\nall(x['value'] == i for i, x in enumerate(r))",
+	}, run.Limits{Concurrency: 5}, host)
 	if string(r.Value) != "true" || most != 5 || all != 200 {
 		t.Errorf("%s %v %s: %d calls, %d at once", r.Status, r.Error, r.Value, all, most)
 	}
@@ -217,16 +285,16 @@ func (s *suite) pausedClock(t *testing.T) {
 		resume := run.Pause(ctx)
 		defer resume()
 		select { // a person takes longer than the program may
-		case <-time.After(900 * time.Millisecond):
+		case <-time.After(1500 * time.Millisecond):
 		case <-ctx.Done():
 		}
 		return run.Result{Value: json.RawMessage("true")}, ctx.Err()
 	})
-	r := execute(t, b, "return await box.put(1)", run.Limits{Timeout: 600 * time.Millisecond}, host)
+	r := s.execute(t, b, text{"return await box.put(1)", "box.put(1)"}, run.Limits{Timeout: time.Second}, host)
 	if r.Status != run.StatusOK {
 		t.Errorf("waiting for a person was counted: %s %v", r.Status, r.Error)
 	}
-	r = execute(t, b, "await box.put(1); for (;;);", run.Limits{Timeout: 600 * time.Millisecond}, host)
+	r = s.execute(t, b, text{"await box.put(1); for (;;);", "box.put(1)\nwhile True: pass"}, run.Limits{Timeout: time.Second}, host)
 	if r.Status != run.StatusTimeout {
 		t.Errorf("after a person was waited for: %s %v", r.Status, r.Error)
 	}

@@ -33,6 +33,7 @@ type child struct {
 	stderr  *head
 	peak    peak
 	group   *group
+	footing footing       // when its program came
 	starved bool          // the kernel ended it for want of memory; known when it has exited
 	exited  chan struct{} // closed when it has ended and been waited for
 }

@@ -62,7 +62,7 @@ func native(t *testing.T, profile string, role ...string) *kind {
 		t.Fatal(err)
 	}
 	return &kind{
-		runtime: profile, command: self(t, "guest"), native: true, reserve: goReserve, exhausted: goExhausted,
+		runtime: profile, command: self(t, "guest"), native: true, exhausted: goExhausted,
 		plan: walls.Plan{Profile: profile, Argv: append([]string{"/usr/bin/probe"}, role...), Mounts: m.mounts(), Harness: insideHarness, Tmp: 8 << 20, Files: 256, Processes: 64, Proc: profile == "node"},
 	}
 }

@@ -35,8 +35,6 @@ type Interpreter struct {
 	Exhausted func(stderr string) bool
 	// Proc is set if it does not run without a /proc.
 	Proc bool
-	// Reserve is address space that it maps and does not use, in bytes.
-	Reserve int64
 	// Threads is how many it needs.
 	Threads int
 }
@@ -58,7 +56,7 @@ const (
 // dir gives a directory for harnesses where there are no walls around files; it
 // is empty where there are.
 func (i Interpreter) kind(guest []string, dir func() (string, error)) *kind {
-	k := &kind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted, reserve: i.Reserve}
+	k := &kind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted}
 	k.find = sync.OnceValue(func() error {
 		found, err := i.look()
 		if err != nil {

@@ -24,13 +24,9 @@ type kind struct {
 	// find completes what is known of an interpreter, once; nil if nothing is
 	// to be found. Its errors are *run.Error.
 	find func() error
-	// reserve is address space that the runtime maps and does not use, in bytes.
-	reserve int64
 }
 
 const (
-	// goReserve is what the Go runtime of a guest maps before it uses it.
-	goReserve = 1 << 30
 	// maxFiles is how many descriptors a built-in guest may have; it needs ten.
 	maxFiles = 64
 	// maxThreads is how many threads a built-in guest may have; it needs seven.
@@ -41,7 +37,7 @@ const (
 // the walls.
 func builtin(command []string) *kind {
 	return &kind{
-		runtime: quickjs, command: command, reserve: goReserve, exhausted: goExhausted,
+		runtime: quickjs, command: command, exhausted: goExhausted,
 		plan: walls.Plan{Profile: "quickjs", Files: maxFiles, Processes: maxThreads, Proc: walls.WantsProc},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,25 +15,49 @@ import (
 	"retort/internal/wire"
 )
 
-const lookEvery = 20 * time.Millisecond
+const (
+	lookEvery = 20 * time.Millisecond
+	stuck     = 25 // looks
+	// beside is what a guest needs beside the program's own memory.
+	beside = 64 << 20
+	// spare is what a process may map beyond what it may have resident: stacks of
+	// threads, and what an allocator takes in larger pieces than it needs. A
+	// program that fills it has reached the watcher's limit long before.
+	spare = 1 << 30
+)
+
+// footing is the memory of a child when its program comes, in bytes. What a
+// runtime maps and does not use differs by gigabytes, so all limits are counted
+// from there.
+type footing struct {
+	data     int64 // mapped for data
+	own      int64 // resident, and its own
+	resident int64
+}
 
 // limit sets the limits of one program, as a backstop: the guest's runtime and
 // the watcher come first.
-func (k *kind) limit(pid int, l run.Limits) {
-	setLimit(pid, unix.RLIMIT_DATA, uint64(allowance(l)+k.reserve))
+func (c *child) limit(l run.Limits, threads int) {
+	pid := c.cmd.Process.Pid
+	c.footing = footingOf(pid)
+	setLimit(pid, unix.RLIMIT_DATA, uint64(c.footing.data+allowance(l)+spare))
 	setLimit(pid, unix.RLIMIT_CPU, uint64(l.Timeout/time.Second)*2+10)
+	c.group.limit(c.footing.own+allowance(l), l, threads)
 }
 
 // limitHelper bounds the memory of a process that is not a guest.
-func limitHelper(pid int, most int64) { setLimit(pid, unix.RLIMIT_DATA, uint64(most+goReserve)) }
+func limitHelper(pid int, most int64) {
+	setLimit(pid, unix.RLIMIT_DATA, uint64(footingOf(pid).data+most+spare))
+}
 
 func setLimit(pid, resource int, most uint64) {
 	_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil) // the child may be gone
 }
 
-// allowance is how much memory a child may have resident: the program's, and
-// what the guest needs beside it, such as copies of what is sent and received.
-func allowance(l run.Limits) int64 { return l.Memory + 64<<20 + 2*l.Result }
+// allowance is how much more memory a child may have resident than at its start:
+// the program's, and what the guest needs beside it, such as copies of what is
+// sent and received.
+func allowance(l run.Limits) int64 { return l.Memory + beside + 2*l.Result }
 
 // watch cancels the program when its child uses more memory than it may. The
 // runtime's own limit comes first; this one holds when that does not.
@@ -40,6 +65,7 @@ func (c *child) watch(l run.Limits, cancel context.CancelCauseFunc) (stop func()
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
+		full := 0 // looks, one after the other, at which nothing could be mapped
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
 		for {
@@ -48,9 +74,12 @@ func (c *child) watch(l run.Limits, cancel context.CancelCauseFunc) (stop func()
 				return
 			case <-tick.C:
 			}
-			used := residentPrivate(c.cmd.Process.Pid)
-			c.peak.note(used)
-			if used > allowance(l) {
+			now := footingOf(c.cmd.Process.Pid)
+			c.peak.note(now.own)
+			if full++; !atCeiling(c.cmd.Process.Pid, now.data) {
+				full = 0
+			}
+			if now.own > c.footing.own+allowance(l) || full > stuck {
 				cancel(wire.MemoryStop(l.Memory))
 				return
 			}
@@ -62,37 +91,50 @@ func (c *child) watch(l run.Limits, cancel context.CancelCauseFunc) (stop func()
 	}
 }
 
-// residentPrivate is the memory of a process that is its own: what it shares
-// with others, such as the pages of this very program, is not counted.
-func residentPrivate(pid int) int64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+// atCeiling says that a process with so many bytes of data cannot map any more.
+// One that stays there may never end: when there is no memory for an integer,
+// CPython tries for ever to raise the exception that says so.
+func atCeiling(pid int, data int64) bool {
+	const least = 1 << 20 // what allocators ask for at a time
+	var most unix.Rlimit
+	return data > 0 && unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &most) == nil && uint64(data)+least > most.Cur
+}
+
+// outgrew says of a child that has ended whether it had more memory than its
+// program might have: then that is why it crashed, whatever it died of.
+func (c *child) outgrew(l run.Limits) bool {
+	usage, ok := c.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return ok && usage.Maxrss<<10-c.footing.resident > l.Memory
+}
+
+// footingOf looks at a process, of which nothing is known if it is gone. What it
+// shares with others, such as the pages of this very program, is not its own;
+// memory that it could share with children is.
+func footingOf(pid int) footing {
+	m := memoryOf(pid)
+	return footing{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"]}
+}
+
+// memoryOf reads the sizes in proc_pid_status(5), in bytes.
+func memoryOf(pid int) map[string]int64 {
+	sizes := map[string]int64{}
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0
+		return sizes
 	}
-	fields := bytes.Fields(data) // in pages: size resident shared …
-	if len(fields) < 3 {
-		return 0
+	for line := range bytes.Lines(data) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		if fields := bytes.Fields(rest); len(fields) == 2 && string(fields[1]) == "kB" {
+			kb, _ := strconv.ParseInt(string(fields[0]), 10, 64)
+			sizes[string(name)] = kb << 10
+		}
 	}
-	resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-	shared, _ := strconv.ParseInt(string(fields[2]), 10, 64)
-	return (resident - shared) * int64(os.Getpagesize())
+	return sizes
 }
 
 // highWater is the most memory that a process has had resident, of which its
 // program's pages are a part.
-func highWater(pid int) int64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	_, after, found := bytes.Cut(data, []byte("VmHWM:"))
-	fields := bytes.Fields(after)
-	if !found || len(fields) == 0 {
-		return 0
-	}
-	kb, _ := strconv.ParseInt(string(fields[0]), 10, 64)
-	return kb << 10
-}
+func highWater(pid int) int64 { return memoryOf(pid)["VmHWM"] }
 
 // scarce is the available memory, in bytes, below which no children are kept
 // ready: a waiting one takes 10 to 60 MB.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"retort/internal/guest"
-	"retort/internal/guest/python"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/isolatetest"
 	"retort/internal/pipeline/isolate/process/walls"
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	if os.Args[1] == walls.Argument {
-		if err := walls.Enter(func(string) map[string][]byte { return python.Files() }); err != nil {
+		if err := walls.Enter(harness); err != nil {
 			os.Exit(1)
 		}
 		os.Args = slices.Delete(os.Args, 1, 2)
@@ -50,7 +49,20 @@ func TestMain(m *testing.M) {
 }
 
 func TestContract(t *testing.T) {
-	isolatetest.Run(t, func(t *testing.T) isolate.Backend { return New(Options{}) })
+	for _, runtime := range everywhere {
+		t.Run(runtime, func(t *testing.T) {
+			o := optionsFor(t, runtime)
+			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend { return New(o) })
+		})
+	}
+}
+
+// optionsFor are those of a backend that has a runtime, or skip the test.
+func optionsFor(t *testing.T, runtime string) Options {
+	if runtime == quickjs {
+		return Options{}
+	}
+	return Options{Interpreters: []Interpreter{interpreterHere(t, runtime, run.DefaultLimits().Memory)}}
 }
 
 var echo = isolate.HostFunc(func(_ context.Context, c run.Call) (run.Result, error) { return run.Result{Value: c.Arguments}, nil })

@@ -32,8 +32,7 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	}
 	defer s.backend.forget(s)
 	p.Limits = p.Limits.Or(s.limits).Or(run.DefaultLimits())
-	s.kind.limit(s.child.cmd.Process.Pid, p.Limits)
-	s.child.group.limit(allowance(p.Limits), p.Limits, s.kind.plan.Processes)
+	s.child.limit(p.Limits, s.kind.plan.Processes)
 	stop := s.child.watch(p.Limits, cancel)
 	end, err := wire.Serve(ctx, s.child.conn, p, h)
 	stop()
@@ -83,7 +82,7 @@ func (s *sandbox) explain(end *wire.End, limits run.Limits) {
 	c := s.child
 	<-c.exited
 	state, stderr := c.cmd.ProcessState.String(), c.stderr.String()
-	if c.starved || s.kind.exhausted(stderr) {
+	if c.starved || s.kind.exhausted(stderr) || c.outgrew(limits) {
 		stop := wire.MemoryStop(limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 		return

@@ -129,12 +129,15 @@ func (p *Plan) conditional(program *interpreter) []rule {
 	allow("ioctl", 1, fionread, fionbio, fionclex, fioclex, unix.TCGETS, unix.TIOCGWINSZ)
 	allow("fcntl", 1, unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_SETLK, unix.F_SETLKW,
 		unix.F_GETLK, unix.F_GETPIPE_SZ, unix.F_SETPIPE_SZ)
-	if program != nil {
-		// An interpreter bounds its own memory, and this process becomes one.
+	if p.Profile == "python" {
+		// The harness bounds its own memory, so that a program can be told of it.
+		// Nothing can be set above what it was bounded to from outside.
 		for _, resource := range []uint64{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
-			rules = append(rules, rule{name: "prlimit64", conditions: []condition{{0, equal, 0}, {1, equal, resource}}})
+			rules = append(rules, rule{name: "prlimit64", conditions: []condition{{0, equal, 0}, {1, equal, resource}}},
+				rule{name: "setrlimit", conditions: []condition{{0, equal, resource}}})
 		}
-		allow("setrlimit", 0, unix.RLIMIT_AS, unix.RLIMIT_DATA)
+	}
+	if program != nil { // which this process becomes
 		rules = append(rules, rule{name: "execve", conditions: []condition{{0, address, uint64(program.address)}}})
 	}
 	return rules

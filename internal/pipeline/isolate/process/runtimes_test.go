@@ -1,0 +1,74 @@
+//go:build linux
+
+package process
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"retort/internal/guest/python"
+	"retort/internal/guest/script"
+	"retort/internal/testenv"
+)
+
+// everywhere are the runtimes that the contract holds on.
+var everywhere = []string{quickjs, "python", "node", "bun", "deno"}
+
+// interpreterHere describes a runtime of this machine as the engine does, or
+// skips the test. memory is the limit that settings would give.
+func interpreterHere(t testing.TB, runtime string, memory int64) Interpreter {
+	t.Helper()
+	command := testenv.Need(t, runtime)
+	if runtime == "python" {
+		// What version managers put into PATH is no program that could be taken
+		// behind walls.
+		out, err := exec.Command(command, "-c", "import sys; print(sys.executable)").Output()
+		testenv.Missing(t, runtime, err)
+		return Interpreter{
+			Runtime: runtime, Command: strings.TrimSpace(string(out)), Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Threads: 64,
+			Exhausted: func(string) bool { return false },
+		}
+	}
+	if runtime == "node" {
+		needNode20(t, command)
+	}
+	for _, r := range script.Runtimes() {
+		if r.Name == runtime {
+			return Interpreter{
+				Runtime: runtime, Command: command, Flags: r.Args(memory), Env: r.Env, Proc: r.Proc, Main: script.FileName, Harness: scriptFiles, Threads: 64,
+				Exhausted: script.OutOfMemory,
+			}
+		}
+	}
+	t.Fatalf("there is no runtime %s", runtime)
+	return Interpreter{}
+}
+
+func scriptFiles() map[string][]byte {
+	source, err := script.Source()
+	if err != nil {
+		panic(err)
+	}
+	return map[string][]byte{script.FileName: source}
+}
+
+// harness is what the test binary gives walls.Enter.
+func harness(profile string) map[string][]byte {
+	if profile == "python" {
+		return python.Files()
+	}
+	return scriptFiles()
+}
+
+// needNode20 skips the test if the machine's Node is too old, which many are.
+func needNode20(t testing.TB, path string) {
+	t.Helper()
+	out, err := exec.Command(path, "--version").Output()
+	testenv.Missing(t, "node", err)
+	major, _, _ := strings.Cut(strings.TrimPrefix(string(out), "v"), ".")
+	if n, _ := strconv.Atoi(major); n < 20 {
+		t.Skipf("this Node is too old: %s", out)
+	}
+}
