@@ -16,7 +16,7 @@ import (
 var (
 	basic = []string{
 		"read", "write", "readv", "writev", "pread64", "pwrite64", "close", "close_range", "lseek", "fstat",
-		"mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "membarrier",
+		"munmap", "mremap", "mprotect", "madvise", "brk", "membarrier",
 		"futex", "set_robust_list", "get_robust_list", "rseq", "set_tid_address", "arch_prctl",
 		"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "sigaltstack", "restart_syscall",
 		"gettid", "getpid", "getppid", "tgkill", "exit", "exit_group", "getuid", "geteuid", "getgid", "getegid",
@@ -40,7 +40,7 @@ var (
 	// scheduling is asked for by JIT runtimes, for their own threads.
 	scheduling = []string{"sched_getparam", "sched_getscheduler", "sched_setscheduler", "sched_get_priority_max", "sched_get_priority_min",
 		"getpriority", "setpriority", "sched_setaffinity", "pkey_alloc", "pkey_mprotect", "pkey_free", "timerfd_create", "timerfd_settime", "timerfd_gettime",
-		"capget", "memfd_create", "mincore"}
+		"capget", "mincore"}
 )
 
 // profiles are the system calls of each runtime, beside those that are allowed
@@ -117,6 +117,9 @@ func (p *Plan) conditional(program *interpreter) []rule {
 		// ENOSYS: a filter cannot read its flags, and C libraries fall back.
 		{name: "clone", conditions: []condition{{0, anySet, unix.CLONE_THREAD}, {0, noneSet, namespaces}}},
 		{name: "prlimit64", conditions: []condition{{0, equal, 0}, {2, address, 0}}}, // its own limits, to read
+		// Shared memory stays when it is not resident any more, where no watcher
+		// sees it, and counts as nobody's data.
+		{name: "mmap", conditions: []condition{{3, noneSet, unix.MAP_SHARED}}},
 		{name: "socketpair", conditions: []condition{{0, equal, unix.AF_UNIX}}},
 	}
 	allow := func(name string, argument int, values ...uint64) {
@@ -149,7 +152,7 @@ var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
 // forbidden are system calls that answer EPERM instead of ENOSYS: programs would
 // take their absence for something else.
-var forbidden = []string{"socket", "socketpair", "connect", "bind", "kill", "tkill", "fork", "vfork", "clone", "execve", "execveat", "ptrace", "mount", "unshare", "setns", "ioctl", "fcntl", "prctl"}
+var forbidden = []string{"socket", "socketpair", "connect", "bind", "kill", "tkill", "fork", "vfork", "clone", "execve", "execveat", "ptrace", "mount", "unshare", "setns", "ioctl", "fcntl", "prctl", "mmap"}
 
 // Offsets in struct seccomp_data.
 const (
