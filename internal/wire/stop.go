@@ -32,6 +32,12 @@ func MemoryStop(limit int64) *Stop {
 		"the program needed more than its %s of memory", Bytes(limit))
 }
 
+// ThreadStop ends a program that started more than limit threads.
+func ThreadStop(limit int) *Stop {
+	return stop(run.StatusError, "use fewer threads: tool calls run at once without any",
+		"the program started more than the %d threads allowed", limit)
+}
+
 // ResultStop ends a program whose value has size bytes of JSON.
 func ResultStop(size, limit int64) *Stop {
 	return stop(run.StatusOutputLimit,

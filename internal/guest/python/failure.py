@@ -4,6 +4,7 @@ import builtins
 
 ToolError = need("calls").ToolError
 LONG, BRIEF, MOST_FRAMES = 16 << 10, 1 << 10, 10
+ENOMEM = 12
 
 INLINE = {"<listcomp>", "<setcomp>", "<dictcomp>"}  # no frames of their own since Python 3.12
 
@@ -48,7 +49,7 @@ class Reporter:
         if isinstance(error, SyntaxError) and getattr(error, "filename", None) == self.name and self.own(error.__traceback__) == []:
             return "error", self.syntax(error)
         stack = self.own(error.__traceback__)
-        if isinstance(error, MemoryError):
+        if isinstance(error, MemoryError) or isinstance(error, OSError) and error.errno == ENOMEM:
             told = {"kind": "limit", "message": "the program needed more than its %s of memory" % size(self.memory)}
             told["hint"] = "work through the data in parts and keep only what the result needs"
             return "memory_limit", self.located(told, stack)

@@ -22,7 +22,9 @@ type Runtime struct {
 // newer, Deno 2.2 or newer.
 func Runtimes() []Runtime {
 	return []Runtime{
-		{Name: "node", flags: []string{"--no-warnings"}, memory: "--max-old-space-size=%d"},
+		// Without the file, Node looks for one at a place that it may not be able to
+		// read, and gives up.
+		{Name: "node", Env: []string{"OPENSSL_CONF=/dev/null"}, flags: []string{"--no-warnings"}, memory: "--max-old-space-size=%d"},
 		// Bun has no limit of its own: whoever starts it must watch its memory.
 		{Name: "bun", Proc: true, flags: []string{"run", "--no-install", "--no-env-file", "--config=/dev/null"}},
 		// Nothing but its time zone is open to Deno, and no cache of anything.

@@ -22,13 +22,16 @@ const (
 	nobody = 65534
 )
 
-// userInside is the user that a child changes to behind its walls; 0 if it is
-// that user from the beginning.
-func userInside() int {
-	if twoUsers() {
-		return inside
+// userOf is the user that a child changes to behind its walls; 0 if it stays who
+// it is from the beginning.
+func userOf(weak bool) int {
+	switch {
+	case !twoUsers():
+		return 0
+	case weak: // in the engine's own namespace
+		return nobody
 	}
-	return 0
+	return inside
 }
 
 // twoUsers says that the engine may map two users into a namespace: itself, to

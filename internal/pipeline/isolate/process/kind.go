@@ -81,7 +81,7 @@ func (k *kind) tell(cmd *exec.Cmd, to *os.File, weak bool) {
 	}
 	_ = cmd.ExtraFiles[0].Close()
 	plan := k.plan
-	plan.Weak, plan.User = weak, userInside()
+	plan.Weak, plan.User = weak, userOf(weak)
 	data, err := json.Marshal(plan)
 	if err == nil {
 		_, _ = to.Write(data)

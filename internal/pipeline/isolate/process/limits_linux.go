@@ -33,6 +33,7 @@ type footing struct {
 	data     int64 // mapped for data
 	own      int64 // resident, and its own
 	resident int64
+	threads  int
 }
 
 // limit sets the limits of one program, as a backstop: the guest's runtime and
@@ -59,9 +60,10 @@ func setLimit(pid, resource int, most uint64) {
 // sent and received.
 func allowance(l run.Limits) int64 { return l.Memory + beside + 2*l.Result }
 
-// watch cancels the program when its child uses more memory than it may. The
-// runtime's own limit comes first; this one holds when that does not.
-func (c *child) watch(l run.Limits, cancel context.CancelCauseFunc) (stop func()) {
+// watch cancels the program when its child uses more memory or threads than it
+// may. The runtime's own limit comes first, and that of the walls; this one holds
+// when those do not.
+func (c *child) watch(l run.Limits, threads int, cancel context.CancelCauseFunc) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -81,6 +83,10 @@ func (c *child) watch(l run.Limits, cancel context.CancelCauseFunc) (stop func()
 			}
 			if now.own > c.footing.own+allowance(l) || full > stuck {
 				cancel(wire.MemoryStop(l.Memory))
+				return
+			}
+			if now.threads > threads {
+				cancel(wire.ThreadStop(threads))
 				return
 			}
 		}
@@ -111,30 +117,37 @@ func (c *child) outgrew(l run.Limits) bool {
 // shares with others, such as the pages of this very program, is not its own;
 // memory that it could share with children is.
 func footingOf(pid int) footing {
-	m := memoryOf(pid)
-	return footing{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"]}
+	m := statusOf(pid)
+	return footing{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"], threads: int(m["Threads"])}
 }
 
-// memoryOf reads the sizes in proc_pid_status(5), in bytes.
-func memoryOf(pid int) map[string]int64 {
-	sizes := map[string]int64{}
+// statusOf reads the numbers in proc_pid_status(5): sizes in bytes, and counts.
+func statusOf(pid int) map[string]int64 {
+	numbers := map[string]int64{}
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return sizes
+		return numbers
 	}
 	for line := range bytes.Lines(data) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
-		if fields := bytes.Fields(rest); len(fields) == 2 && string(fields[1]) == "kB" {
-			kb, _ := strconv.ParseInt(string(fields[0]), 10, 64)
-			sizes[string(name)] = kb << 10
+		fields := bytes.Fields(rest)
+		if len(fields) == 0 {
+			continue
+		}
+		n, err := strconv.ParseInt(string(fields[0]), 10, 64)
+		if len(fields) == 2 && string(fields[1]) == "kB" {
+			n <<= 10
+		}
+		if err == nil {
+			numbers[string(name)] = n
 		}
 	}
-	return sizes
+	return numbers
 }
 
 // highWater is the most memory that a process has had resident, of which its
 // program's pages are a part.
-func highWater(pid int) int64 { return memoryOf(pid)["VmHWM"] }
+func highWater(pid int) int64 { return statusOf(pid)["VmHWM"] }
 
 // scarce is the available memory, in bytes, below which no children are kept
 // ready: a waiting one takes 10 to 60 MB.

@@ -18,6 +18,6 @@ func (*child) outgrew(run.Limits) bool { return false }
 func limitHelper(int, int64)           {}
 func highWater(int) int64              { return 0 }
 
-func (c *child) watch(run.Limits, context.CancelCauseFunc) (stop func()) { return func() {} }
+func (c *child) watch(run.Limits, int, context.CancelCauseFunc) (stop func()) { return func() {} }
 
 func hasRoom() bool { return true }

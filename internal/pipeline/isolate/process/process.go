@@ -85,8 +85,10 @@ var _ isolate.Backend = (*Backend)(nil)
 
 // New makes a Backend and starts to warm children in the background. Close
 // must be called.
-func New(o Options) *Backend {
-	b := &Backend{spawner: newSpawner(), groups: openGroups(), running: map[*sandbox]struct{}{}, kinds: map[string]*kind{}, fallback: o.Fallback, first: make(chan *child, 1)}
+func New(o Options) *Backend { return newBackend(o, openGroups()) }
+
+func newBackend(o Options, g *groups) *Backend {
+	b := &Backend{spawner: newSpawner(), groups: g, running: map[*sandbox]struct{}{}, kinds: map[string]*kind{}, fallback: o.Fallback, first: make(chan *child, 1)}
 	b.check = sync.OnceValue(b.probe)
 	command := o.Command
 	if len(command) == 0 {

@@ -42,6 +42,13 @@ func TestMain(m *testing.M) {
 		devour()
 	case "engine":
 		host()
+	case "confine":
+		if err := confine(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Args = slices.Delete(os.Args, 1, 2)
+		os.Exit(m.Run())
 	default:
 		os.Exit(m.Run())
 	}
@@ -52,7 +59,12 @@ func TestContract(t *testing.T) {
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) {
 			o := optionsFor(t, runtime)
-			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend { return New(o) })
+			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend {
+				if os.Getenv("NOGROUPS") != "" {
+					return newBackend(o, nil)
+				}
+				return New(o)
+			})
 		})
 	}
 }

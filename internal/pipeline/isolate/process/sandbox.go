@@ -33,7 +33,7 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	defer s.backend.forget(s)
 	p.Limits = p.Limits.Or(s.limits).Or(run.DefaultLimits())
 	s.child.limit(p.Limits, s.kind.plan.Processes)
-	stop := s.child.watch(p.Limits, cancel)
+	stop := s.child.watch(p.Limits, s.kind.plan.Processes, cancel)
 	end, err := wire.Serve(ctx, s.child.conn, p, h)
 	stop()
 	if errors.Is(err, wire.ErrGone) {

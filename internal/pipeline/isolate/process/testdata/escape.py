@@ -24,7 +24,7 @@ def call(number, *arguments):
 
 # The guest virtualises open; these are the ways below it.
 def c_read(path):
-    fd = libc.open(path.encode(), 0)
+    fd = libc.open(path.encode(), os.O_NONBLOCK)  # it may be a pipe of its own
     if fd < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     buffer = ctypes.create_string_buffer(64)

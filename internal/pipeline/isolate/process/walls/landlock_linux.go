@@ -9,7 +9,8 @@ import (
 
 // landlock forbids every path that the plan does not name, TCP, and signals and
 // abstract sockets beyond the walls, as far as the kernel can. Behind full walls
-// there is little left to forbid: it holds if one of them does not.
+// there is little left to forbid: it holds if one of them does not. Behind weak
+// ones an interpreter is not started without it.
 func (p *Plan) landlock() error {
 	rules := []landlock.Rule{}
 	if len(p.Argv) > 0 {
@@ -18,6 +19,12 @@ func (p *Plan) landlock() error {
 	}
 	if p.Tmp > 0 && !p.Weak {
 		rules = append(rules, landlock.RWDirs("/tmp"))
+	}
+	if p.Weak && len(p.Argv) > 0 {
+		// Nothing else is between this program and the machine's files.
+		if err := landlock.V1.Restrict(rules...); err != nil {
+			return err
+		}
 	}
 	return landlock.V6.BestEffort().Restrict(rules...)
 }
@@ -33,6 +40,9 @@ func (p *Plan) readable(dirs bool) []string {
 		if p.Weak && !m.Empty && isDir(m.Source) == dirs {
 			paths = append(paths, m.Source)
 		}
+	}
+	if p.Weak && p.Proc && !dirs {
+		paths = append(paths, "/proc/self/maps") // where a C library finds the end of the stack
 	}
 	if p.Harness != "" && dirs {
 		paths = append(paths, p.Harness)

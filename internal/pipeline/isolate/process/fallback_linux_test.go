@@ -1,0 +1,168 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/process/walls"
+	"retort/internal/run"
+)
+
+func isProbe(m walls.Mount) bool { return m.Target == "/usr/bin/probe" }
+
+// confined is set, in the environment, where namespaces are refused.
+const confined = "RETORT_TEST_CONFINED"
+
+// TestFallback runs TestConfined on a machine that refuses namespaces: in a user
+// namespace that may have none below it.
+func TestFallback(t *testing.T) {
+	if os.Getenv(confined) != "" {
+		t.Skip("this is the inside")
+	}
+	inConfinement(t, "^TestConfined$", 0)
+	if os.Geteuid() == 0 { // and may change to nobody, who may not find this program
+		inConfinement(t, "^TestConfined$/^quickjs$", 0, nobody)
+	}
+}
+
+// inConfinement runs tests with these users in a namespace, of which the first
+// is this one.
+func inConfinement(t *testing.T, tests string, users ...int) {
+	command := self(t, "confine", "-test.run="+tests, "-test.v")
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), confined+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, GidMappingsEnableSetgroups: len(users) > 1}
+	for i, user := range users {
+		uid, gid := user, user
+		if i == 0 {
+			uid, gid = os.Geteuid(), os.Getegid()
+		}
+		cmd.SysProcAttr.UidMappings = append(cmd.SysProcAttr.UidMappings, syscall.SysProcIDMap{ContainerID: user, HostID: uid, Size: 1})
+		cmd.SysProcAttr.GidMappings = append(cmd.SysProcAttr.GidMappings, syscall.SysProcIDMap{ContainerID: user, HostID: gid, Size: 1})
+	}
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestConfined") {
+		t.Error(err)
+	}
+}
+
+// confine refuses namespaces to this process and all it starts.
+func confine() error {
+	return os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
+}
+
+func TestConfined(t *testing.T) {
+	if os.Getenv(confined) == "" {
+		t.Skip("TestFallback runs this")
+	}
+	t.Run("none", func(t *testing.T) {
+		b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}})
+		defer b.Close()
+		why := b.Capabilities().Unavailable
+		if why == nil || why.Kind != run.KindSandboxUnavailable || !strings.Contains(why.Message, "user namespaces are switched off") || !strings.Contains(why.Hint, "sysctl -w user.max_user_namespaces=") {
+			t.Errorf("unavailable: %+v", why)
+		}
+		for _, runtime := range []string{quickjs, "python"} {
+			if _, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: run.DefaultLimits()}); err == nil || run.AsError(err).Message != why.Message {
+				t.Errorf("%s: %v", runtime, err)
+			}
+		}
+	})
+	t.Run("quickjs", func(t *testing.T) {
+		b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Fallback: FallbackQuickJS})
+		defer b.Close()
+		have := b.Capabilities()
+		if have.Unavailable != nil || have.Strength != strengthWeak || !strings.Contains(have.Warning, "user namespaces are switched off") || !slices.Equal(have.Runtimes, []string{quickjs}) {
+			t.Errorf("%+v", have)
+		}
+		if len(have.Missing) != 1 || have.Missing[0].Runtime != "python" || !strings.Contains(have.Missing[0].Why.Message, "need walls that this machine refuses: user namespaces are switched off") {
+			t.Errorf("missing: %+v", have.Missing)
+		}
+		ranWeakly(t, inRuntime(t, b, quickjs, "return 1", run.Limits{}))
+		if _, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "python", Limits: run.DefaultLimits()}); err == nil || run.AsError(err).Kind != run.KindSandboxUnavailable {
+			t.Errorf("python: %v", err)
+		}
+	})
+	t.Run("all", allConfined)
+	t.Run("escapes", escapesConfined)
+}
+
+func ranWeakly(t *testing.T, r isolate.Report) {
+	t.Helper()
+	if r.Status != run.StatusOK || string(r.Value) != "1" || r.Backend != "process (weak)" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "the sandbox was weak") {
+		t.Errorf("%s %v %s, %s %q", r.Status, r.Error, r.Value, r.Backend, r.Warnings)
+	}
+}
+
+func allConfined(t *testing.T) {
+	for _, runtime := range everywhere {
+		t.Run(runtime, func(t *testing.T) {
+			o := optionsFor(t, runtime)
+			o.Fallback, o.Warm = FallbackAll, -1
+			b := New(o)
+			code := "return 1"
+			if runtime == "python" {
+				code = "result = 1"
+			}
+			ranWeakly(t, inRuntime(t, b, runtime, code, run.Limits{}))
+			dir := b.dir
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(dir); dir != "" && err == nil {
+				t.Errorf("%s is left", dir)
+			}
+		})
+	}
+}
+
+// escapesConfined tries what full walls close.
+func escapesConfined(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("swordfish"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range everywhere {
+		t.Run(profile, func(t *testing.T) {
+			b := New(Options{Warm: -1, Fallback: FallbackAll})
+			defer b.Close()
+			k := native(t, profile, "probe")
+			k.plan.Argv[0], k.plan.Harness = k.plan.Mounts[slices.IndexFunc(k.plan.Mounts, isProbe)].Source, ""
+			b.kinds[profile] = k
+			b.open(k, Options{Warm: -1})
+			b.have = func() isolate.Capabilities { return isolate.Capabilities{Runtimes: []string{profile}} }
+			// Threads are counted by the watcher instead.
+			judge(t, strings.Replace(string(inRuntime(t, b, profile, secret, run.Limits{}).Output), "OPEN a thousand threads\n", "", 1), 100)
+		})
+	}
+	pythonConfined(t, secret)
+}
+
+func pythonConfined(t *testing.T, secret string) {
+	code, err := os.ReadFile("testdata/escape.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBackend(Options{Warm: -1, Fallback: FallbackAll, Interpreters: []Interpreter{interpreterHere(t, "python", 0)}}, nil)
+	defer b.Close()
+	head := fmt.Sprintf("SECRET, PARENT = %q, %d\n", secret, os.Getpid())
+	const flood = `attempt("a thousand threads", threads)`
+	r := inRuntime(t, b, "python", head+strings.Replace(string(code), flood, "", 1), run.Limits{})
+	if r.Status != run.StatusOK {
+		t.Fatalf("%s: %v\n%s", r.Status, r.Error, r.Output)
+	}
+	judge(t, string(r.Output), 60)
+	r = inRuntime(t, b, "python", "import threading\nstop = threading.Event()\nfor i in range(1000): threading.Thread(target=stop.wait).start()\nawait sleep(1e6)", run.Limits{})
+	if r.Status != run.StatusError || r.Error.Kind != run.KindLimit || !strings.Contains(r.Error.Message, "more than the 64 threads allowed") {
+		t.Errorf("a thousand threads: %s %v", r.Status, r.Error)
+	}
+}
