@@ -9,7 +9,8 @@ import (
 
 // Nearest lists at most n of names that could be what was meant by name, best
 // first: equal but for case and punctuation, then by edit distance, then by
-// shared words. Names that have little in common with it are left out.
+// shared words. Names that have little in common with it are left out, and all
+// others where one is equal but for case and punctuation.
 func Nearest(name string, names []string, n int) []string {
 	type scored struct {
 		name string
@@ -29,6 +30,9 @@ func Nearest(name string, names []string, n int) []string {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b scored) int { return cmp.Compare(a.cost, b.cost) })
+	if len(found) > 0 && found[0].cost == 0 {
+		found = slices.DeleteFunc(found, func(s scored) bool { return s.cost > 0 })
+	}
 	out := make([]string, 0, n)
 	for _, f := range found[:min(n, len(found))] {
 		out = append(out, f.name)

@@ -120,9 +120,10 @@ type Function struct {
 
 	// What follows is for Python.
 
-	Keywords []string `json:"keywords,omitempty"` // how Params are spelled as keywords; nil if all as they are
-	Nulls    []string `json:"nulls,omitempty"`    // those of Params for which null is a value; None leaves the others out
-	Object   bool     `json:"object,omitempty"`   // the first of Params may itself be an object
+	Keywords []string          `json:"keywords,omitempty"` // how Params are spelled as keywords; nil if all as they are
+	Also     map[string]string `json:"also,omitempty"`     // other spellings of keywords: snake_case → that of Params
+	Nulls    []string          `json:"nulls,omitempty"`    // those of Params for which null is a value; None leaves the others out
+	Object   bool              `json:"object,omitempty"`   // the first of Params may itself be an object
 }
 
 // Call is one call that leaves a program. Server is the configured name of an

@@ -116,7 +116,7 @@ class Tool(Callable):
         self.__qualname__ = "%s.%s" % (namespace, self.__name__)
         self._params = function.get("params") or []
         self._keywords = function.get("keywords") or self._params
-        self._renames = {k: p for k, p in zip(self._keywords, self._params) if k != p}
+        self._renames = {**(function.get("also") or {}), **{k: p for k, p in zip(self._keywords, self._params) if k != p}}
         self._object = function.get("object", False)
         self._nulls = set(function.get("nulls") or ())
 

@@ -144,7 +144,7 @@ var demoNamespaces = []run.Namespace{
 		{Name: "issue", Tool: "issue", Params: []string{"number"}},
 		{Name: "meet", Tool: "meet", Params: []string{"count", "n"}},
 		{Name: "page", Tool: "page", Params: []string{"cursor"}},
-		{Name: "odd", Tool: "odd", Params: []string{"from", "to-date", "limit"}, Keywords: []string{"from_", "to_date", "limit"}, Nulls: []string{"limit"}},
+		{Name: "odd", Tool: "odd", Params: []string{"from", "to-date", "limit"}, Keywords: []string{"from_", "to_date", "limit"}, Also: map[string]string{"from_date": "from"}, Nulls: []string{"limit"}},
 		{Name: "put", Tool: "put", Params: []string{"record", "force"}, Object: true},
 	}},
 	{Server: "math", Modules: []string{"math"}, Functions: []run.Function{{Name: "add", Tool: "add", Params: []string{"a", "b"}}}},

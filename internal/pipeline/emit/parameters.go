@@ -12,6 +12,7 @@ import (
 type Parameter struct {
 	Name     string // the property's name in the schema
 	Keyword  string // the parameter's name in Python
+	Snake    string // Keyword in snake_case, if that is another spelling and no other parameter's; else ""
 	Required bool
 	Null     bool   // null is one of its values
 	Object   bool   // its value may be an object
@@ -42,7 +43,28 @@ func ParametersOf(t *run.Tool) Parameters {
 			Type: c.short(p.node, maxType), node: p.node,
 		})
 	}
+	spellSnake(out.List)
 	return out
+}
+
+// spellSnake sets the spelling in snake_case of the parameters that have one of
+// their own.
+func spellSnake(list []Parameter) {
+	taken := map[string]int{}
+	for _, p := range list {
+		taken[p.Name]++
+		if p.Keyword != p.Name {
+			taken[p.Keyword]++
+		}
+		if s := keyword(snake(p.Keyword)); s != p.Keyword && s != p.Name {
+			taken[s]++
+		}
+	}
+	for i, p := range list {
+		if s := keyword(snake(p.Keyword)); taken[s] == 1 && s != p.Keyword && s != p.Name {
+			list[i].Snake = s
+		}
+	}
 }
 
 func mayBeNull(n *node) bool {

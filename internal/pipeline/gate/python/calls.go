@@ -114,10 +114,10 @@ func (k *checkedCall) byName(name string) (emit.Parameter, bool) {
 	return emit.Parameter{}, false
 }
 
-// argument is a keyword argument; both spellings count.
+// argument is a keyword argument; all its spellings count.
 func (k *checkedCall) argument(name string, at place, value argument) {
 	for _, p := range k.params.List {
-		if p.Keyword != name && p.Name != name {
+		if p.Keyword != name && p.Name != name && p.Snake != name {
 			continue
 		}
 		if k.given[p.Name] {

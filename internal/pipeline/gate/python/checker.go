@@ -185,6 +185,12 @@ func functionOf(t *run.Tool, params emit.Parameters) run.Function {
 		f.Params = append(f.Params, p.Name)
 		keywords = append(keywords, p.Keyword)
 		renamed = renamed || p.Keyword != p.Name
+		if p.Snake != "" {
+			if f.Also == nil {
+				f.Also = map[string]string{}
+			}
+			f.Also[p.Snake] = p.Name
+		}
 		if p.Null {
 			f.Nulls = append(f.Nulls, p.Name)
 		}

@@ -132,7 +132,7 @@ func TestNamespaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"name":"get_document","tool":"getDocument","params":["documentId","fields","from","max-size"],"keywords":["documentId","fields","from_","max_size"]},` +
+	want := `[{"name":"get_document","tool":"getDocument","params":["documentId","fields","from","max-size"],"keywords":["documentId","fields","from_","max_size"],"also":{"document_id":"documentId"}},` +
 		`{"name":"put","tool":"put","params":["record","due"],"nulls":["due"],"object":true}]`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
