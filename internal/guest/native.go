@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"time"
+	_ "time/tzdata" // Intl knows all time zones, and no sandbox shows it the machine's
 	"unicode/utf16"
 	"unicode/utf8"
 
