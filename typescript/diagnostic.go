@@ -7,7 +7,6 @@ import (
 
 	"github.com/microsoft/typescript-go/internal/ast"
 	"github.com/microsoft/typescript-go/internal/checker"
-	"github.com/microsoft/typescript-go/internal/core"
 )
 
 // Diagnostic is one thing that the compiler has to say about a program.
@@ -29,8 +28,8 @@ type Diagnostic struct {
 	// to be sure: unknown, Record<string, …>, a type parameter, or a variable to
 	// which the program adds properties later.
 	Open bool
-	// Widened says that it is about a string that may be one of the allowed
-	// ones: only its type, string, is too wide.
+	// Widened says that it is about a value that may well fit: only its type is
+	// too wide, as string is for "a" | "b", or string | number for string.
 	Widened bool
 }
 
@@ -111,7 +110,7 @@ func (d *describer) describe(f *ast.Diagnostic) Diagnostic {
 		value := valueOf(node)
 		out.Open = d.isOpen(value) || d.filled(value)
 	}
-	out.Widened = isWidened(f)
+	out.Widened = d.isWidened(f, node, out.Argument)
 	return out
 }
 
@@ -310,26 +309,4 @@ func isFilling(n *ast.Node) bool {
 			p.Expression().Kind == ast.KindPropertyAccessExpression && p.Expression().Name().Text() == "assign"
 	}
 	return false
-}
-
-// isWidened says that the innermost complaint is that string does not fit a
-// union of string literals, or number one of numbers.
-func isWidened(d *ast.Diagnostic) bool {
-	for len(d.MessageChain()) > 0 {
-		d = d.MessageChain()[0]
-	}
-	args := d.MessageArgs()
-	if len(args) < 2 {
-		return false
-	}
-	from, to := args[0], args[1]
-	if from != "string" && from != "number" && from != "string[]" && from != "number[]" {
-		return false
-	}
-	return core.Some(strings.Split(to, "|"), isLiteralType)
-}
-
-func isLiteralType(s string) bool {
-	s = strings.Trim(s, " ()[]")
-	return s != "" && (s[0] == '"' || s[0] >= '0' && s[0] <= '9' || s[0] == '-')
 }

@@ -97,8 +97,11 @@ declare namespace NodeJS {
 /** What setTimeout answers; it can be used as a number, too. */
 type Timer = number & NodeJS.Timeout;
 declare function setTimeout<A extends any[]>(callback: (...args: A) => void, ms?: number, ...args: A): Timer;
+declare function setTimeout(callback: (_: void) => void, ms?: number): Timer; // resolve of new Promise(…) without a type
 declare function setInterval<A extends any[]>(callback: (...args: A) => void, ms?: number, ...args: A): Timer;
+declare function setInterval(callback: (_: void) => void, ms?: number): Timer;
 declare function setImmediate<A extends any[]>(callback: (...args: A) => void, ...args: A): Timer;
+declare function setImmediate(callback: (_: void) => void): Timer;
 declare function clearTimeout(timer?: number | NodeJS.Timeout | null): void;
 declare function clearInterval(timer?: number | NodeJS.Timeout | null): void;
 declare function clearImmediate(timer?: number | NodeJS.Timeout | null): void;

@@ -28,6 +28,7 @@ var (
 		1312, 1313, 1318, 1346, 1347, 1348, 1349, 1350, 1359, 2300, 2337, 2376, 2377, 2401, 2440, 2451, 2466, 2480, 2481, 17004, 17005, 17009, 17011, 18030, 18036,
 	}
 	awaitOutside = 1308
+	noMember     = 2339
 	// harmless: what is said of programs that are right as they are.
 	harmless = []int{1108, 1375, 1378, 1431, 1432, 2669, 7027, 7028, 2578}
 )
@@ -38,9 +39,12 @@ func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
 	message, _, _ := strings.Cut(d.Message, " Do you need to ") // change settings of a compiler that nobody can see
 	f := finding{message: message, start: d.Start, end: d.End}
 	switch {
-	case slices.Contains(harmless, d.Code):
+	case slices.Contains(harmless, d.Code), d.Widened:
 		return f, false
-	case d.Argument != nil && !d.Open && !d.Widened:
+	case d.Code == noMember && !d.Erased && strings.Contains(message, "on type 'Promise<"):
+		f.kind = run.KindType
+		f.hint = "the call answers a Promise: put await before it, as in (await …)." + p.source.Text()[d.Start:d.End]
+	case d.Argument != nil && !d.Open:
 		p.argument(&f, d)
 	case d.Member != nil && !d.Erased:
 		p.member(&f, d)
