@@ -103,7 +103,7 @@ func (m *maker) spill(what, name string, data []byte, preview string) {
 	}
 	o.Artifacts = append(o.Artifacts, run.Artifact{Path: name, Bytes: int64(len(data)), Preview: preview})
 	o.Warnings = append(o.Warnings, fmt.Sprintf("the %s (%d bytes) is larger than results.maxTokens (%d): it is whole in ./workspace/%s; "+
-		"read what you need of it in the next program with fs.readFile", what, len(data), m.whole, name))
+		"read what you need of it there in the next program", what, len(data), m.whole, name))
 }
 
 // ends is the beginning and the end of text in about limit tokens.
