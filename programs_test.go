@@ -1,0 +1,112 @@
+package retort_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"retort"
+	"retort/internal/demo"
+	"retort/internal/run"
+	"retort/internal/testenv"
+)
+
+var updatePrograms = flag.Bool("update-programs", false, "write what programs do into testdata/programs")
+
+// TestPrograms runs the programs of testdata/programs, which are written as
+// models write them, against the bundled servers: TypeScript and JavaScript on
+// each runtime, with the same outcome. Where such a program does not run as it
+// is, the engine is to be mended and not the program.
+//
+// A file NAME.want is what is left of the outcome where that is short: the
+// beginning of the result and of the output.
+func TestPrograms(t *testing.T) {
+	e := open(t, demo.Names()...)
+	e.Settle(t.Context())
+	for _, r := range []struct{ name, need, pattern string }{
+		{"quickjs", "", "*.[jt]s"}, {"node", "node", "*.[jt]s"}, {"python", "python", "*.py"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			if r.need != "" {
+				testenv.Need(t, r.need)
+			}
+			programs, err := filepath.Glob(filepath.Join("testdata", "programs", r.pattern))
+			if err != nil || len(programs) < 20 {
+				t.Fatalf("%d programs, %v", len(programs), err)
+			}
+			for _, file := range programs {
+				t.Run(filepath.Base(file), func(t *testing.T) { runProgram(t, e, r.name, file) })
+			}
+		})
+	}
+}
+
+func runProgram(t *testing.T, e *retort.Engine, runtime, file string) {
+	code, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Base(file)
+	req := retort.Request{Name: name, Code: string(code), Session: runtime + "-" + strings.ReplaceAll(name, ".", "-")}
+	switch filepath.Ext(file) {
+	case ".py":
+		req.Language = run.Python
+	case ".js":
+		req.Language, req.Runtime = run.JavaScript, runtime
+	default:
+		req.Language, req.Runtime = run.TypeScript, runtime
+	}
+	o := e.Execute(t.Context(), req)
+	if o.Stats.Runtime != runtime {
+		t.Errorf("ran on %q", o.Stats.Runtime)
+	}
+	got, want := tellOutcome(o), file+".want"
+	if *updatePrograms && runtime != "node" {
+		if err := os.WriteFile(want, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	text, err := os.ReadFile(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(text) {
+		t.Errorf("--- got\n%s--- want\n%s", got, text)
+	}
+}
+
+// executionID is what differs from run to run in a file's name.
+var executionID = regexp.MustCompile(`results/[a-z0-9]+`)
+
+// tellOutcome is an outcome for people to review.
+func tellOutcome(o run.Outcome) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", o.Status)
+	if o.Error != nil {
+		fmt.Fprintf(&b, "error: %s %s\n%s\nhint: %s\n", o.Error.Kind, o.Error.Message, o.Error.Frame, o.Error.Hint)
+	}
+	for _, w := range o.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", executionID.ReplaceAllString(w, "results/ID"))
+	}
+	for _, a := range o.Artifacts {
+		fmt.Fprintf(&b, "file: %s, %d bytes\n", executionID.ReplaceAllString(a.Path, "results/ID"), a.Bytes)
+	}
+	if o.Result != nil {
+		fmt.Fprintf(&b, "result: %s\n", beginning(string(o.Result), 600))
+	}
+	lines := strings.SplitAfterN(o.Output, "\n", 7)
+	b.WriteString(beginning(strings.Join(lines[:min(6, len(lines))], ""), 600))
+	return strings.TrimSuffix(b.String(), "\n") + "\n"
+}
+
+func beginning(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
