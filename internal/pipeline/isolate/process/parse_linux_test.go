@@ -8,10 +8,12 @@ import (
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // A child that has parsed a program runs that one and no other.
 func TestParsedChild(t *testing.T) {
+	testenv.Need(t, "python")
 	b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Warm: -1})
 	defer b.Close()
 	const code = "result = 6 * 7"
@@ -45,6 +47,7 @@ func TestParsedChild(t *testing.T) {
 }
 
 func TestParsedChildrenDoNotStay(t *testing.T) {
+	testenv.Need(t, "python")
 	b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Warm: -1})
 	if _, err := b.Parse(t.Context(), "python", "1"); err != nil {
 		t.Fatal(err)
