@@ -43,6 +43,7 @@ const (
 	// Where things are behind the walls.
 	insideBin     = "/usr/bin"
 	insideHarness = "/usr/lib/retort"
+	zoneDir       = "/usr/share/zoneinfo"
 	// maxDescriptors is how many descriptors an interpreter may have.
 	maxDescriptors = 256
 	// temporary is the size of /tmp, in bytes. It is memory.
@@ -188,8 +189,8 @@ func (m *image) python(found string) error {
 	library := path.Join("/usr", relativeLibrary(python, version))
 	m.program = path.Join(insideBin, version)
 	m.sources[m.program], m.sources[library] = python.Executable, python.Library
-	if zones := "/usr/share/zoneinfo"; isDir(zones) {
-		m.sources[zones] = zones
+	if zones, err := filepath.EvalSymlinks(zoneDir); err == nil && isDir(zones) { // for the module zoneinfo
+		m.sources[zoneDir] = zones
 	}
 	for _, packages := range []string{"site-packages", "dist-packages", "test", "idlelib", "ensurepip"} {
 		if isDir(filepath.Join(python.Library, packages)) {

@@ -59,12 +59,7 @@ func TestContract(t *testing.T) {
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) {
 			o := optionsFor(t, runtime)
-			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend {
-				if os.Getenv("NOGROUPS") != "" {
-					return newBackend(o, nil)
-				}
-				return New(o)
-			})
+			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend { return New(o) })
 		})
 	}
 }
