@@ -30,7 +30,7 @@ func (s *suite) cancel(t *testing.T) {
 		returned <- struct{}{}
 		return run.Result{}, ctx.Err()
 	})
-	afterCall := func(cancel func()) { go func() { <-inCall; time.AfterFunc(50*time.Millisecond, cancel) }() }
+	afterCall := func(cancel func()) { go func() { <-inCall; time.AfterFunc(300*time.Millisecond, cancel) }() }
 	duringCall := func(cancel func()) { go func() { <-inCall; cancel() }() }
 	moments := map[string]struct {
 		code   text

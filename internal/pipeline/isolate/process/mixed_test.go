@@ -47,6 +47,7 @@ func endings() []ending {
 // TestMixed runs five hundred programs, 32 at once, on all runtimes there are,
 // which end in every way, and counts what is left of them.
 func TestMixed(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
 	var o Options
 	runtimes := []string{quickjs, quickjs, quickjs, quickjs, quickjs, quickjs} // more of those whose children start fast
 	for _, name := range everywhere[1:] {
