@@ -70,7 +70,7 @@ func (s *suite) time(t *testing.T) {
 	for i := range programs {
 		programs[i].status, programs[i].limits = run.StatusTimeout, run.Limits{Timeout: short, Memory: 1 << 30}
 		if s.runtime == "python" { // which may be importing asyncio first
-			programs[i].limits.Timeout = 3 * short
+			programs[i].limits.Timeout = 5 * short
 		}
 	}
 	s.reach(t, programs)

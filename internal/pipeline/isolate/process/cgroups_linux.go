@@ -116,7 +116,8 @@ func delegates(dir string) bool {
 func claim(parent string) (string, error) {
 	stale, _ := filepath.Glob(filepath.Join(parent, prefix+"[0-9]*"))
 	for _, dir := range stale {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), prefix))
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), prefix), ".")
+		pid, err := strconv.Atoi(number)
 		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
 			removeGroup(dir)
 		}
