@@ -27,15 +27,16 @@ const (
 
 // child is one process.
 type child struct {
-	cmd     *exec.Cmd
-	pipes   *pipes
-	conn    *wire.Conn
-	stderr  *head
-	peak    peak
-	group   *group
-	footing footing       // when its program came
-	starved bool          // the kernel ended it for want of memory; known when it has exited
-	exited  chan struct{} // closed when it has ended and been waited for
+	cmd      *exec.Cmd
+	pipes    *pipes
+	conn     *wire.Conn
+	stderr   *head
+	peak     peak
+	group    *group
+	foreseen run.Limits    // for which the group is bounded
+	footing  footing       // when its program came
+	starved  bool          // the kernel ended it for want of memory; known when it has exited
+	exited   chan struct{} // closed when it has ended and been waited for
 }
 
 // spawn starts a child of a kind that is ready for a program.
@@ -64,6 +65,7 @@ func (b *Backend) greeted(k *kind, weak bool) (*child, error) {
 	_, err = wire.Greet(c.conn)
 	inTime := late.Stop()
 	if err == nil && inTime {
+		c.foresee(b.limits, k.plan.Processes)
 		return c, nil
 	}
 	c.kill()

@@ -36,14 +36,22 @@ type footing struct {
 	threads  int
 }
 
+// foresee bounds a child for a program that it will probably get. It takes part
+// of a millisecond, in which nobody waits yet.
+func (c *child) foresee(l run.Limits, threads int) {
+	c.footing, c.foreseen = footingOf(c.cmd.Process.Pid), l
+	c.group.limit(c.footing.own+allowance(l), l, threads)
+}
+
 // limit sets the limits of one program, as a backstop: the guest's runtime and
 // the watcher come first.
 func (c *child) limit(l run.Limits, threads int) {
+	if f := c.foreseen; f.Memory != l.Memory || f.Result != l.Result || f.CPU != l.CPU {
+		c.foresee(l, threads)
+	}
 	pid := c.cmd.Process.Pid
-	c.footing = footingOf(pid)
 	setLimit(pid, unix.RLIMIT_DATA, uint64(c.footing.data+allowance(l)+spare))
 	setLimit(pid, unix.RLIMIT_CPU, uint64(l.Timeout/time.Second)*2+10)
-	c.group.limit(c.footing.own+allowance(l), l, threads)
 }
 
 // limitHelper bounds the memory of a process that is not a guest.

@@ -13,6 +13,7 @@ import (
 
 type footing struct{}
 
+func (*child) foresee(run.Limits, int) {}
 func (*child) limit(run.Limits, int)   {}
 func (*child) outgrew(run.Limits) bool { return false }
 func limitHelper(int, int64)           {}

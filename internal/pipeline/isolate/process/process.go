@@ -46,6 +46,9 @@ type Options struct {
 	Warm int
 	// MaxWarm is how many may wait when much is asked for: 8 if zero.
 	MaxWarm int
+	// Limits are those that most programs have: children that wait are bounded
+	// by them. Zero fields mean the defaults.
+	Limits run.Limits
 	// Fallback is what may run without walls.
 	Fallback Fallback
 	// Interpreters are runtimes that the machine may have. Their children are
@@ -58,6 +61,7 @@ type Options struct {
 type Backend struct {
 	kinds    map[string]*kind
 	fallback Fallback
+	limits   run.Limits // foreseen
 	spawner  *spawner
 	groups   *groups
 	check    func() state // what probe found, once it is known
@@ -88,7 +92,7 @@ var _ isolate.Backend = (*Backend)(nil)
 func New(o Options) *Backend { return newBackend(o, openGroups()) }
 
 func newBackend(o Options, g *groups) *Backend {
-	b := &Backend{spawner: newSpawner(), groups: g, running: map[*sandbox]struct{}{}, kinds: map[string]*kind{}, fallback: o.Fallback, first: make(chan *child, 1)}
+	b := &Backend{spawner: newSpawner(), groups: g, running: map[*sandbox]struct{}{}, kinds: map[string]*kind{}, fallback: o.Fallback, limits: o.Limits.Or(run.DefaultLimits()), first: make(chan *child, 1)}
 	b.check = sync.OnceValue(b.probe)
 	command := o.Command
 	if len(command) == 0 {
