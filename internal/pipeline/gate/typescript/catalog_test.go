@@ -59,7 +59,7 @@ func checkDeclaration(t *testing.T, c *Checker, tool *run.Tool) {
 	}
 	found := src.Errors()
 	if len(found) == 0 {
-		result, err := compiler.check(ctx, src, tsc.Input{Strict: true})
+		result, err := compiler.check(ctx, src, tsc.Input{Strict: true}, false)
 		if err != nil {
 			t.Errorf("%s.%s: %v", tool.Server, tool.Name, err)
 			return

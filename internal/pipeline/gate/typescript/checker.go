@@ -92,7 +92,7 @@ func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Ch
 	program.builtins = c.names.builtins
 	program.reach = reachOf(program.source.Facts(), tools, c.names.globals(tools))
 	in := c.wrappers.input(program.reach)
-	result, err := compiler.check(ctx, program.source, in)
+	result, err := compiler.check(ctx, program.source, in, program.reach.isBare())
 	if err != nil {
 		return Checked{}, program.failure(err)
 	}

@@ -44,6 +44,7 @@ type request struct {
 type response struct {
 	Parsed  tsc.Parsed
 	Checked tsc.Checked
+	Early   bool // Checked is there with Parsed, for a program that reaches no server
 	Fault   string
 	Reason  int // index in reasons, +1
 	Line    int
@@ -185,6 +186,7 @@ type process struct {
 	out    *gob.Encoder
 	buffer *bufio.Writer
 	broken bool
+	early  *tsc.Checked // of what was parsed last
 }
 
 func newProcess(start Start) *process { return &process{start: start} }
@@ -221,11 +223,19 @@ func (p *process) parse(ctx context.Context, text string, kind tsc.Kind) (*tsc.S
 	if err != nil {
 		return nil, err
 	}
+	p.early = nil
+	if answer.Early {
+		p.early = &answer.Checked
+	}
 	return answer.Parsed.Source(text), nil
 }
 
-// check is Compiler.Check for what was parsed last.
-func (p *process) check(ctx context.Context, src *tsc.Source, in tsc.Input) (*tsc.Result, error) {
+// check is Compiler.Check for what was parsed last. bare says that in is what is
+// there for every program.
+func (p *process) check(ctx context.Context, src *tsc.Source, in tsc.Input, bare bool) (*tsc.Result, error) {
+	if bare && p.early != nil {
+		return p.early.Result(src)
+	}
 	answer, err := p.ask(ctx, request{Input: &in})
 	if errors.Is(err, errGone) {
 		return nil, errCrash

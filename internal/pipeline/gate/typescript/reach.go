@@ -142,6 +142,11 @@ func (r *reach) addAll(name string, use *tsc.Use, erased bool) {
 	}
 }
 
+// isBare says that the program reaches what every program has, and nothing else.
+func (r *reach) isBare() bool {
+	return len(r.servers) == 0 && len(r.specifiers) == 0 && !r.unknown && !r.all && !r.index
+}
+
 func (r *reach) everything() {
 	r.unknown, r.all = true, true
 	for _, s := range r.tools.Servers {

@@ -10,14 +10,19 @@ import (
 
 	"github.com/microsoft/typescript-go/tsc"
 
+	"retort/internal/pipeline/emit"
 	"retort/internal/run"
 )
 
 // Serve is the inside of a process of the compiler: it answers requests until
 // in ends. The process needs nothing of the machine but memory.
 func Serve(in io.Reader, out io.Writer) error {
-	s := &service{compiler: tsc.New(tsc.Limits{})}
-	s.warm()
+	s := &service{
+		compiler: tsc.New(tsc.Limits{}), builtins: emit.Builtins(),
+		bare: newWrappers(tsc.Limits{}.Admit).input(newReach(run.NewToolset(nil))),
+	}
+	// Whatever fails here fails for the first program too, which tells.
+	_ = s.compiler.Warm(context.Background(), s.bare)
 	decoder := gob.NewDecoder(bufio.NewReaderSize(in, 64<<10))
 	buffer := bufio.NewWriterSize(out, 64<<10)
 	encoder := gob.NewEncoder(buffer)
@@ -45,12 +50,8 @@ func Confine() { debug.SetMemoryLimit(heap) }
 type service struct {
 	compiler *tsc.Compiler
 	source   *tsc.Source // parsed last
-}
-
-// warm parses what every program is checked against.
-func (s *service) warm() {
-	// Whatever fails here fails for the first program too, which tells.
-	_ = s.compiler.Warm(context.Background(), newWrappers(tsc.Limits{}.Admit).input(newReach(run.NewToolset(nil))))
+	builtins map[string]bool
+	bare     tsc.Input // what a program without servers is checked against
 }
 
 func (s *service) answer(r request) *response {
@@ -81,5 +82,30 @@ func (s *service) parse(ctx context.Context, r request) *response {
 	}
 	s.source = source
 	answer.Parsed = source.Parsed()
+	if s.isBare(source) {
+		result, err := s.compiler.Check(ctx, source, s.bare)
+		if err != nil {
+			answer.fail(err)
+			return answer
+		}
+		answer.Checked, answer.Early = result.Checked(), true
+	}
 	return answer
+}
+
+// isBare says that a program names nothing but what every program has. Its check
+// then needs nothing that the engine would have to send.
+func (s *service) isBare(source *tsc.Source) bool {
+	facts := source.Facts()
+	if len(source.Errors()) > 0 || len(facts.Imports) > 0 || facts.Unknown {
+		return false
+	}
+	for _, names := range []map[string]*tsc.Use{facts.Globals, facts.Types} {
+		for name := range names {
+			if !s.builtins[name] || name == "servers" {
+				return false
+			}
+		}
+	}
+	return true
 }
