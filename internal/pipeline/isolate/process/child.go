@@ -19,8 +19,11 @@ import (
 )
 
 const (
-	greeting  = 10 * time.Second // in which a child must be ready
-	maxStderr = 8 << 10          // bytes of a child's standard error that are kept
+	greeting = 10 * time.Second // in which a child must be ready
+	// brief is how long a program runs whose memory is taken to be what its child
+	// had before: to ask costs as much as the program.
+	brief     = 5 * time.Millisecond
+	maxStderr = 8 << 10 // bytes of a child's standard error that are kept
 
 	helperThreads = 128
 )
@@ -34,6 +37,7 @@ type child struct {
 	peak     peak
 	group    *group
 	foreseen run.Limits    // for which the group is bounded
+	began    time.Time     // when its program came
 	footing  footing       // when its program came
 	starved  bool          // the kernel ended it for want of memory; known when it has exited
 	exited   chan struct{} // closed when it has ended and been waited for
@@ -153,7 +157,9 @@ func (c *child) kill() { _ = c.conn.Close() }
 
 // end is what closing the connection does.
 func (c *child) end() {
-	c.peak.note(highWater(c.cmd.Process.Pid))
+	if time.Since(c.began) > brief {
+		c.peak.note(highWater(c.cmd.Process.Pid))
+	}
 	_ = c.cmd.Process.Kill()
 }
 

@@ -54,6 +54,9 @@ func (c *child) limit(l run.Limits, threads int) {
 	setLimit(pid, unix.RLIMIT_CPU, uint64(l.Timeout/time.Second)*2+10)
 }
 
+// before is the memory that the child had resident before its program came.
+func (c *child) before() int64 { return c.footing.resident }
+
 // limitHelper bounds the memory of a process that is not a guest.
 func limitHelper(pid int, most int64) {
 	setLimit(pid, unix.RLIMIT_DATA, uint64(footingOf(pid).data+most+spare))

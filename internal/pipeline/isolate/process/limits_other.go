@@ -16,6 +16,7 @@ type footing struct{}
 func (*child) foresee(run.Limits, int) {}
 func (*child) limit(run.Limits, int)   {}
 func (*child) outgrew(run.Limits) bool { return false }
+func (*child) before() int64           { return 0 }
 func limitHelper(int, int64)           {}
 func highWater(int) int64              { return 0 }
 

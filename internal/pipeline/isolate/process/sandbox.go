@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
@@ -33,6 +34,8 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	defer s.backend.forget(s)
 	p.Limits = p.Limits.Or(s.limits).Or(run.DefaultLimits())
 	s.child.limit(p.Limits, s.kind.plan.Processes)
+	s.child.began = time.Now()
+	s.child.peak.note(s.child.before())
 	stop := s.child.watch(p.Limits, s.kind.plan.Processes, cancel)
 	end, err := wire.Serve(ctx, s.child.conn, p, h)
 	stop()
