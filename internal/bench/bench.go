@@ -73,9 +73,9 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 	return b.rows, nil
 }
 
-// time runs f n times after a warm-up and adds a row with the median divided
-// by per.
-func (b *bench) time(name string, n, per int, unit time.Duration, target float64, f func() error) error {
+// time runs f n times after a warm-up and adds a row with the median, in
+// milliseconds.
+func (b *bench) time(name string, n int, target float64, f func() error) error {
 	if err := f(); err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func (b *bench) time(name string, n, per int, unit time.Duration, target float64
 		if err := f(); err != nil {
 			return err
 		}
-		took[i] = float64(time.Since(start)) / float64(unit) / float64(per)
+		took[i] = float64(time.Since(start)) / float64(time.Millisecond)
 	}
-	b.add(name, took, map[time.Duration]string{time.Millisecond: "ms", time.Microsecond: "µs"}[unit], target)
+	b.add(name, took, "ms", target)
 	return nil
 }
 

@@ -75,7 +75,7 @@ func (b *bench) calls(ctx context.Context) error {
 	if python() != nil {
 		return nil // there is no Python here
 	}
-	return b.time("1,000 tool calls one after the other from Python, all of them", 7, 1, time.Millisecond, 150, python)
+	return b.time("1,000 tool calls one after the other from Python, all of them", 7, 150, python)
 }
 
 func takeTurns(ways []*way) error {

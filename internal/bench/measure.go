@@ -42,7 +42,7 @@ func (b *bench) command(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.time("retort run -e 'return 1', spawn to result", 15, 1, time.Millisecond, 0, func() error {
+	return b.time("retort run -e 'return 1', spawn to result", 15, 0, func() error {
 		out, err := exec.CommandContext(ctx, b.Self, "--config", file, "--home", filepath.Join(b.home, "run"), "run", "--json", "-e", "return 1").Output()
 		if err == nil && !strings.Contains(string(out), `"result":1`) {
 			err = fmt.Errorf("unexpected output: %s", out)
@@ -79,7 +79,7 @@ func (b *bench) overMCP(ctx context.Context) error {
 			continue // there is no Python here
 		}
 		b.pause = m.pause
-		if err := b.time(m.name, 40, 1, time.Millisecond, m.target, func() error { return c.execute(m.code, m.language) }); err != nil {
+		if err := b.time(m.name, 40, m.target, func() error { return c.execute(m.code, m.language) }); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (b *bench) typeCheck(ctx context.Context) error {
 	}
 	code.WriteString("return [r0, r1, r2, r3, r4].length;")
 	runs := 0
-	return b.time("type-check of a program with five of 451 tools, warm", 50, 1, time.Millisecond, 10, func() error {
+	return b.time("type-check of a program with five of 451 tools, warm", 50, 10, func() error {
 		runs++ // a changed program, so that nothing of it is cached
 		_, refusal := g.Check(ctx, run.Request{Language: run.TypeScript, Code: fmt.Sprintf("const n = %d;\n%s", runs, code.String())}, tools)
 		if refusal != nil {
@@ -146,7 +146,7 @@ func (b *bench) wrappers(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.time("wrappers of 451 tools", 20, 1, time.Millisecond, 50, func() error {
+	return b.time("wrappers of 451 tools", 20, 50, func() error {
 		for _, text := range emit.Files(tools, run.TypeScript) {
 			if text == "" {
 				return fmt.Errorf("an empty wrapper")
@@ -171,7 +171,7 @@ func (b *bench) search(context.Context) error {
 		idx.Update(tools)
 		b.rows = append(b.rows, Row{Name: fmt.Sprintf("search index of %d tools built", size.n), Median: time.Since(begin).Seconds() * 1000, Unit: "ms"})
 		i := 0
-		err = b.time(fmt.Sprintf("search over %d tools", size.n), 60, 1, time.Millisecond, size.target, func() error {
+		err = b.time(fmt.Sprintf("search over %d tools", size.n), 60, size.target, func() error {
 			i++
 			if hits, _ := idx.Search(queries[i%len(queries)], index.Filter{}, 10); len(hits) == 0 {
 				return fmt.Errorf("%q found nothing", queries[i%len(queries)])

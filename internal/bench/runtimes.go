@@ -32,11 +32,11 @@ func (b *bench) runtimes(ctx context.Context) error {
 		target := startTargets[runtime]
 		b.Progress("starting " + runtime)
 		b.pause = 0
-		if err := b.time(runtime+": smallest program, from nothing", 20, 1, time.Millisecond, target.cold, func() error { return smallest(ctx, cold, runtime) }); err != nil {
+		if err := b.time(runtime+": smallest program, from nothing", 20, target.cold, func() error { return smallest(ctx, cold, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
 		b.pause = 300 * time.Millisecond // in which the next child gets ready
-		if err := b.time(runtime+": smallest program, warm", 20, 1, time.Millisecond, target.warm, func() error { return smallest(ctx, warm, runtime) }); err != nil {
+		if err := b.time(runtime+": smallest program, warm", 20, target.warm, func() error { return smallest(ctx, warm, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
 	}
@@ -55,8 +55,14 @@ func smallest(ctx context.Context, b *process.Backend, runtime string) error {
 	defer s.Close()
 	none := isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) { return run.Result{}, nil })
 	r, err := s.Run(ctx, p, none)
-	if err == nil && (r.Status != run.StatusOK || !json.Valid(r.Value)) {
-		err = fmt.Errorf("%s: %v", r.Status, r.Error)
+	if err != nil {
+		return err
 	}
-	return err
+	if r.Error != nil {
+		return r.Error
+	}
+	if !json.Valid(r.Value) {
+		return fmt.Errorf("it ended with %s", r.Status)
+	}
+	return nil
 }

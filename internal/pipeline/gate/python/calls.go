@@ -46,12 +46,9 @@ func (p *program) call(t *run.Tool, c *call) []finding {
 	return k.found
 }
 
-func (k *checkedCall) say(at place, hint, format string, args ...any) {
-	if hint == "" {
-		hint = k.program.signature(k.tool)
-	}
+func (k *checkedCall) say(at place, format string, args ...any) {
 	k.found = append(k.found, finding{
-		kind: run.KindType, message: fmt.Sprintf(format, args...), hint: hint, server: k.tool.Server, tool: k.tool.Name, place: at,
+		kind: run.KindType, message: fmt.Sprintf(format, args...), hint: k.program.signature(k.tool), server: k.tool.Server, tool: k.tool.Name, place: at,
 	})
 }
 
@@ -94,7 +91,7 @@ func (k *checkedCall) positional(c *call) {
 		case 1:
 			takes = "1 positional argument"
 		}
-		k.say(c.Args[len(params)].place, "", "%s takes %s, but got %d", k.name, takes, len(c.Args))
+		k.say(c.Args[len(params)].place, "%s takes %s, but got %d", k.name, takes, len(c.Args))
 	}
 	if c.Star {
 		return
@@ -121,7 +118,7 @@ func (k *checkedCall) argument(name string, at place, value argument) {
 			continue
 		}
 		if k.given[p.Name] {
-			k.say(at, "", "%s got several values for %q", k.name, name)
+			k.say(at, "%s got several values for %q", k.name, name)
 			return
 		}
 		k.value(p, value)
@@ -145,7 +142,7 @@ func (k *checkedCall) unknown(name string, at place, spell func(emit.Parameter) 
 		message += ". Did you mean " + source.OrList(near) + "?"
 		k.given[meant[near[0]]] = true // it is not missing as well
 	}
-	k.say(at, "", "%s", message)
+	k.say(at, "%s", message)
 }
 
 // value is the value of a parameter: a literal must fit its type. None stands for
@@ -155,11 +152,11 @@ func (k *checkedCall) value(p emit.Parameter, a argument) {
 	switch {
 	case a.Kind == "none" && (p.Null || !p.Required):
 	case a.Kind == "none":
-		k.say(a.place, "", "%s: expected %s, got None", p.Keyword, p.Type)
+		k.say(a.place, "%s: expected %s, got None", p.Keyword, p.Type)
 	case a.JSON != nil && !p.Takes(a.JSON):
-		k.say(a.place, "", "%s: expected %s, got %s", p.Keyword, p.Type, shown(a))
+		k.say(a.place, "%s: expected %s, got %s", p.Keyword, p.Type, shown(a))
 	case a.JSON == nil && a.Kind != "" && !p.TakesKind(a.Kind):
-		k.say(a.place, "", "%s: expected %s, got %s", p.Keyword, p.Type, a.Kind)
+		k.say(a.place, "%s: expected %s, got %s", p.Keyword, p.Type, a.Kind)
 	}
 }
 
@@ -185,6 +182,6 @@ func (k *checkedCall) missing(c *call) {
 		}
 	}
 	if len(names) > 0 {
-		k.say(c.place, "", "%s is called without %s", k.name, strings.Join(names, ", "))
+		k.say(c.place, "%s is called without %s", k.name, strings.Join(names, ", "))
 	}
 }

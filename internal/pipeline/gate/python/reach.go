@@ -27,13 +27,6 @@ type absence struct {
 	place
 }
 
-// target is what a use means.
-type target struct {
-	server *run.Server
-	tool   *run.Tool
-	own    string // a function of the engine's own
-}
-
 func (r *reach) need(s *run.Server) *needs {
 	n := r.servers[s]
 	if n == nil {
@@ -90,17 +83,16 @@ func (p *program) addImport(r *reach, i module) {
 
 // addTool takes note of a tool by its name in Python. One that exists under
 // another name only is missing, unless modules may have raw names.
-func (p *program) addTool(r *reach, s *run.Server, name string, at place, raw bool) *run.Tool {
+func (p *program) addTool(r *reach, s *run.Server, name string, at place, raw bool) {
 	for _, t := range s.Tools {
 		if t.Python == name || raw && t.Name == name {
 			r.need(s).tools[t] = true
-			return t
+			return
 		}
 	}
 	if !strings.HasPrefix(name, "__") {
 		r.missing = append(r.missing, absence{s, name, at})
 	}
-	return nil
 }
 
 // addUse takes note of a chain of names.

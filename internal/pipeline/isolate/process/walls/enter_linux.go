@@ -51,7 +51,7 @@ func enter(harness func(profile string) map[string][]byte) error {
 	}{
 		{"limits", plan.limit},
 		{"user", plan.changeUser},
-		{"no_new_privs", func() error { return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0) }},
+		{"no_new_privs", func() error { return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1) }},
 		{"capabilities", plan.dropCapabilities},
 		{"landlock", plan.landlock},
 		{"system calls", func() error { return plan.filter(program) }},
@@ -131,13 +131,13 @@ func (p *Plan) changeUser() error {
 		return err
 	}
 	// Another user is no longer killed with whoever started it.
-	return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0)
+	return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL))
 }
 
 // onAllThreads makes a system call in every thread of the process, also where
 // it was built with cgo.
-func onAllThreads(trap, a1, a2, a3 uintptr) error {
-	if _, _, errno := psx.Syscall6(trap, a1, a2, a3, 0, 0, 0); errno != 0 {
+func onAllThreads(trap, a1, a2 uintptr) error {
+	if _, _, errno := psx.Syscall6(trap, a1, a2, 0, 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil
@@ -157,12 +157,12 @@ func (p *Plan) dropCapabilities() error {
 			}
 		}
 	}
-	if err := onAllThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0); err != nil {
+	if err := onAllThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL); err != nil {
 		return err
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
-	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])))
 }
 
 // interpreter is a program that this process can become although it has no
