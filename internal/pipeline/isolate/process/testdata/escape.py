@@ -41,7 +41,7 @@ def c_write(path):
 
 
 READ = [SECRET, "/etc/passwd", "/etc/shadow", "/proc/1/environ", "/proc/self/environ", "/proc/self/maps", "/proc/version", "/proc/meminfo", "/proc/self/root" + SECRET,
-        f"/proc/{PARENT}/environ", f"/proc/{PARENT}/maps", f"/proc/{PARENT}/mem", "/proc/1/mem", "/dev/mem", "/dev/kmsg", "/sys/kernel/notes", "/root/.bashrc", "../../../../.." + SECRET, "/proc/self/fd/3"]
+        f"/proc/{PARENT}/environ", f"/proc/{PARENT}/maps", f"/proc/{PARENT}/mem", "/proc/1/mem", "/dev/mem", "/dev/kmsg", "/sys/kernel/notes", "/etc/hostname", "../../../../.." + SECRET, "/proc/self/fd/3"]
 for path in READ:
     attempt("read " + path, lambda: c_read(path))
     attempt("open " + path, lambda: open(path, "rb").read(10) or 1 / 0)
