@@ -18,9 +18,14 @@ import (
 // groups are the engine's own control groups, below which each child gets one.
 // A machine that delegates none is no obstacle: then limits of the process and a
 // watcher are what holds.
+//
+// A child is born in its group. To move a process that exists makes the kernel
+// wait until every processor was idle once, which takes longer than all walls
+// together.
 type groups struct {
 	version int
 	dirs    map[string]string // controller → the engine's directory
+	homes   map[string]string // controller → the directory that the engine's threads are in; of version 1
 	next    atomic.Int64
 }
 
@@ -45,7 +50,7 @@ func openGroups() *groups {
 const prefix = "retort-"
 
 func openV1(own, mounts string) *groups {
-	g := &groups{version: 1, dirs: map[string]string{}}
+	g := &groups{version: 1, dirs: map[string]string{}, homes: map[string]string{}}
 	for _, controller := range []string{"memory", "pids", "cpu"} {
 		at := mountOf(mounts, "cgroup", controller)
 		place, ok := placeOf(own, controller)
@@ -53,7 +58,7 @@ func openV1(own, mounts string) *groups {
 			continue
 		}
 		if dir, err := claim(at.join(place)); err == nil {
-			g.dirs[controller] = dir
+			g.dirs[controller], g.homes[controller] = dir, at.join(place)
 		}
 	}
 	if g.dirs["memory"] == "" {
@@ -148,43 +153,76 @@ func (g *groups) close() {
 	}
 }
 
-// words say what bounds a child.
-func (g *groups) words() string {
-	if g == nil {
-		return "rlimits, watcher"
-	}
-	return fmt.Sprintf("cgroup v%d", g.version)
-}
-
 // group is the group of one child; nil is none.
 type group struct {
-	version int
-	dirs    map[string]string
+	*groups
+	dirs map[string]string // controller → the child's directory
 }
 
-// add puts a child into a group of its own, before it does anything.
-func (g *groups) add(pid int) *group {
+// add makes a group for a child that is yet to be born.
+func (g *groups) add() *group {
 	if g == nil {
 		return nil
 	}
-	one := &group{version: g.version, dirs: map[string]string{}}
+	one := &group{groups: g, dirs: map[string]string{}}
 	name := strconv.FormatInt(g.next.Add(1), 10)
 	for controller, dir := range g.dirs {
 		dir = filepath.Join(dir, name)
-		if os.Mkdir(dir, 0o755) != nil {
-			continue
+		if os.Mkdir(dir, 0o755) == nil {
+			one.dirs[controller] = dir
 		}
-		if write(dir, "cgroup.procs", strconv.Itoa(pid)) != nil {
-			_ = os.Remove(dir)
-			continue
-		}
-		one.dirs[controller] = dir
 	}
 	if one.dirs["memory"] == "" {
 		one.remove()
 		return nil
 	}
 	return one
+}
+
+// bear has start, which forks, give birth to a child in the group. The thread is
+// the caller's alone. It reports whether the child is in the group.
+func (o *group) bear(attributes *syscall.SysProcAttr, start func() error) (inside bool, err error) {
+	switch {
+	case o == nil:
+		return false, start()
+	case o.version == 1:
+		inside = o.enter()
+		defer o.leave()
+		return inside, start()
+	}
+	fd, err := os.Open(o.dirs["memory"])
+	if err != nil {
+		return false, start()
+	}
+	defer fd.Close()
+	attributes.UseCgroupFD, attributes.CgroupFD = true, int(fd.Fd())
+	return true, start()
+}
+
+// enter moves the calling thread into the group, as far as it can.
+func (o *group) enter() (inside bool) {
+	for controller, dir := range o.dirs {
+		if write(dir, "tasks", "0") != nil {
+			_ = os.Remove(dir)
+			delete(o.dirs, controller)
+		}
+	}
+	return o.dirs["memory"] != ""
+}
+
+// leave moves the calling thread back to where the engine is.
+func (o *group) leave() {
+	for controller := range o.dirs {
+		_ = write(o.homes[controller], "tasks", "0")
+	}
+}
+
+// words say what bounds a child.
+func (o *group) words() string {
+	if o == nil {
+		return "rlimits, watcher"
+	}
+	return fmt.Sprintf("cgroup v%d", o.version)
 }
 
 // limit bounds the group for one program. What cannot be set is bounded by the

@@ -12,8 +12,8 @@ type (
 
 func openGroups() *groups                   { return nil }
 func (*groups) close()                      {}
-func (*groups) words() string               { return "" }
-func (*groups) add(int) *group              { return nil }
+func (*groups) add() *group                 { return nil }
+func (*group) words() string                { return "" }
 func (*group) limit(int64, run.Limits, int) {}
 func (*group) exhausted() bool              { return false }
 func (*group) remove()                      {}

@@ -133,12 +133,12 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 	cmd.Env, cmd.Dir = []string{}, rootDir()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.stderr
 	cmd.WaitDelay = time.Second // for standard error, should somebody else hold it
-	err = b.spawner.start(cmd)
+	k.tell(plan, weak)
+	err = b.born(c)
 	_, _ = in.Close(), out.Close()
-	if err == nil {
-		c.group = b.groups.add(cmd.Process.Pid) // which waits for its plan
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close()
 	}
-	k.tell(cmd, plan, weak)
 	if err != nil {
 		_, _ = toChild.Close(), fromChild.Close()
 		return nil, err
@@ -150,6 +150,17 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 		close(c.exited)
 	})
 	return c, nil
+}
+
+// born starts the process of a child, in a group of its own where there are any.
+func (b *Backend) born(c *child) error {
+	c.group = b.groups.add()
+	inside, err := b.spawner.start(c.cmd, c.group)
+	if err != nil || !inside {
+		c.group.remove()
+		c.group = nil
+	}
+	return err
 }
 
 // kill ends the child. It is idempotent and does not wait.

@@ -120,10 +120,15 @@ func newSpawner() *spawner {
 	return s
 }
 
-func (s *spawner) start(cmd *exec.Cmd) error {
-	result := make(chan error)
-	s.tasks <- func() { result <- cmd.Start() }
-	return <-result
+// start starts cmd in group, and reports whether it is in there.
+func (s *spawner) start(cmd *exec.Cmd, in *group) (inside bool, err error) {
+	done := make(chan struct{})
+	s.tasks <- func() {
+		inside, err = in.bear(cmd.SysProcAttr, cmd.Start)
+		close(done)
+	}
+	<-done
+	return inside, err
 }
 
 // close ends the thread. No child may be left.

@@ -21,5 +21,5 @@ type spawner struct{}
 
 func newSpawner() *spawner { return &spawner{} }
 
-func (*spawner) start(cmd *exec.Cmd) error { return cmd.Start() }
-func (*spawner) close()                    {}
+func (*spawner) start(cmd *exec.Cmd, _ *group) (bool, error) { return false, cmd.Start() }
+func (*spawner) close()                                      {}

@@ -73,18 +73,19 @@ func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan *os.File, err error) {
 	return cmd, write, nil
 }
 
-// tell writes the plan to a child that was started, and closes what it is
-// written to. A child that has ended already is noticed elsewhere.
-func (k *kind) tell(cmd *exec.Cmd, to *os.File, weak bool) {
+// tell writes the plan for a child that is about to be started, and closes what
+// it is written to when it has been read or nobody is left to read it.
+func (k *kind) tell(to *os.File, weak bool) {
 	if to == nil {
 		return
 	}
-	_ = cmd.ExtraFiles[0].Close()
 	plan := k.plan
 	plan.Weak, plan.User = weak, userOf(weak)
-	data, err := json.Marshal(plan)
-	if err == nil {
-		_, _ = to.Write(data)
-	}
-	_ = to.Close()
+	go func() {
+		data, err := json.Marshal(plan)
+		if err == nil {
+			_, _ = to.Write(data)
+		}
+		_ = to.Close()
+	}()
 }

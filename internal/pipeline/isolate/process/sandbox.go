@@ -44,7 +44,7 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	}
 	report := isolate.Report{
 		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings,
-		MemoryBytes: s.child.peak.value(), Runtime: s.kind.runtime, Backend: name, Bounds: s.backend.groups.words(),
+		MemoryBytes: s.child.peak.value(), Runtime: s.kind.runtime, Backend: name, Bounds: s.child.group.words(),
 	}
 	if s.backend.check().weak {
 		report.Backend = weakly
