@@ -72,7 +72,6 @@ var owners = []struct {
 	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/pipeline/relay", "internal/demo"}, "arguments are checked where they leave and where they arrive"},
 	{"golang.org/x/text", []string{"internal/pipeline/relay", "internal/demo"}, "the schema validator words its errors with it"},
 	{"golang.org/x/sys", []string{"internal/reaper", "internal/pipeline/isolate/process", "internal/pipeline/isolate/process/walls"}, "processes and their limits"},
-	{"github.com/elastic/go-seccomp-bpf", []string{"internal/pipeline/isolate/process/walls"}, "the numbers of system calls"},
 	{"github.com/landlock-lsm/go-landlock", []string{"internal/pipeline/isolate/process/walls"}, "one of the walls"},
 	{"kernel.org/pub/linux/libs/security/libcap/psx", []string{"internal/pipeline/isolate/process/walls"}, "walls are around all threads"},
 	{"golang.org/x/term", []string{"cmd/retort"}, "colour only on a terminal"},

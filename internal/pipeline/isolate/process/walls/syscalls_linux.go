@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package walls
 
 import (
@@ -5,7 +7,6 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/sys/unix"
 )
 
@@ -14,48 +15,47 @@ import (
 // nothing. What is here acts on the process itself, its memory, its threads and
 // descriptors that it has.
 var (
-	basic = []string{
-		"read", "write", "readv", "writev", "pread64", "pwrite64", "close", "close_range", "lseek", "fstat",
-		"munmap", "mremap", "mprotect", "madvise", "brk", "membarrier",
-		"futex", "set_robust_list", "get_robust_list", "rseq", "set_tid_address", "arch_prctl",
-		"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "sigaltstack", "restart_syscall",
-		"gettid", "getpid", "getppid", "tgkill", "exit", "exit_group", "getuid", "geteuid", "getgid", "getegid",
-		"clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "times", "getrusage",
-		"getrandom", "sched_yield", "sched_getaffinity", "getcpu", "uname", "sysinfo",
-		"epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "eventfd2", "pipe2", "poll", "ppoll", "select", "pselect6",
-		"dup", "dup2", "dup3", "getrlimit",
-		"timer_create", "timer_settime", "timer_delete", "setitimer", "getitimer",
+	basic = []uintptr{
+		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64, unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_LSEEK, unix.SYS_FSTAT,
+		unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_BRK, unix.SYS_MEMBARRIER,
+		unix.SYS_FUTEX, unix.SYS_SET_ROBUST_LIST, unix.SYS_GET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SET_TID_ADDRESS,
+		unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SIGALTSTACK, unix.SYS_RESTART_SYSCALL,
+		unix.SYS_GETTID, unix.SYS_GETPID, unix.SYS_GETPPID, unix.SYS_TGKILL, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID,
+		unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_NANOSLEEP, unix.SYS_GETTIMEOFDAY, unix.SYS_TIMES, unix.SYS_GETRUSAGE,
+		unix.SYS_GETRANDOM, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_GETCPU, unix.SYS_UNAME, unix.SYS_SYSINFO,
+		unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_EVENTFD2, unix.SYS_PIPE2, unix.SYS_PPOLL, unix.SYS_PSELECT6,
+		unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_GETRLIMIT,
+		unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE, unix.SYS_SETITIMER, unix.SYS_GETITIMER,
 	}
 	// files are for a runtime with files of its own. What they can reach is the
 	// matter of the file system and of Landlock.
-	files = []string{
-		"open", "openat", "stat", "lstat", "newfstatat", "statx", "statfs", "fstatfs", "access", "faccessat", "faccessat2",
-		"readlink", "readlinkat", "getcwd", "chdir", "fchdir", "getdents64", "getdents", "fadvise64",
-		"mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat", "renameat2", "ftruncate", "truncate",
-		"fsync", "fdatasync", "fallocate", "flock", "utimensat", "umask", "fchmod", "fchmodat", "chmod", "sendfile", "copy_file_range",
-		"pipe", "epoll_create", "eventfd", "alarm",
+	files = []uintptr{
+		unix.SYS_OPENAT, unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
+		unix.SYS_READLINKAT, unix.SYS_GETCWD, unix.SYS_CHDIR, unix.SYS_FCHDIR, unix.SYS_GETDENTS64, unix.SYS_FADVISE64,
+		unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE,
+		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FALLOCATE, unix.SYS_FLOCK, unix.SYS_UTIMENSAT, unix.SYS_UMASK, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE,
 	}
 	// pair is for event loops that wake themselves through a pair of sockets.
-	pair = []string{"sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown", "getsockopt", "setsockopt", "getsockname", "getpeername"}
+	pair = []uintptr{unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKOPT, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME}
 	// scheduling is asked for by JIT runtimes, for their own threads.
-	scheduling = []string{"sched_getparam", "sched_getscheduler", "sched_setscheduler", "sched_get_priority_max", "sched_get_priority_min",
-		"getpriority", "setpriority", "sched_setaffinity", "pkey_alloc", "pkey_mprotect", "pkey_free", "timerfd_create", "timerfd_settime", "timerfd_gettime",
-		"capget", "mincore"}
+	scheduling = []uintptr{unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_GET_PRIORITY_MAX, unix.SYS_SCHED_GET_PRIORITY_MIN,
+		unix.SYS_GETPRIORITY, unix.SYS_SETPRIORITY, unix.SYS_SCHED_SETAFFINITY, unix.SYS_PKEY_ALLOC, unix.SYS_PKEY_MPROTECT, unix.SYS_PKEY_FREE, unix.SYS_TIMERFD_CREATE, unix.SYS_TIMERFD_SETTIME, unix.SYS_TIMERFD_GETTIME,
+		unix.SYS_CAPGET, unix.SYS_MINCORE}
 )
 
 // profiles are the system calls of each runtime, beside those that are allowed
 // with certain arguments only.
-var profiles = map[string][][]string{
-	"quickjs": {basic},
-	"python":  {basic, files, pair},
-	"node":    {basic, files, pair, scheduling},
-	"bun":     {basic, files, pair, scheduling},
-	"deno":    {basic, files, pair, scheduling},
+var profiles = map[string][][]uintptr{
+	"quickjs": {basic, olderBasic},
+	"python":  {basic, olderBasic, files, olderFiles, pair},
+	"node":    {basic, olderBasic, files, olderFiles, pair, scheduling},
+	"bun":     {basic, olderBasic, files, olderFiles, pair, scheduling},
+	"deno":    {basic, olderBasic, files, olderFiles, pair, scheduling},
 }
 
 // rule allows one system call, if all its conditions hold, or refuses it.
 type rule struct {
-	name       string
+	number     uintptr
 	conditions []condition
 	refuse     bool
 }
@@ -97,17 +97,13 @@ func (p *Plan) code(program *interpreter) ([]unix.SockFilter, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no profile %q", p.Profile)
 	}
-	info, err := arch.GetInfo("")
-	if err != nil {
-		return nil, err
-	}
 	var rules []rule
 	for _, list := range lists {
-		for _, name := range list {
-			rules = append(rules, rule{name: name})
+		for _, number := range list {
+			rules = append(rules, rule{number: number})
 		}
 	}
-	return assemble(append(rules, p.conditional(program)...), info), nil
+	return assemble(append(rules, p.conditional(program)...)), nil
 }
 
 // conditional are the system calls whose arguments decide.
@@ -115,33 +111,33 @@ func (p *Plan) conditional(program *interpreter) []rule {
 	rules := []rule{
 		// Threads, and nothing that is a process or a namespace. clone3 answers
 		// ENOSYS: a filter cannot read its flags, and C libraries fall back.
-		{name: "clone", conditions: []condition{{0, anySet, unix.CLONE_THREAD}, {0, noneSet, namespaces}}},
-		{name: "prlimit64", conditions: []condition{{0, equal, 0}, {2, address, 0}}}, // its own limits, to read
+		{number: unix.SYS_CLONE, conditions: []condition{{0, anySet, unix.CLONE_THREAD}, {0, noneSet, namespaces}}},
+		{number: unix.SYS_PRLIMIT64, conditions: []condition{{0, equal, 0}, {2, address, 0}}}, // its own limits, to read
 		// Shared memory stays when it is not resident any more, where no watcher
 		// sees it, and counts as nobody's data.
-		{name: "mmap", conditions: []condition{{3, noneSet, unix.MAP_SHARED}}},
-		{name: "socketpair", conditions: []condition{{0, equal, unix.AF_UNIX}}},
+		{number: unix.SYS_MMAP, conditions: []condition{{3, noneSet, unix.MAP_SHARED}}},
+		{number: unix.SYS_SOCKETPAIR, conditions: []condition{{0, equal, unix.AF_UNIX}}},
 	}
-	allow := func(name string, argument int, values ...uint64) {
+	allow := func(number uintptr, argument int, values ...uint64) {
 		for _, v := range values {
-			rules = append(rules, rule{name: name, conditions: []condition{{argument, equal, v}}})
+			rules = append(rules, rule{number: number, conditions: []condition{{argument, equal, v}}})
 		}
 	}
-	allow("prctl", 0, unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA, unix.PR_GET_DUMPABLE)
+	allow(unix.SYS_PRCTL, 0, unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA, unix.PR_GET_DUMPABLE)
 	const fionread, fionbio, fionclex, fioclex = 0x541b, 0x5421, 0x5450, 0x5451
-	allow("ioctl", 1, fionread, fionbio, fionclex, fioclex, unix.TCGETS, unix.TIOCGWINSZ)
-	allow("fcntl", 1, unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_SETLK, unix.F_SETLKW,
+	allow(unix.SYS_IOCTL, 1, fionread, fionbio, fionclex, fioclex, unix.TCGETS, unix.TIOCGWINSZ)
+	allow(unix.SYS_FCNTL, 1, unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_SETLK, unix.F_SETLKW,
 		unix.F_GETLK, unix.F_GETPIPE_SZ, unix.F_SETPIPE_SZ)
 	if p.Profile == "python" {
 		// The harness bounds its own memory, so that a program can be told of it.
 		// Nothing can be set above what it was bounded to from outside.
 		for _, resource := range []uint64{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
-			rules = append(rules, rule{name: "prlimit64", conditions: []condition{{0, equal, 0}, {1, equal, resource}}},
-				rule{name: "setrlimit", conditions: []condition{{0, equal, resource}}})
+			rules = append(rules, rule{number: unix.SYS_PRLIMIT64, conditions: []condition{{0, equal, 0}, {1, equal, resource}}},
+				rule{number: unix.SYS_SETRLIMIT, conditions: []condition{{0, equal, resource}}})
 		}
 	}
 	if program != nil { // which this process becomes
-		rules = append(rules, rule{name: "execve", conditions: []condition{{0, address, uint64(program.address)}}})
+		rules = append(rules, rule{number: unix.SYS_EXECVE, conditions: []condition{{0, address, uint64(program.address)}}})
 	}
 	return rules
 }
@@ -152,7 +148,10 @@ var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
 // forbidden are system calls that answer EPERM instead of ENOSYS: programs would
 // take their absence for something else.
-var forbidden = []string{"socket", "socketpair", "connect", "bind", "kill", "tkill", "fork", "vfork", "clone", "execve", "execveat", "ptrace", "mount", "unshare", "setns", "ioctl", "fcntl", "prctl", "mmap"}
+var forbidden = append([]uintptr{
+	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_CLONE, unix.SYS_EXECVE, unix.SYS_EXECVEAT,
+	unix.SYS_PTRACE, unix.SYS_MOUNT, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_IOCTL, unix.SYS_FCNTL, unix.SYS_PRCTL, unix.SYS_MMAP,
+}, olderForbidden...)
 
 // Offsets in struct seccomp_data.
 const (
@@ -163,24 +162,20 @@ const (
 
 // assemble makes a filter that allows rules. It is a list of blocks: each looks
 // for one system call, and goes on behind itself if that is not it.
-func assemble(rules []rule, info *arch.Info) []unix.SockFilter {
+func assemble(rules []rule) []unix.SockFilter {
 	none := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}
 	load := func(offset int) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: uint32(offset)}
 	}
 	code := []unix.SockFilter{
-		load(atArchitecture), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(info.ID), Jt: 1}, none,
+		load(atArchitecture), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: architecture, Jt: 1}, none,
 		// x32 has the same architecture and numbers from this bit on.
 		load(atNumber), {Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: 0x40000000, Jf: 1}, none,
 	}
-	for _, name := range forbidden {
-		rules = append(rules, rule{name: name, refuse: true})
+	for _, number := range forbidden {
+		rules = append(rules, rule{number: number, refuse: true})
 	}
 	for _, r := range rules {
-		number, exists := info.SyscallNames[r.name]
-		if !exists {
-			continue
-		}
 		verdict := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
 		if r.refuse {
 			verdict.K = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
@@ -191,7 +186,7 @@ func assemble(rules []rule, info *arch.Info) []unix.SockFilter {
 		}
 		// The number is loaded for each block: tests of the one before may have
 		// left an argument in its place, which could look like a number.
-		block := append([]unix.SockFilter{load(atNumber), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(number)}}, tests...)
+		block := append([]unix.SockFilter{load(atNumber), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(r.number)}}, tests...)
 		block = append(block, verdict)
 		leaveAtMismatch(block)
 		code = append(code, block...)
