@@ -127,7 +127,7 @@ func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, str
 func (p *parts) isolate(guest []string) *process.Backend {
 	settings := p.config.Settings
 	commands := map[string]string{"python": settings.Runtimes.Python, "node": settings.Runtimes.Node, "bun": settings.Runtimes.Bun, "deno": settings.Runtimes.Deno}
-	processes := process.New(process.Options{Command: guest, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Interpreters: runtimes.All(commands, settings.Limits().Memory)})
+	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Interpreters: runtimes.All(commands, settings.Limits().Memory)})
 	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), processes)
 	p.onClose(p.sandboxes.Close)
 	return processes

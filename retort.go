@@ -10,11 +10,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"retort/internal/config"
 	"retort/internal/guest"
 	"retort/internal/mcpserver"
 	"retort/internal/pipeline/gate/typescript"
+	"retort/internal/pipeline/isolate/process"
 	"retort/internal/pipeline/isolate/process/walls"
 	"retort/internal/reaper"
 	"retort/internal/run"
@@ -76,25 +78,27 @@ func Init() {
 		}
 		role = role[1:]
 	}
-	if len(role) != 1 {
-		return
-	}
-	switch role[0] {
+	switch strings.Join(role, " ") {
 	case guestArgument:
-		if err := guest.Main(os.Stdin, os.Stdout); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
+		exit(guest.Main(os.Stdin, os.Stdout))
+	case guestArgument + " " + process.CompiledArgument:
+		exit(guest.MainCompiled(os.Stdin, os.Stdout))
+	case guestArgument + " " + process.CompileArgument:
+		exit(guest.Compile(os.Stdout))
 	case reaperArgument:
 		reaper.Serve(os.Stdin)
 		os.Exit(0)
 	case compilerArgument:
 		typescript.Confine()
-		if err := typescript.Serve(os.Stdin, os.Stdout); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
+		exit(typescript.Serve(os.Stdin, os.Stdout))
 	}
+}
+
+func exit(err error) {
+	if err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 const (

@@ -23,9 +23,9 @@ var startTargets = map[string]struct{ cold, warm float64 }{
 func (b *bench) runtimes(ctx context.Context) error {
 	command := []string{b.Self, "guest"}
 	known := runtimes.All(nil, run.DefaultLimits().Memory)
-	cold := process.New(process.Options{Command: command, Warm: -1, MaxWarm: -1, Interpreters: known})
+	cold := process.New(process.Options{Command: command, Compiles: true, Warm: -1, MaxWarm: -1, Interpreters: known})
 	defer cold.Close()
-	warm := process.New(process.Options{Command: command, Interpreters: known})
+	warm := process.New(process.Options{Command: command, Compiles: true, Interpreters: known})
 	defer warm.Close()
 	defer func() { b.pause = 0 }()
 	for _, runtime := range cold.Capabilities().Runtimes {

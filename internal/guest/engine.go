@@ -124,6 +124,16 @@ func (e *engine) evaluate(source, file string) (value quickjs.Value, ok bool, er
 	return e.wrap(v), true, nil
 }
 
+// withoutText says whether the text of functions is left out of what is compiled
+// from now on. Programs see of the prelude's functions that they are native.
+func (e *engine) withoutText(yes bool) {
+	var flags int32
+	if yes {
+		flags = lib.MJS_STRIP_SOURCE
+	}
+	lib.XJS_SetStripInfo(e.tls, e.runtime, flags)
+}
+
 // settled says whether a promise is settled, how, and with what value.
 func (e *engine) settled(promise quickjs.Value) (value quickjs.Value, fulfilled, settled bool) {
 	p := e.unwrap(promise)

@@ -44,16 +44,29 @@ import (
 //
 // With os.Stdin as in, the process is taken to be a guest's own: Go is told to
 // use little.
-func Main(in io.Reader, out io.Writer) error {
+func Main(in io.Reader, out io.Writer) error { return start(in, out, false) }
+
+// MainCompiled is Main for a guest that first gets what Compile has made, which
+// saves most of the time that it needs to get ready.
+func MainCompiled(in io.Reader, out io.Writer) error { return start(in, out, true) }
+
+func start(in io.Reader, out io.Writer, compiled bool) error {
 	if in == io.Reader(os.Stdin) {
 		goThrifty()
 		in = pollable(os.Stdin)
 	}
 	conn := wire.NewConn(&duplex{in, out})
+	var code modules
+	if compiled {
+		var err error
+		if code, err = receiveModules(conn); err != nil {
+			return err
+		}
+	}
 	conn.Accept(wire.GuestSizes())
 	frames, gone, failed := make(chan wire.Frame, 256), make(chan struct{}), make(chan error, 1)
 	go func() {
-		if err := serve(conn, frames); err != nil {
+		if err := serve(conn, frames, code); err != nil {
 			failed <- err
 		}
 	}()

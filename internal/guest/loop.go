@@ -27,14 +27,15 @@ const (
 // guest runs one program. Everything but the connection belongs to the
 // goroutine of serve.
 type guest struct {
-	conn    *wire.Conn
-	frames  <-chan wire.Frame
-	stash   []wire.Frame // results that arrived during a synchronous call
-	js      *engine
-	program wire.Start
-	code    string
-	started time.Time
-	timers  *timers
+	conn     *wire.Conn
+	frames   <-chan wire.Frame
+	stash    []wire.Frame // results that arrived during a synchronous call
+	js       *engine
+	compiled modules // of the prelude, as far as they came
+	program  wire.Start
+	code     string
+	started  time.Time
+	timers   *timers
 
 	targets  []*target
 	pending  map[uint32]*pending
@@ -46,12 +47,12 @@ type guest struct {
 }
 
 // serve builds the machine and runs the program that frames begins with.
-func serve(conn *wire.Conn, frames <-chan wire.Frame) error {
+func serve(conn *wire.Conn, frames <-chan wire.Frame, compiled modules) error {
 	js, err := newEngine()
 	if err != nil {
 		return err
 	}
-	g := &guest{conn: conn, frames: frames, js: js, timers: newTimers(), pending: map[uint32]*pending{}}
+	g := &guest{conn: conn, frames: frames, js: js, compiled: compiled, timers: newTimers(), pending: map[uint32]*pending{}}
 	if err := g.load(); err != nil {
 		return err
 	}

@@ -12,11 +12,22 @@ import (
 // requires are evaluated before the program; the others when they are first
 // used.
 func (g *guest) compile(name string) (quickjs.Value, error) {
-	source, err := js.Source(name)
+	if code, ok := g.compiled[name]; ok {
+		return g.js.EvalBytecodeValue(code)
+	}
+	source, err := moduleSource(name)
 	if err != nil {
 		return quickjs.Value{}, err
 	}
-	return g.js.EvalValue("(function (require, exports, native) {\n"+source+"\n})", quickjs.EvalGlobal)
+	g.js.withoutText(true)
+	defer g.js.withoutText(false)
+	return g.js.EvalValue(source, quickjs.EvalGlobal)
+}
+
+// moduleSource is a script whose value is the function that a module is.
+func moduleSource(name string) (string, error) {
+	source, err := js.Source(name)
+	return "(function (require, exports, native) {\n" + source + "\n})", err
 }
 
 // load evaluates the prelude and takes from it what the loop needs.

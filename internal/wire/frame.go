@@ -22,9 +22,10 @@ const (
 	KindParse
 	KindParsed
 	KindWake
+	KindHarness
 )
 
-var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done", KindParse: "parse", KindParsed: "parsed", KindWake: "wake"}
+var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done", KindParse: "parse", KindParsed: "parsed", KindWake: "wake", KindHarness: "harness"}
 
 func (k Kind) String() string {
 	if k > 0 && int(k) < len(kindNames) {

@@ -21,11 +21,17 @@ const (
 	maxError     = 64 << 10 // bytes of an error's message or stack
 )
 
+// MaxHarness is how large a compiled harness may be, in bytes.
+const MaxHarness = 4 << 20
+
 // maxAnswer is what a guest reads as the result of one call.
 const maxAnswer = 512 << 20
 
 // GuestSizes are what a guest accepts.
 func GuestSizes() Sizes { return Sizes{KindStart: 256 << 20, KindResult: maxAnswer} }
+
+// HarnessSizes are what a guest accepts that waits for its harness.
+func HarnessSizes() Sizes { return Sizes{KindHarness: MaxHarness} }
 
 // Greet reads the first word of a guest: that it is ready, and of what kind.
 func Greet(conn *Conn) (Ready, error) {

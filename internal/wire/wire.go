@@ -17,6 +17,11 @@
 //	host → guest   parse                body code     any number, each answered before the next
 //	guest → host   parsed               body JSON     one per parse
 //
+// A guest that was told to wait for it gets its own harness first, as its runtime
+// has compiled it in another process:
+//
+//	host → guest   harness              body code     once, before anything else
+//
 // A guest whose input ends is no longer wanted and ends too.
 //
 // Arguments, results and values travel as bodies: raw bytes that nobody on the
@@ -82,6 +87,9 @@ type Done struct {
 func ReadyFrame(runtime string) Frame {
 	return Frame{Kind: KindReady, Head: encode(Ready{Protocol: Protocol, Runtime: runtime})}
 }
+
+// HarnessFrame carries the compiled harness of a guest.
+func HarnessFrame(code []byte) Frame { return Frame{Kind: KindHarness, Body: code} }
 
 // OutputFrame carries console output.
 func OutputFrame(text []byte) Frame { return Frame{Kind: KindOutput, Body: text} }

@@ -1,10 +1,16 @@
 """The first file of the guest: takes the wire away from everybody else, says
-that it is ready, and loads the rest while the program is on its way."""
+that it is ready, and loads the rest while the program is on its way.
 
+With the argument "compile" it writes the other files, compiled, to its output
+and ends; with "compiled" it gets them in the first frame."""
+
+import marshal
 import posix
 import sys
 
+HARNESS = 10  # the kind of a frame
 HERE = __file__.rpartition("/")[0]
+ARGUMENTS = sys.argv[1:]
 
 
 def take_wire():
@@ -29,21 +35,56 @@ def say_ready(wire_out):
     posix.write(wire_out, frame)
 
 
-def loader():
+def write_compiled():
+    codes = {}
+    for file in posix.listdir(HERE):
+        name, dot, kind = file.rpartition(".")
+        if kind == "py" and name != "main":
+            codes[name] = marshal.dumps(from_source(name))
+    rest = marshal.dumps((sys.hexversion, codes))
+    while rest:
+        rest = rest[posix.write(1, rest) :]
+
+
+def read_compiled(wire_in):
+    """The compiled files by name; none if they are another interpreter's."""
+    size = int.from_bytes(read(wire_in, 4), "big")
+    frame = read(wire_in, size)
+    if frame[0] != HARNESS:
+        posix._exit(2)
+    version, codes = marshal.loads(frame[9 + int.from_bytes(frame[5:9], "big") :])
+    return codes if version == sys.hexversion else {}
+
+
+def read(wire_in, count):
+    parts = []
+    while count > 0:
+        part = posix.read(wire_in, count)
+        if not part:
+            posix._exit(0)
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def from_source(name):
+    from _frozen_importlib_external import SourceFileLoader
+
+    return SourceFileLoader(name, "%s/%s.py" % (HERE, name)).get_code(name)
+
+
+def loader(codes):
     """Gives the function that loads the other files, each once. They are no
     modules that a program could import."""
-    import _frozen_importlib_external as importing
-
     parts = {}
     own = dict(vars(sys.modules["builtins"]))  # which no program changes
 
     def need(name):
         part = parts.get(name)
         if part is None:
-            path = "%s/%s.py" % (HERE, name)
             part = parts[name] = type(sys)(name)
-            part.__dict__.update(need=need, __file__=path, __builtins__=own)
-            exec(importing.SourceFileLoader(name, path).get_code(name), part.__dict__)
+            part.__dict__.update(need=need, __file__="%s/%s.py" % (HERE, name), __builtins__=own)
+            exec(marshal.loads(codes[name]) if name in codes else from_source(name), part.__dict__)
         return part
 
     return need
@@ -52,7 +93,7 @@ def loader():
 def main():
     wire_in, wire_out = take_wire()
     say_ready(wire_out)
-    need = loader()
+    need = loader(read_compiled(wire_in) if ARGUMENTS == ["compiled"] else {})
     try:
         need("serve").serve(need("channel").Channel(wire_in, wire_out))
     except BaseException as error:  # a fault of the guest's own
@@ -64,4 +105,7 @@ def main():
         posix._exit(70)
 
 
-main()
+if ARGUMENTS == ["compile"]:
+    write_compiled()
+else:
+    main()

@@ -61,11 +61,25 @@ func (b *Backend) spawn(k *kind) (*child, error) {
 
 // greeted starts a child and returns when it is ready for a program.
 func (b *Backend) greeted(k *kind, weak bool) (*child, error) {
+	if code := b.compiled(k, weak); code != nil {
+		if c, err := b.greet(k.with(CompiledArgument), weak, code); err == nil {
+			return c, nil
+		}
+		k.harness.code.Store(nil) // the program may be another one by now
+	}
+	return b.greet(k, weak, nil)
+}
+
+// greet starts a child that gets code before anything else, if there is any.
+func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
 	c, err := b.start(k, weak)
 	if err != nil {
 		return nil, err
 	}
 	late := time.AfterFunc(greeting, c.kill)
+	if code != nil {
+		_ = c.conn.Send(wire.HarnessFrame(code)) // what fails is seen next
+	}
 	_, err = wire.Greet(c.conn)
 	inTime := late.Stop()
 	if err == nil && inTime {

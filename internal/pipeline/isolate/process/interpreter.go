@@ -35,6 +35,9 @@ type Interpreter struct {
 	Exhausted func(stderr string) bool
 	// Proc is set if it does not run without a /proc.
 	Proc bool
+	// Compiles says that the harness understands CompileArgument and
+	// CompiledArgument.
+	Compiles bool
 	// Threads is how many it needs.
 	Threads int
 }
@@ -58,6 +61,9 @@ const (
 // is empty where there are.
 func (i Interpreter) kind(guest []string, dir func() (string, error)) *kind {
 	k := &kind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted}
+	if i.Compiles {
+		k.harness = &compiledHarness{}
+	}
 	k.find = sync.OnceValue(func() error {
 		found, err := i.look()
 		if err != nil {

@@ -15,6 +15,8 @@ type kind struct {
 	command []string // of the child: this program again
 	plan    walls.Plan
 	pool    *pool
+	// harness is nil if its guest cannot compile it.
+	harness *compiledHarness
 	// native says that the kernel and the walls are all that holds programs of
 	// this runtime, which could otherwise do what any program can.
 	native bool

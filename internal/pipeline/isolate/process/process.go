@@ -41,6 +41,8 @@ type Options struct {
 	// and output. Empty means this binary with the argument "guest". A first
 	// argument "walls" before the others has it call walls.Enter first.
 	Command []string
+	// Compiles says that Command understands CompileArgument and CompiledArgument.
+	Compiles bool
 	// Warm is how many children wait for programs while little is asked for:
 	// 2 if zero, none if negative.
 	Warm int
@@ -102,9 +104,12 @@ func newBackend(o Options, g *groups) *Backend {
 			b.check = func() state { return state{refusal: refusal} }
 			o.Warm = -1
 		}
-		command = []string{self, "guest"}
+		command, o.Compiles = []string{self, "guest"}, true
 	}
 	b.kinds[quickjs] = builtin(command)
+	if o.Compiles {
+		b.kinds[quickjs].harness = &compiledHarness{}
+	}
 	if hasWalls {
 		for _, i := range o.Interpreters {
 			b.kinds[i.Runtime] = i.kind(command, b.harnesses)

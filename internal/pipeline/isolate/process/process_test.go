@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"retort/internal/guest"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	switch os.Args[1] {
 	case "guest":
-		if err := guest.Main(os.Stdin, os.Stdout); err != nil {
+		if err := beGuest(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -53,6 +54,16 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	os.Exit(0)
+}
+
+func beGuest(arguments []string) error {
+	switch strings.Join(arguments, " ") {
+	case CompileArgument:
+		return guest.Compile(os.Stdout)
+	case CompiledArgument:
+		return guest.MainCompiled(os.Stdin, os.Stdout)
+	}
+	return guest.Main(os.Stdin, os.Stdout)
 }
 
 func TestContract(t *testing.T) {

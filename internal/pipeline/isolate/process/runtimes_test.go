@@ -27,7 +27,7 @@ func interpreterHere(t testing.TB, runtime string, memory int64) Interpreter {
 		out, err := exec.Command(command, "-c", "import sys; print(sys.executable)").Output()
 		testenv.Missing(t, runtime, err)
 		return Interpreter{
-			Runtime: runtime, Command: strings.TrimSpace(string(out)), Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Threads: 64,
+			Runtime: runtime, Command: strings.TrimSpace(string(out)), Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Compiles: true, Threads: 64,
 			Exhausted: func(string) bool { return false },
 		}
 	}
