@@ -40,7 +40,8 @@ var layers = []struct {
 	{"internal/pipeline/isolate/isolatetest", []string{"internal/pipeline/isolate"}, "the contract as tests, for backends that it does not know"},
 	{"internal/pipeline/isolate/process/walls", nil, "what a child does before it is anything"},
 	{"internal/pipeline/isolate/process", []string{"internal/pipeline/isolate", "internal/pipeline/isolate/process/walls", "internal/wire"}, "a backend sees Host and nothing else: no relay, no upstream, no other backend"},
-	{"internal/pipeline/relay", []string{"internal/pipeline/isolate"}, "a chain of guards around a Host; what answers in the end is given to it"},
+	{"internal/schema", nil, "pure: schema and value in, violations out"},
+	{"internal/pipeline/relay", []string{"internal/pipeline/isolate", "internal/schema"}, "a chain of guards around a Host; what answers in the end is given to it"},
 	{"internal/pipeline/report", []string{"internal/pipeline/isolate", "internal/ledger"}, "turns what a sandbox reports into what the model sees"},
 	{"internal/catalog", []string{"internal/pipeline/emit"}, "keeps definitions; where they come from is an interface"},
 	{"internal/upstream", []string{"internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
@@ -48,7 +49,7 @@ var layers = []struct {
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
 	{"internal/workspace", nil, "files below one directory"},
 	{"internal/config", nil, "read by cmd and retort.go, which hand every package its own small struct"},
-	{"internal/demo", nil, "upstream servers like anybody else's: they know nothing of Retort"},
+	{"internal/demo", []string{"internal/schema"}, "upstream servers like anybody else's: they check arguments, and know nothing of Retort"},
 	{"internal/testenv", nil, "tells tests what a machine has"},
 	{"internal/bench", []string{".", "internal/..."}, "measures the parts"},
 }
@@ -69,8 +70,6 @@ var owners = []struct {
 	{"github.com/spf13/cobra", []string{"cmd/retort"}, "the command line"},
 	{"github.com/kljensen/snowball", []string{"internal/pipeline/discover/index"}, "words are stemmed where they are ranked"},
 	{"github.com/tiktoken-go/tokenizer", []string{"internal/ledger"}, "tokens are counted in one place"},
-	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/pipeline/relay", "internal/demo"}, "arguments are checked where they leave and where they arrive"},
-	{"golang.org/x/text", []string{"internal/pipeline/relay", "internal/demo"}, "the schema validator words its errors with it"},
 	{"golang.org/x/sys", []string{"internal/reaper", "internal/pipeline/isolate/process", "internal/pipeline/isolate/process/walls"}, "processes and their limits"},
 	{"github.com/landlock-lsm/go-landlock", []string{"internal/pipeline/isolate/process/walls"}, "one of the walls"},
 	{"kernel.org/pub/linux/libs/security/libcap/psx", []string{"internal/pipeline/isolate/process/walls"}, "walls are around all threads"},
@@ -81,11 +80,11 @@ var owners = []struct {
 var testOnly = []string{"internal/testenv", "internal/pipeline/isolate/isolatetest"}
 
 // testModules are for tests only, in every package.
-var testModules = []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "golang.org/x/tools"}
+var testModules = []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/tools"}
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/run", "internal/pipeline/emit", "internal/pipeline/discover/index"}
+	pure       = []string{"internal/run", "internal/schema", "internal/pipeline/emit", "internal/pipeline/discover/index"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

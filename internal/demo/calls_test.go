@@ -363,6 +363,21 @@ func everyTool(t *testing.T) map[string][]string {
 	return all
 }
 
+// compileSchema compiles with a library that knows the meta-schemas and all
+// formats.
+func compileSchema(schema []byte) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("tool.json", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("tool.json")
+}
+
 // checkOutput validates structured content against the tool's outputSchema and
 // sees that the text says the same.
 func checkOutput(t *testing.T, s *Server, tool string, o outcome) {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -273,7 +274,9 @@ func TestDefinitions(t *testing.T) {
 				if schema == nil {
 					continue
 				}
-				if _, err := compileSchema(schema); err != nil {
+				_, err := compileSchema(schema)
+				_, own := formats().Compile(schema)
+				if err := errors.Join(err, own); err != nil {
 					t.Errorf("%s.%s: %v", server, d.name, err)
 				}
 			}

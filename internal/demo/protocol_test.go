@@ -14,8 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"retort/internal/schema"
 	"retort/internal/upstream"
 )
 
@@ -157,8 +156,8 @@ func rendezvous(calls int) *Server {
 	s, _ := Open("drive")
 	var together sync.WaitGroup
 	together.Add(calls)
-	schema, _ := compileSchema([]byte(`{"type":"object"}`))
-	s.definitions = []*definition{{name: "meet", schema: func() (*jsonschema.Schema, error) { return schema, nil }}}
+	object, _ := schema.Compile([]byte(`{"type":"object"}`))
+	s.definitions = []*definition{{name: "meet", schema: func() (*schema.Schema, error) { return object, nil }}}
 	s.tools = func() map[string]tool {
 		return map[string]tool{"meet": read(func(struct{}) (result, error) {
 			together.Done()

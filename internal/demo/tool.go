@@ -12,9 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+	"retort/internal/schema"
 )
 
 // tools/<server>.json is the array that tools/list answers with.
@@ -26,7 +24,7 @@ var definitionFiles embed.FS
 type definition struct {
 	name   string
 	raw    json.RawMessage // compact, otherwise as in the file
-	schema func() (*jsonschema.Schema, error)
+	schema func() (*schema.Schema, error)
 }
 
 func loadDefinitions(server string) ([]*definition, error) {
@@ -48,57 +46,36 @@ func loadDefinitions(server string) ([]*definition, error) {
 		if err := errors.Join(json.Unmarshal(raw, &head), json.Compact(&line, raw)); err != nil {
 			return nil, fmt.Errorf("tools/%s.json: %w", server, err)
 		}
-		list = append(list, &definition{name: head.Name, raw: line.Bytes(), schema: sync.OnceValues(func() (*jsonschema.Schema, error) {
-			return compileSchema(head.InputSchema)
+		list = append(list, &definition{name: head.Name, raw: line.Bytes(), schema: sync.OnceValues(func() (*schema.Schema, error) {
+			return formats().Compile(head.InputSchema)
 		})})
 	}
 	return list, nil
 }
 
-func compileSchema(schema []byte) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("tool.json", doc); err != nil {
-		return nil, err
-	}
-	return c.Compile("tool.json")
-}
-
-// check returns an error that names every argument that does not fit.
+// check returns an error that names every argument that does not fit, or the
+// first five.
 func (d *definition) check(args json.RawMessage) error {
-	schema, err := d.schema()
+	s, err := d.schema()
 	if err != nil {
 		return err
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
+	value, err := schema.Decode(args)
 	if err != nil {
 		return err
 	}
-	var invalid *jsonschema.ValidationError
-	if err := schema.Validate(value); !errors.As(err, &invalid) {
-		return err
-	}
-	return fmt.Errorf("invalid arguments for tool %s: %s", d.name, strings.Join(complaints(invalid), "; "))
-}
-
-// complaints are the leaves of a validation error, at most five.
-func complaints(e *jsonschema.ValidationError) []string {
-	if len(e.Causes) == 0 {
-		text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-		if len(e.InstanceLocation) > 0 {
-			text = strings.Join(e.InstanceLocation, ".") + ": " + text
+	var complaints []string
+	for _, v := range s.Violations(value, 5) {
+		text := v.String()
+		if len(v.Path) > 0 {
+			text = strings.Join(v.Path, ".") + ": " + text
 		}
-		return []string{text}
+		complaints = append(complaints, text)
 	}
-	var all []string
-	for _, cause := range e.Causes {
-		all = append(all, complaints(cause)...)
+	if complaints == nil {
+		return nil
 	}
-	return all[:min(len(all), 5)]
+	return fmt.Errorf("invalid arguments for tool %s: %s", d.name, strings.Join(complaints, "; "))
 }
 
 // base is what every server has: the lock over its data, the log of what

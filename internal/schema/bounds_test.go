@@ -102,13 +102,13 @@ func TestExhaustedChecksPass(t *testing.T) {
 
 func TestNothingIsLoaded(t *testing.T) {
 	for schema, want := range map[string]string{
-		`{"$ref":"http://192.0.2.1/schema.json"}`:                              "http://192.0.2.1/schema.json is not loaded",
-		`{"properties":{"a":{"$ref":"file:///etc/passwd#/x"}}}`:                "file:///etc/passwd is not loaded",
-		`{"$id":"http://192.0.2.1/a/b.json","$ref":"c.json"}`:                  "http://192.0.2.1/a/c.json is not loaded",
-		`{"$ref":"#/$defs/a"}`:                                                 "the reference '#/$defs/a': there is no '$defs'",
-		`{"$ref":"#a"}`:                                                        "the reference '#a': there is no such anchor",
-		`{"$ref":"%zz"}`:                                                       `the reference '%zz': parse "%zz": invalid URL escape "%zz"`,
-		`[1]`:                                                                  "a schema is an object or a boolean",
+		`{"$ref":"http://192.0.2.1/schema.json"}`:               "http://192.0.2.1/schema.json is not loaded",
+		`{"properties":{"a":{"$ref":"file:///etc/passwd#/x"}}}`: "file:///etc/passwd is not loaded",
+		`{"$id":"http://192.0.2.1/a/b.json","$ref":"c.json"}`:   "http://192.0.2.1/a/c.json is not loaded",
+		`{"$ref":"#/$defs/a"}`:                                  "the reference '#/$defs/a': there is no '$defs'",
+		`{"$ref":"#a"}`:                                         "the reference '#a': there is no such anchor",
+		`{"$ref":"%zz"}`:                                        `the reference '%zz': parse "%zz": invalid URL escape "%zz"`,
+		`[1]`:                                                   "a schema is an object or a boolean",
 		`{"$defs":{"unused":{"$ref":"http://192.0.2.1/"}},"type":"object"} {}`: "there is something after the value",
 		`{"$defs":{"unused":{"$ref":"http://192.0.2.1/"}},"type":"object"}`:    "<nil>",
 	} {

@@ -142,6 +142,7 @@ func agree(t *testing.T, got *Schema, want *jsonschema.Schema, lenient bool, raw
 type generator struct {
 	rand *rand.Rand
 	root any
+	old  bool // a draft before 2019-09
 }
 
 func (g *generator) value(schema any, depth int) any {

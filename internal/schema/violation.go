@@ -53,6 +53,18 @@ type Violation struct {
 	Err       error
 }
 
+// Types are the names that Type wants, else nil.
+func (v *Violation) Types() []string {
+	names, _ := v.Want.([]string)
+	return names
+}
+
+// Values are those that Enum wants, else nil.
+func (v *Violation) Values() []any {
+	values, _ := v.Want.([]any)
+	return values
+}
+
 // tellsMoreThan prefers what is a statement about the value to what is one
 // about branches, and then what is further inside.
 func (v *Violation) tellsMoreThan(o *Violation) bool {
@@ -67,8 +79,7 @@ func (v *Violation) tellsMoreThan(o *Violation) bool {
 func (v *Violation) String() string {
 	switch v.Keyword {
 	case Type:
-		want, _ := v.Want.([]string)
-		return fmt.Sprintf("got %s, want %s", v.Got, strings.Join(want, " or "))
+		return fmt.Sprintf("got %s, want %s", v.Got, strings.Join(v.Types(), " or "))
 	case Enum, Const:
 		return v.oneOfValues()
 	case Required, DependentRequired, AdditionalProperties, PropertyNames:

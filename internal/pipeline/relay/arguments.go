@@ -1,33 +1,29 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
+	"retort/internal/schema"
 )
 
 // schemas validates arguments against input schemas before a call leaves. A
 // schema that does not compile validates nothing: the upstream decides then.
 type schemas struct {
 	mu    sync.Mutex
-	byPin map[string]*jsonschema.Schema // nil: does not compile
+	byPin map[string]*schema.Schema // nil: does not compile
 }
 
 // maxSchemas bounds the cache; beyond it the cache starts anew.
 const maxSchemas = 10_000
 
-func newSchemas() *schemas { return &schemas{byPin: map[string]*jsonschema.Schema{}} }
+func newSchemas() *schemas { return &schemas{byPin: map[string]*schema.Schema{}} }
 
 func (s *schemas) guard(tools *run.Toolset) Guard {
 	return func(next isolate.Host) isolate.Host {
@@ -45,7 +41,7 @@ func (s *schemas) guard(tools *run.Toolset) Guard {
 // check returns an error of kind invalid_arguments that names the argument,
 // what was expected, and the nearest right name.
 func (s *schemas) check(tool *run.Tool, arguments json.RawMessage) *run.Error {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
+	value, err := schema.Decode(arguments)
 	if err != nil {
 		return run.Errorf(run.KindInvalidArguments, "relay.arguments", "the arguments are not JSON: %v", err)
 	}
@@ -53,133 +49,70 @@ func (s *schemas) check(tool *run.Tool, arguments json.RawMessage) *run.Error {
 	if !ok {
 		return run.Errorf(run.KindInvalidArguments, "relay.arguments", "the arguments must be one object, not %s", typeName(value))
 	}
-	schema := s.compiled(tool)
-	if schema == nil {
+	input := s.compiled(tool)
+	if input == nil {
 		return nil
 	}
-	var invalid *jsonschema.ValidationError
-	if err := schema.Validate(value); err == nil {
-		return nil
-	} else if invalid, ok = err.(*jsonschema.ValidationError); !ok {
+	v := input.Validate(value)
+	if v == nil {
 		return nil
 	}
-	leaf := deepest(invalid)
-	e := run.Errorf(run.KindInvalidArguments, "relay.arguments", "%s", explain(leaf))
-	if hint := hintFor(leaf, schema, given); hint != "" {
+	e := run.Errorf(run.KindInvalidArguments, "relay.arguments", "%s", explain(v))
+	if hint := hintFor(v, input, given); hint != "" {
 		return e.WithHint("%s", hint)
 	}
 	return e
 }
 
-func (s *schemas) compiled(tool *run.Tool) *jsonschema.Schema {
+func (s *schemas) compiled(tool *run.Tool) *schema.Schema {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if schema, ok := s.byPin[tool.Pin]; ok && tool.Pin != "" {
-		return schema
+	if input, ok := s.byPin[tool.Pin]; ok && tool.Pin != "" {
+		return input
 	}
 	if len(s.byPin) >= maxSchemas {
 		clear(s.byPin)
 	}
-	schema := compile(tool.InputSchema)
-	s.byPin[tool.Pin] = schema
-	return schema
-}
-
-// closed refuses every reference that leads out of the schema itself.
-type closed struct{}
-
-func (closed) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not loaded", url) }
-
-func compile(raw json.RawMessage) (schema *jsonschema.Schema) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	input, err := schema.Compile(tool.InputSchema)
 	if err != nil {
-		return nil
+		input = nil
 	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(closed{})
-	c.UseRegexpEngine(lenientRegexp)
-	const url = "retort:///input.json"
-	if err := c.AddResource(url, doc); err != nil {
-		return nil
-	}
-	if schema, err = c.Compile(url); err != nil {
-		return nil
-	}
-	return schema
+	s.byPin[tool.Pin] = input
+	return input
 }
 
-// lenientRegexp lets a pattern that Go cannot express match everything: the
-// upstream has the last word on its own patterns.
-func lenientRegexp(pattern string) (jsonschema.Regexp, error) {
-	if re, err := regexp.Compile(pattern); err == nil {
-		return re, nil
-	}
-	return anything(pattern), nil
-}
-
-type anything string
-
-func (anything) MatchString(string) bool { return true }
-func (a anything) String() string        { return string(a) }
-
-// deepest is the error that tells most: along the branch that got furthest.
-func deepest(e *jsonschema.ValidationError) *jsonschema.ValidationError {
-	best := e
-	for _, cause := range e.Causes {
-		if leaf := deepest(cause); better(leaf, best) {
-			best = leaf
-		}
-	}
-	return best
-}
-
-func better(a, b *jsonschema.ValidationError) bool {
-	if vague(a.ErrorKind) != vague(b.ErrorKind) {
-		return vague(b.ErrorKind)
-	}
-	return len(a.InstanceLocation) > len(b.InstanceLocation)
-}
-
-func vague(k jsonschema.ErrorKind) bool {
-	switch k.(type) {
-	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.AnyOf, *kind.OneOf, *kind.Reference:
-		return true
-	}
-	return false
-}
-
-func explain(e *jsonschema.ValidationError) string {
-	at := argument(e.InstanceLocation)
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		return fmt.Sprintf("%smissing %s", prefix(at), quoted(k.Missing))
-	case *kind.AdditionalProperties:
-		return fmt.Sprintf("%sthere is no argument %s", prefix(at), quoted(k.Properties))
-	case *kind.Type:
-		return fmt.Sprintf("%sexpected %s, got %s", prefix(at), strings.Join(k.Want, " or "), k.Got)
-	case *kind.Enum:
-		return fmt.Sprintf("%sexpected one of %s, got %s", prefix(at), list(k.Want), show(k.Got))
-	case *kind.Const:
-		return fmt.Sprintf("%sexpected %s, got %s", prefix(at), show(k.Want), show(k.Got))
-	case *kind.AnyOf, *kind.OneOf:
+func explain(v *schema.Violation) string {
+	at := argument(v.Path)
+	switch v.Keyword {
+	case schema.Required:
+		return fmt.Sprintf("%smissing %s", prefix(at), quoted(v.Missing))
+	case schema.AdditionalProperties:
+		return fmt.Sprintf("%sthere is no argument %s", prefix(at), quoted(v.Unknown))
+	case schema.Type:
+		return fmt.Sprintf("%sexpected %s, got %s", prefix(at), strings.Join(v.Types(), " or "), v.Got)
+	case schema.Enum:
+		return fmt.Sprintf("%sexpected one of %s, got %s", prefix(at), list(v.Values()), show(v.Got))
+	case schema.Const:
+		return fmt.Sprintf("%sexpected %s, got %s", prefix(at), show(v.Want), show(v.Got))
+	case schema.AnyOf, schema.OneOf:
 		return fmt.Sprintf("%sfits none of the allowed forms", prefix(at))
 	}
-	return prefix(at) + e.ErrorKind.LocalizedString(printer)
+	return prefix(at) + v.String()
 }
 
-func hintFor(e *jsonschema.ValidationError, schema *jsonschema.Schema, given map[string]any) string {
-	switch k := e.ErrorKind.(type) {
-	case *kind.AdditionalProperties:
-		if len(e.InstanceLocation) == 0 {
-			return nearest(k.Properties, known(schema))
+func hintFor(v *schema.Violation, input *schema.Schema, given map[string]any) string {
+	switch v.Keyword {
+	case schema.AdditionalProperties:
+		if len(v.Path) == 0 {
+			return nearest(v.Unknown, input.Properties())
 		}
-	case *kind.Required:
-		if len(e.InstanceLocation) == 0 {
-			return renamed(k.Missing, unknown(given, schema))
+	case schema.Required:
+		if len(v.Path) == 0 {
+			return renamed(v.Missing, unknown(given, input.Properties()))
 		}
-	case *kind.Enum:
-		if got, ok := k.Got.(string); ok {
-			return nearest([]string{got}, stringsOf(k.Want))
+	case schema.Enum:
+		if got, ok := v.Got.(string); ok {
+			return nearest([]string{got}, stringsOf(v.Values()))
 		}
 	}
 	return ""
@@ -208,22 +141,10 @@ func renamed(missing, extra []string) string {
 	return ""
 }
 
-func known(schema *jsonschema.Schema) []string {
-	var names []string
-	for s := schema; s != nil; s = s.Ref {
-		for name := range s.Properties {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-func unknown(given map[string]any, schema *jsonschema.Schema) []string {
-	have := known(schema)
+func unknown(given map[string]any, known []string) []string {
 	var names []string
 	for name := range given {
-		if !slices.Contains(have, name) {
+		if !slices.Contains(known, name) {
 			names = append(names, name)
 		}
 	}

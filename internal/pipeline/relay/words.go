@@ -5,12 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
-
-var printer = message.NewPrinter(language.English)
 
 // argument is a location within the arguments as a program would write it:
 // filter.labels[2].
