@@ -13,7 +13,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -80,12 +79,17 @@ func (w *Workspace) Close() error {
 	return w.root.Close()
 }
 
-var plainName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+// isPlain says that a name is lower-case letters, digits, "_" and "-", which
+// does not begin with one of the latter, and at most 64 bytes.
+func isPlain(name string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	return name != "" && len(name) <= 64 && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"_-") == ""
+}
 
 // folder is the folder name of a session: the name itself where that is plain,
 // else a part of it with a hash, so that no two sessions share a folder.
 func folder(session string) string {
-	if plainName.MatchString(session) {
+	if isPlain(session) {
 		return session
 	}
 	sum := sha256.Sum256([]byte(session))

@@ -15,6 +15,7 @@ START, OUTPUT, CALL, RESULT, DONE, PARSE, PARSED = 2, 3, 4, 5, 6, 7, 8
 
 HEADER = struct.Struct(">IBII")  # length of what follows, kind, id, length of head
 HIGH_WATER = 256 << 10  # bytes that are queued at most
+SMALL, LARGE = 16 << 10, 256 << 10
 PART = 64 << 10  # bytes of output in one frame
 TICK = 0.005  # seconds that anything lies in the queue at most
 OWN_STACK = 256 << 10
@@ -42,6 +43,7 @@ class Channel:
         self.own_threads = 0
         # Reading.
         self.buffer, self.at = b"", 0
+        self.portion = SMALL  # bytes that are read at once
         self.mutex = RLock()  # a finalizer may need it in the same thread
         self.leader = 0
         self.followers = {}
@@ -64,10 +66,9 @@ class Channel:
         with self.out_lock:
             if self.text:
                 self.seal()
-            self.queue.append(pack(9 + len(head) + len(body), kind, number, len(head)))
-            self.queue.append(head)
-            self.queue.append(body)
-            self.queued += len(head) + len(body) + 13
+            size = len(head) + len(body)
+            self.queue += (pack(9 + size, kind, number, len(head)), head, body)
+            self.queued += size + 13
             if self.queued > HIGH_WATER:
                 self.flush()
 
@@ -169,10 +170,13 @@ class Channel:
         return kind, number, buffer[start:middle], buffer[middle:end]
 
     def fill(self):
-        data = read(self.wire_in, 256 << 10)
+        data = read(self.wire_in, self.portion)
         if not data:
             quit_now(0)
-        self.buffer, self.at = self.buffer[self.at :] + data, 0
+        # A large buffer is memory that comes from the system and goes back with
+        # each read, so it is for those who send much.
+        self.portion = LARGE if len(data) == self.portion else SMALL
+        self.buffer, self.at = self.buffer[self.at :] + data if len(self.buffer) > self.at else data, 0
 
     def complete(self, size):
         """Reads a frame of which the buffer has only the beginning."""
