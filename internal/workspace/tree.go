@@ -20,7 +20,8 @@ type Folder struct {
 }
 
 // Tree is what a program sees of files: workspace/ to read and write, and
-// read-only folders beside it. Nothing else exists.
+// read-only folders beside it. Nothing else exists. A relative path that begins
+// with none of them, as out.csv or files/a.png, is one in workspace/.
 type Tree struct {
 	Workspace *Workspace
 	Folders   map[string]Folder // by name: "servers"
@@ -73,9 +74,37 @@ func with(f func(pathArgument) (any, error)) func(context.Context, json.RawMessa
 // place finds the part of the visible tree that a path leads to: the name of
 // its folder ("workspace", "servers", "" for the root) and the path within.
 func (t *Tree) place(name string) (folder, rest string) {
+	if bare(name) {
+		return "workspace", path.Clean(name)
+	}
 	clean := strings.TrimPrefix(path.Clean("/"+name), "/")
 	folder, rest, _ = strings.Cut(clean, "/")
 	return folder, rest
+}
+
+// bare reports whether a path is relative and begins with no folder of the
+// tree, neither as written nor cleaned: out.csv. It means a file in the
+// workspace. The Python guest has the same rule, for its current folder.
+func bare(name string) bool {
+	first, _, _ := strings.Cut(path.Clean(name), "/")
+	return !path.IsAbs(name) && !visible(first) && !visible(firstWritten(name))
+}
+
+func firstWritten(name string) string {
+	for part := range strings.SplitSeq(name, "/") {
+		if part != "" && part != "." {
+			return part
+		}
+	}
+	return "."
+}
+
+func visible(component string) bool {
+	switch component {
+	case ".", "..", "servers", "skills", "workspace":
+		return true
+	}
+	return false
 }
 
 func (t *Tree) read(a pathArgument) (any, error) {
@@ -210,7 +239,7 @@ func (t *Tree) rename(a pathArgument) (any, error) {
 
 func (t *Tree) missing(name string) error {
 	return failed(name, "ENOENT", "no such file or folder").
-		WithHint("a program sees ./servers/ (read-only) and ./workspace/")
+		WithHint("a program sees ./servers/ (read-only) and ./workspace/; a name without a folder is a file of ./workspace/")
 }
 
 // renamed puts the path as the program wrote it into an error.

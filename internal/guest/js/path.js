@@ -1,4 +1,4 @@
-// node:path. Paths have slashes, and the current directory is /.
+// node:path. Paths have slashes, and the current directory is /, but see resolve.
 'use strict';
 function normalizeParts(path, absolute) {
 	const out = [];
@@ -33,6 +33,10 @@ function join(...parts) {
 	return path === '' ? '.' : normalize(path);
 }
 
+const visible = ['', '..', 'servers', 'skills', 'workspace'];
+
+// resolve makes a path absolute. One that begins with no folder of the tree is
+// in the workspace, as for node:fs.
 function resolve(...parts) {
 	let path = '';
 	for (const part of parts.toReversed()) {
@@ -41,7 +45,10 @@ function resolve(...parts) {
 			break;
 		}
 	}
-	return `/${normalizeParts(path, true)}`;
+	const rest = normalizeParts(path, true);
+	const written = path.split('/').find((part) => part !== '' && part !== '.') ?? '';
+	const bare = !path.startsWith('/') && !visible.includes(written) && !visible.includes(normalizeParts(path, false).split('/', 1)[0]);
+	return `${bare ? '/workspace' : ''}/${rest}`;
 }
 
 function dirname(path) {

@@ -44,10 +44,10 @@ class Tree:
         self.opened.append(ref(file))
 
     def stat(self, path):
-        return self.ask("stat_file", path, path=place(path))
+        return self.ask("stat_file", path, path=full(path))
 
     def list(self, path):
-        return self.ask("list_files", path, path=place(path)).get("entries") or []
+        return self.ask("list_files", path, path=full(path)).get("entries") or []
 
 
 tree = Tree()
@@ -77,12 +77,33 @@ def full(path):
         raise ValueError("embedded null byte")
     if text == "":
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-    return posixpath.normpath(posixpath.join(tree.folder, text))
+    return posixpath.normpath(posixpath.join(tree.folder, anchored(text)))
 
 
-def place(path):
-    """How the host is told a path."""
-    return full(path).lstrip("/") or "."
+VISIBLE = ("", ".", "..", "servers", "skills", "workspace")
+
+
+def anchored(text):
+    """A relative path; in the workspace if it begins with no folder of the tree.
+    The host has the same rule for the other runtimes (workspace.Tree)."""
+    if tree.folder != "/" or text.startswith("/"):
+        return text
+    written = next((part for part in text.split("/") if part not in ("", ".")), "")
+    first = posixpath.normpath(text).partition("/")[0]
+    return text if written in VISIBLE or first in VISIBLE else "/workspace/" + text
+
+
+def absolute(name):
+    """A function of os.path that makes a path absolute, for the tree."""
+    actual = getattr(posixpath, name)
+
+    def function(path, *args, **kwargs):
+        path = os.fspath(path)
+        if isinstance(path, bytes):
+            return actual(os.fsencode(anchored(os.fsdecode(path))), *args, **kwargs)
+        return actual(anchored(path), *args, **kwargs)
+
+    return Function(function, name)
 
 
 LIBRARY = tuple(
@@ -137,7 +158,7 @@ class Raw(io.RawIOBase):
         return found.get("bytes") or 0
 
     def send(self, data, append):
-        tree.ask("write_file", self.name, path=self.path.lstrip("/"), data=b2a_base64(data, newline=False).decode(), **({"append": True} if append else {}))
+        tree.ask("write_file", self.name, path=self.path, data=b2a_base64(data, newline=False).decode(), **({"append": True} if append else {}))
 
     def readable(self):
         return self.reads
@@ -161,7 +182,7 @@ class Raw(io.RawIOBase):
         """Some bytes from the present place on; none at the end."""
         start = self.at - self.part_at
         if not 0 <= start < len(self.part):
-            answer = tree.ask("read_file", self.name, path=self.path.lstrip("/"), offset=self.at, length=max(size, PART))
+            answer = tree.ask("read_file", self.name, path=self.path, offset=self.at, length=max(size, PART))
             self.part, self.part_at, start = a2b_base64(answer.get("data") or ""), self.at, 0
         return self.part[start : start + size]
 
@@ -352,7 +373,7 @@ def v_mkdir(path, mode=0o777, *, dir_fd=None):
     try:
         tree.stat(path)
     except FileNotFoundError:
-        tree.ask("make_dir", path, path=place(path))
+        tree.ask("make_dir", path, path=full(path))
         return
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
 
@@ -360,7 +381,7 @@ def v_mkdir(path, mode=0o777, *, dir_fd=None):
 def v_remove(path, *, dir_fd=None):
     if tree.stat(path).get("dir"):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    tree.ask("remove_file", path, path=place(path))
+    tree.ask("remove_file", path, path=full(path))
 
 
 def v_rmdir(path, *, dir_fd=None):
@@ -368,11 +389,11 @@ def v_rmdir(path, *, dir_fd=None):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     if tree.list(path):
         raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
-    tree.ask("remove_file", path, path=place(path))
+    tree.ask("remove_file", path, path=full(path))
 
 
 def v_rename(src, dst, *, src_dir_fd=None, dst_dir_fd=None):
-    tree.ask("rename_file", src, dst, **{"from": place(src), "to": place(dst)})
+    tree.ask("rename_file", src, dst, **{"from": full(src), "to": full(dst)})
 
 
 def v_access(path, mode, **_):
@@ -467,6 +488,8 @@ def install():
     os.getcwd = Function(lambda: tree.folder, "getcwd")
     os.getcwdb = Function(lambda: os.fsencode(tree.folder), "getcwdb")
     os.chdir = Function(v_chdir, "chdir")
+    for name in ("abspath", "realpath"):
+        setattr(posixpath, name, absolute(name))
 
 
 def use(caller):
