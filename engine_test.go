@@ -18,7 +18,13 @@ import (
 
 func open(tb testing.TB, servers ...string) *retort.Engine {
 	tb.Helper()
-	c := retort.Config{NoFiles: true, Home: tb.TempDir()}
+	return openWith(tb, "", servers...)
+}
+
+// openWith opens an engine with the text of a retort.yaml.
+func openWith(tb testing.TB, settings string, servers ...string) *retort.Engine {
+	tb.Helper()
+	c := retort.Config{NoFiles: true, Home: tb.TempDir(), Settings: settings}
 	for _, name := range servers {
 		c.Servers = append(c.Servers, retort.Server{Name: name, Dial: demo.Dial(name)})
 	}

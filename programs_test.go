@@ -25,15 +25,18 @@ var updatePrograms = flag.Bool("update-programs", false, "write what programs do
 // A file NAME.want is what is left of the outcome where that is short: the
 // beginning of the result and of the output.
 func TestPrograms(t *testing.T) {
-	e := open(t, demo.Names()...)
-	e.Settle(t.Context())
 	for _, r := range []struct{ name, need, pattern string }{
-		{"quickjs", "", "*.[jt]s"}, {"node", "node", "*.[jt]s"}, {"python", "python", "*.py"},
+		{"quickjs", "", "*.[jt]s"}, {"node", "node", "*.[jt]s"}, {"bun", "bun", "*.[jt]s"}, {"deno", "deno", "*.[jt]s"}, {"python", "python", "*.py"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
+			settings := ""
 			if r.need != "" {
-				testenv.Need(t, r.need)
+				if path := testenv.Need(t, r.need); r.need == "bun" || r.need == "deno" { // which are not in PATH
+					settings = fmt.Sprintf("runtimes: {%s: %q}", r.name, path)
+				}
 			}
+			e := openWith(t, settings, demo.Names()...)
+			e.Settle(t.Context())
 			programs, err := filepath.Glob(filepath.Join("testdata", "programs", r.pattern))
 			if err != nil || len(programs) < 20 {
 				t.Fatalf("%d programs, %v", len(programs), err)
@@ -65,7 +68,7 @@ func runProgram(t *testing.T, e *retort.Engine, runtime, file string) {
 		t.Errorf("ran on %q", o.Stats.Runtime)
 	}
 	got, want := tellOutcome(o), file+".want"
-	if *updatePrograms && runtime != "node" {
+	if *updatePrograms && (runtime == "quickjs" || runtime == "python") {
 		if err := os.WriteFile(want, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -23,11 +23,6 @@ const builtin = {
 	perf_hooks: () => ({ performance: globalThis.performance }),
 };
 
-// client is what the wrapper files of servers share.
-const client = () => ({
-	callMCPTool: globalThis.callMCPTool, searchTools: globalThis.searchTools, sleep: globalThis.sleep, ToolError: globalThis.ToolError,
-});
-
 // resolve finds a module, or gives undefined.
 function resolve(specifier) {
 	const name = specifier.replace(/^node:/, '');
@@ -36,7 +31,7 @@ function resolve(specifier) {
 	}
 	const path = specifier.replace(/^(?:\.{1,2}\/|\/)+/, '').replace(/\.(?:[cm]?[jt]s|d\.ts)$/, '').replace(/\/index$/, '');
 	if (path === 'client' || path === 'servers/client') {
-		return withDefault(client());
+		return withDefault(servers.helpers());
 	}
 	if (path === 'servers') {
 		return servers.all();
@@ -46,7 +41,7 @@ function resolve(specifier) {
 	if (entry === undefined) {
 		return undefined;
 	}
-	return tool === undefined ? entry.namespace() : tool === 'client' ? withDefault(client()) : servers.toolModule(entry, tool);
+	return tool === undefined ? entry.namespace() : tool === 'client' ? withDefault(servers.helpers()) : servers.toolModule(entry, tool);
 }
 
 // withDefault gives a module object whose default is the module itself.

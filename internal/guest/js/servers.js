@@ -3,7 +3,7 @@
 'use strict';
 const { callee } = require('calls');
 const { parse } = JSON;
-const { defineProperty, freeze, hasOwn, getPrototypeOf } = Object;
+const { defineProperty, freeze, hasOwn, keys, getPrototypeOf } = Object;
 const isArray = Array.isArray;
 const plain = Object.prototype;
 
@@ -52,7 +52,25 @@ function functionOf(server, f) {
 	return defineProperty(call, 'name', { value: f.name });
 }
 
-function build(index, server) {
+// helpers are what programs look for beside tools in any module of servers.
+exports.helpers = () => ({
+	callMCPTool: globalThis.callMCPTool, searchTools: globalThis.searchTools, sleep: globalThis.sleep, ToolError: globalThis.ToolError,
+});
+
+// complete adds members that are found by name only, where nothing has the name.
+function complete(object, members) {
+	const names = keys(members);
+	for (let i = 0; i < names.length; i++) {
+		if (!hasOwn(object, names[i])) {
+			defineProperty(object, names[i], { value: members[names[i]] });
+		}
+	}
+	return freeze(object);
+}
+
+// build makes the namespace of a server. The server itself is in it too, since
+// programs write import { crm } from './servers/crm'.
+function build(index, server, name) {
 	const namespace = {};
 	const functions = functionsOf(index);
 	for (let i = 0; i < functions.length; i++) {
@@ -60,10 +78,7 @@ function build(index, server) {
 		f.params ??= [];
 		defineProperty(namespace, f.name, { value: functionOf(server, f), enumerable: true });
 	}
-	if (!hasOwn(namespace, 'default')) {
-		defineProperty(namespace, 'default', { value: namespace });
-	}
-	return freeze(namespace);
+	return complete(namespace, { default: namespace, [name]: namespace, ...exports.helpers() });
 }
 
 // toolsByRawName gives a function for ./servers/<module>/<raw name of a tool>.
@@ -84,7 +99,7 @@ exports.toolModule = toolModule;
 exports.installNamespaces = function installNamespaces(list) {
 	list.forEach(({ server, global, modules }, index) => {
 		let built;
-		const entry = { index, namespace: () => (built ??= build(index, server)) };
+		const entry = { index, namespace: () => (built ??= build(index, server, global || modules[0])) };
 		for (const module of modules) {
 			byModule[module] ??= entry;
 		}
@@ -118,8 +133,7 @@ exports.all = function all() {
 		for (const name in byName) {
 			defineProperty(everything, name, { get: byName[name].namespace, enumerable: true });
 		}
-		defineProperty(everything, 'default', { value: everything });
-		freeze(everything);
+		complete(everything, { default: everything, ...exports.helpers() });
 	}
 	return everything;
 };

@@ -412,7 +412,9 @@ class Flow:
         if means is None:
             return False
         parts = means.split(".")
-        return parts[0] == "servers" and len(parts) == 3 or parts[0] == "own" or parts[0] == "client" and parts[-1] in OWN
+        if parts[0] == "servers" and parts[1:2] == parts[2:3]:  # from servers.crm import crm
+            del parts[2]
+        return parts[0] == "servers" and len(parts) == 3 or parts[0] == "own" or parts[0] in ("client", "servers") and parts[-1] in OWN
 
     def sink(self, node):
         """Visits a call of something that awaits what it is given."""

@@ -8,10 +8,14 @@ calls = need("calls")
 ModuleType = type(sys)
 
 
-class Namespace(ModuleType):
-    """A server: a module that cannot be changed."""
+HELPERS = ("ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "sleep")  # in every module of servers, where nothing else has the name
 
-    def __init__(self, caller, entry, name):
+
+class Namespace(ModuleType):
+    """A server: a module that cannot be changed. It has itself as a member, since
+    programs write from servers.crm import crm."""
+
+    def __init__(self, caller, entry, name, helpers):
         super().__init__("servers." + name)
         own = self.__dict__
         own["__path__"] = []
@@ -22,6 +26,7 @@ class Namespace(ModuleType):
             own[function["name"]] = by_tool[function["tool"]] = tool
         own["__all__"] = [function["name"] for function in functions]
         own["__doc__"] = "The tools of %s." % entry["server"]
+        own["_helpers"] = helpers
 
     def __setattr__(self, name, value):
         if not name.startswith("__"):
@@ -34,6 +39,10 @@ class Namespace(ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == short(self):
+            return self
+        if name in HELPERS:
+            return self._helpers[name]
         raise AttributeError(absent("%s has no tool %r" % (short(self), name), name, self.__all__))
 
     def __dir__(self):
@@ -69,6 +78,8 @@ class Servers(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         found = self._registry.find(name)
+        if found is None and name in HELPERS:
+            return self._registry.own[name]
         if found is None:
             raise AttributeError(absent("there is no server %r" % name, name, self._registry.names))
         return found
@@ -97,7 +108,7 @@ class Registry:
             return None
         name, entry = found
         if name not in self.made:
-            self.made[name] = Namespace(self.caller, entry, name)
+            self.made[name] = Namespace(self.caller, entry, name, self.own)
         return self.made[name]
 
     def module(self, name):
@@ -127,7 +138,7 @@ class Registry:
 
     def client(self):
         module = ModuleType("client")
-        module.__dict__.update({name: self.own[name] for name in ("ToolError", "call_mcp_tool", "search_tools", "sleep")}, unset=UNSET, given=given)
+        module.__dict__.update({name: self.own[name] for name in HELPERS}, unset=UNSET, given=given)
         return module
 
     # The protocol of importlib.

@@ -412,11 +412,6 @@ declare module "node:fs/promises" {
   const fs: typeof import("node:fs/promises");
   export default fs;
 }
-declare module "fs/promises" {
-  export * from "node:fs/promises";
-  export { default } from "node:fs/promises";
-}
-
 declare module "node:fs" {
   /** A path in the visible tree: workspace/…, servers/…, skills/… */
   export type PathLike = string | URL | Buffer;
@@ -498,11 +493,6 @@ declare module "node:fs" {
   const fs: typeof import("node:fs");
   export default fs;
 }
-declare module "fs" {
-  export * from "node:fs";
-  export { default } from "node:fs";
-}
-
 declare module "node:path" {
   export interface ParsedPath {
     root: string;
@@ -528,11 +518,6 @@ declare module "node:path" {
   const path: typeof import("node:path");
   export default path;
 }
-declare module "path" {
-  export * from "node:path";
-  export { default } from "node:path";
-}
-
 declare module "node:url" {
   export const URL: typeof globalThis.URL;
   export type URL = globalThis.URL;
@@ -717,4 +702,46 @@ declare module "node:os" {
   export function hostname(): string;
   const os: typeof import("node:os");
   export default os;
+}
+
+declare module "node:path/posix" {
+  export * from "node:path";
+  export { default } from "node:path";
+}
+
+declare module "node:assert/strict" {
+  export * from "node:assert";
+  export { default } from "node:assert";
+}
+
+declare module "node:timers" {
+  export const setTimeout: typeof globalThis.setTimeout;
+  export const clearTimeout: typeof globalThis.clearTimeout;
+  export const setInterval: typeof globalThis.setInterval;
+  export const clearInterval: typeof globalThis.clearInterval;
+  export const setImmediate: typeof globalThis.setImmediate;
+  export const clearImmediate: typeof globalThis.clearImmediate;
+  export const promises: typeof import("node:timers/promises");
+  const timers: typeof import("node:timers");
+  export default timers;
+}
+
+declare module "node:process" {
+  const process: Process;
+  export const env: Process["env"];
+  export const argv: Process["argv"];
+  export const platform: Process["platform"];
+  export const stdout: Process["stdout"];
+  export const stderr: Process["stderr"];
+  export const hrtime: Process["hrtime"];
+  export const nextTick: Process["nextTick"];
+  export const uptime: Process["uptime"];
+  export const cwd: Process["cwd"];
+  export default process;
+}
+
+declare module "node:perf_hooks" {
+  export const performance: Performance;
+  const hooks: typeof import("node:perf_hooks");
+  export default hooks;
 }

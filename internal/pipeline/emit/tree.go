@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"iter"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,9 +21,19 @@ var clientPy string
 var globals string
 
 // Ambient declares, as one .d.ts file, everything that a program's environment
-// has and the language's own library lacks. The namespaces of servers are not
-// in it; they can be added to its interface Servers.
-func Ambient() string { return globals }
+// has and the language's own library lacks: names, and modules with and without
+// node: before them. The namespaces of servers are not in it; they can be added
+// to its interface Servers.
+func Ambient() string {
+	var b strings.Builder
+	b.WriteString(globals)
+	for _, m := range nodeModule.FindAllStringSubmatch(globals, -1) {
+		b.WriteString("\ndeclare module " + quote(m[1]) + " {\n  export * from \"node:" + m[1] + "\";\n  export { default } from \"node:" + m[1] + "\";\n}\n")
+	}
+	return b.String()
+}
+
+var nodeModule = regexp.MustCompile(`(?m)^declare module "node:([^"]+)"`)
 
 const serversFolder = "servers"
 

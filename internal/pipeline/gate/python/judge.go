@@ -89,14 +89,6 @@ func (p *program) absences() []finding {
 	return found
 }
 
-// instead says what to use in the place of packages that programs are used to.
-var instead = map[string]string{
-	"pandas": "use csv, collections and statistics, or plain lists and dicts", "numpy": "use math and statistics, or plain lists",
-	"requests": "programs have no network; search_tools finds a tool that does it", "httpx": "programs have no network; search_tools finds a tool that does it",
-	"aiohttp": "programs have no network; search_tools finds a tool that does it", "dateutil": "use datetime.fromisoformat and datetime.strptime",
-	"pytz": "use zoneinfo", "yaml": "use json",
-}
-
 // modules are the imports of what does not exist.
 func (p *program) modules() []finding {
 	var found []finding
@@ -124,11 +116,11 @@ func (p *program) modules() []finding {
 }
 
 func (p *program) moduleHint(head string) string {
-	if hint, ok := instead[head]; ok {
-		return "only Python's standard library is here: " + hint
-	}
 	if s, ok := p.tools.Server(head); ok {
 		return "did you mean: from servers import " + s.Python + "?"
+	}
+	if hint := instead(head); hint != "" {
+		return "only Python's standard library is here: " + hint
 	}
 	return "there are Python's standard library and the servers: from servers import <server>"
 }
@@ -200,6 +192,7 @@ func (p *program) toolOf(u use) *run.Tool {
 			path = append([]string{"servers"}, path...)
 		}
 	}
+	path = p.plain(path)
 	if len(path) != 3 || path[0] != "servers" {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"slices"
 	"strings"
 
 	"retort/internal/run"
@@ -56,7 +57,10 @@ func (p *program) addImport(r *reach, i module) {
 		return
 	}
 	if i.Name != "" && i.Name != "*" {
-		parts = append(parts, i.Name)
+		parts = p.plain(append(parts, i.Name))
+	}
+	if parts[0] == "client" {
+		return
 	}
 	if len(parts) == 1 {
 		if i.Name == "*" {
@@ -79,6 +83,30 @@ func (p *program) addImport(r *reach, i module) {
 	case len(parts) > 2:
 		p.addTool(r, s, parts[2], i.place, true)
 	}
+}
+
+// helpers are what every module of servers has beside tools, where nothing else
+// has the name; the guest has the same list.
+var helpers = []string{"ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "sleep"}
+
+// plain is a path without detours: servers.crm.crm.x is servers.crm.x, and
+// servers.ToolError is client.ToolError.
+func (p *program) plain(path []string) []string {
+	if len(path) < 2 || path[0] != "servers" {
+		return path
+	}
+	s, isServer := p.tools.Server(path[1])
+	switch {
+	case !isServer && slices.Contains(helpers, path[1]):
+		return append([]string{"client"}, path[1:]...)
+	case !isServer || len(path) < 3 || slices.ContainsFunc(s.Tools, func(t *run.Tool) bool { return t.Python == path[2] }):
+		return path
+	case path[2] == s.Python:
+		return p.plain(append([]string{"servers", path[1]}, path[3:]...))
+	case slices.Contains(helpers, path[2]):
+		return append([]string{"client"}, path[2:]...)
+	}
+	return path
 }
 
 // addTool takes note of a tool by its name in Python. One that exists under
@@ -106,6 +134,7 @@ func (p *program) addUse(r *reach, u use) {
 			return
 		}
 	}
+	path = p.plain(path)
 	switch {
 	case path[0] == "client":
 		p.addOwn(r, u, path[len(path)-1])

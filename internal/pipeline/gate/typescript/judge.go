@@ -107,10 +107,14 @@ func moduleHint(specifier string, modules []string) string {
 			return "files are read with node:fs/promises"
 		}
 	}
+	if hint := instead(specifier); hint != "" {
+		return hint
+	}
 	if near := run.Nearest(specifier, modules, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"
 	}
-	return "there are ./servers/<server>, ./client, " + strings.Join(modules, ", ")
+	known := slices.DeleteFunc(slices.Clone(modules), func(m string) bool { return !strings.HasPrefix(m, "node:") })
+	return "no packages are installed; there are ./servers/<server>, ./client, " + strings.Join(known, ", ")
 }
 
 // refuse makes the error of the findings that are reasons to refuse; nil if

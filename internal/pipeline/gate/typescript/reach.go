@@ -29,7 +29,13 @@ type needs struct {
 	tools  map[*run.Tool]bool
 	whole  bool // any of its tools may be meant
 	global bool // named without an import
+	self   bool // the server is named as its own member
+	client bool // what ./client has is named as a member
 }
+
+// clientNames are the members of ./client, which every module of servers has
+// too, where it has nothing else of that name.
+var clientNames = []string{"callMCPTool", "searchTools", "sleep", "ToolError"}
 
 // absence is something in the tree of servers that does not exist.
 type absence struct {
@@ -108,10 +114,15 @@ func (r *reach) addImport(i tsc.Import) {
 		}
 	case moduleClient:
 		for name, use := range i.Names {
-			if name == "callMCPTool" && use.Whole || name == "*" && use.Whole {
-				r.unknown = true
-			}
+			r.addClient(name, use)
 		}
+	}
+}
+
+// addClient takes note of one name imported from ./client.
+func (r *reach) addClient(name string, use *tsc.Use) {
+	if (name == "callMCPTool" || name == "*") && use.Whole {
+		r.unknown = true
 	}
 }
 
@@ -137,6 +148,8 @@ func (r *reach) addAll(name string, use *tsc.Use, erased bool) {
 	}
 	if s, ok := r.tools.Server(name); ok && s.TypeScript == name {
 		r.addServer(s, use, erased)
+	} else if slices.Contains(clientNames, name) {
+		r.addClient(name, use)
 	} else if !erased {
 		r.missing = append(r.missing, absence{nil, name, use.Start, use.End})
 	}
@@ -174,6 +187,16 @@ func (r *reach) addMember(s *run.Server, name string, use *tsc.Use, erased bool)
 			return
 		}
 	}
+	switch {
+	case name == s.TypeScript:
+		r.need(s).self = true
+		r.addServer(s, use, erased)
+		return
+	case slices.Contains(clientNames, name):
+		r.need(s).client = true
+		r.addClient(name, use)
+		return
+	}
 	used := use.Called || use.Whole || len(use.Members) > 0
 	if !erased && used {
 		r.missing = append(r.missing, absence{s, name, use.Start, use.End})
@@ -202,8 +225,7 @@ func upperFirst(s string) string {
 }
 
 func (r *reach) addCall(c tsc.Call) {
-	fromClient := c.Specifier != "" && resolve(c.Specifier, r.tools).kind == moduleClient
-	if c.Name != "callMCPTool" || c.Specifier != "" && !fromClient {
+	if !r.isRawCall(c) {
 		return
 	}
 	if !c.IsLiteral {
@@ -215,6 +237,21 @@ func (r *reach) addCall(c tsc.Call) {
 		return
 	}
 	r.missing = append(r.missing, absence{nil, c.Literal, c.Start, c.End})
+}
+
+// isRawCall says that a call is one of callMCPTool: the global, that of ./client
+// or the same as a member of servers.
+func (r *reach) isRawCall(c tsc.Call) bool {
+	root, members, _ := strings.Cut(c.Name, ".")
+	if c.Name != "callMCPTool" && !strings.HasSuffix(members, "callMCPTool") {
+		return false
+	}
+	if c.Specifier != "" {
+		m := resolve(c.Specifier, r.tools)
+		return m.kind == moduleClient || m.kind == moduleAll || m.kind == moduleServer && !has(m.server, "callMCPTool")
+	}
+	s, isServer := r.tools.Server(root)
+	return members == "" || root == "servers" || isServer && !has(s, "callMCPTool")
 }
 
 // list is every tool that the program can reach, in the order of the toolset.

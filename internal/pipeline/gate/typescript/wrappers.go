@@ -2,6 +2,7 @@ package typescript
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -65,6 +66,12 @@ func (w *wrappers) input(r *reach) tsc.Input {
 		all.WriteString("export * as " + s.TypeScript + ` from "/servers/` + s.TypeScript + "/index\";\n")
 		index.WriteString("  readonly " + s.TypeScript + `: typeof import("/servers/` + s.TypeScript + "/index\");\n")
 	}
+	for _, name := range clientNames {
+		if s, ok := r.tools.Server(name); !ok || s.TypeScript != name {
+			all.WriteString("export { " + name + " } from \"/client\";\n")
+			index.WriteString("  readonly " + name + ": typeof globalThis." + name + ";\n")
+		}
+	}
 	files["/servers/index.d.ts"] = all.String() + "export {};\n"
 	if r.index {
 		files["/servers.d.ts"] = "interface Servers {\n" + index.String() + "}\n"
@@ -91,11 +98,24 @@ func (w *wrappers) index(s *run.Server, needs *needs, files map[string]string) s
 			index.WriteString("export declare const " + t.TypeScript + ": any;\n")
 		}
 	}
+	if needs.self && !has(s, s.TypeScript) {
+		index.WriteString("export * as " + s.TypeScript + ` from "/servers/` + s.TypeScript + "/index\";\n")
+	}
+	for _, name := range clientNames {
+		if needs.client && !has(s, name) {
+			index.WriteString("export { " + name + " } from \"/client\";\n")
+		}
+	}
 	index.WriteString("export {};\n")
 	if needs.global {
 		index.WriteString("export as namespace " + s.TypeScript + ";\n")
 	}
 	return index.String()
+}
+
+// has says that a tool of s has a name in programs.
+func has(s *run.Server, name string) bool {
+	return slices.ContainsFunc(s.Tools, func(t *run.Tool) bool { return t.TypeScript == name })
 }
 
 // declaration declares one tool. The compiler explains why a call fits none of

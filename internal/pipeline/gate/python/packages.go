@@ -1,0 +1,40 @@
+package python
+
+import (
+	"slices"
+	"strings"
+)
+
+// packages are well-known ones that are not here, by what to do instead.
+var packages = map[string]string{
+	"programs have no network, and the tools of the servers are the way out; search_tools finds one that does it": "requests httpx aiohttp urllib3 websockets websocket " +
+		"selenium playwright openai anthropic boto3 botocore github slack_sdk slack googleapiclient google gspread stripe twilio notion_client jira",
+	"use csv, collections.Counter, itertools.groupby and statistics over plain lists and dicts": "pandas polars duckdb pyarrow dask tabulate",
+	"use math, statistics and plain lists":                                                      "numpy scipy sklearn sympy torch tensorflow",
+	"programs cannot draw; return the numbers":                                                  "matplotlib seaborn plotly altair PIL cv2",
+	"use html.parser for HTML and xml.etree.ElementTree for XML":                                "bs4 lxml html5lib parsel scrapy markdownify html2text",
+	"use json; for simple YAML split lines with str.partition":                                  "yaml ruamel toml",
+	"use datetime.fromisoformat, datetime.strptime and timedelta":                               "dateutil arrow pendulum dateparser maya",
+	"use zoneinfo.ZoneInfo":                                                                     "pytz tzlocal",
+	"use dataclasses, and plain checks with isinstance":                                         "pydantic attr attrs marshmallow jsonschema cerberus",
+	"use print, without colours":                                                                "rich tqdm colorama termcolor click loguru",
+	"use for with try and except, and time.sleep between attempts":                              "tenacity backoff retry retrying",
+	"programs have no environment and no secrets: the servers are signed in already":            "dotenv environs decouple",
+	"programs reach databases by tools only; search_tools finds one":                            "psycopg psycopg2 pymysql sqlalchemy pymongo redis asyncpg",
+	"use json, csv, zipfile and io; a spreadsheet's tool answers its cells as values":           "openpyxl xlrd xlsxwriter docx PyPDF2 pypdf pdfplumber fitz",
+	"use asyncio, which has gather, TaskGroup and Semaphore":                                    "anyio trio nest_asyncio gevent",
+	"use json":           "orjson ujson simplejson",
+	"use difflib and re": "fuzzywuzzy rapidfuzz Levenshtein regex nltk spacy",
+	"servers are connected already: from servers import <server>": "mcp fastmcp",
+}
+
+// instead says what to do instead of importing a package; empty if it is not
+// known.
+func instead(head string) string {
+	for hint, names := range packages {
+		if slices.Contains(strings.Fields(names), head) {
+			return hint
+		}
+	}
+	return ""
+}

@@ -1,0 +1,66 @@
+package typescript
+
+import "strings"
+
+// What to do instead of importing packages and modules that programs are used to.
+const (
+	noNetwork   = "programs have no network: the tools of the servers are the way out; search_tools finds one that does it"
+	noProcesses = "programs start no processes and threads: await Promise.all([…]) runs calls side by side"
+	forLists    = "the language has it: Object.groupBy, map, filter, toSorted, flatMap, new Set, structuredClone"
+	forChecks   = "write plain checks with typeof and Array.isArray; TypeScript's own types are checked already"
+	forDates    = "use Date, and Intl.DateTimeFormat with a timeZone"
+	forMarkup   = "there is no parser of HTML or XML: use regular expressions and String.split, or a tool that answers plain text"
+	forTables   = "read with node:fs/promises, and split lines and fields with String.split or a regular expression"
+	forConfig   = "there is no YAML: use JSON, which tools answer and take"
+	forFiles    = "use node:fs/promises: mkdir and rm with {recursive: true}, readdir with {recursive: true}, cp"
+	forLimits   = "a program may await Promise.all over hundreds of calls: they are queued for it"
+	noSettings  = "programs have no environment and no secrets: the servers are signed in already"
+	forIDs      = "use crypto.randomUUID(), which needs no import"
+	forDecimals = "use BigInt with the smallest unit (cents), or Number and toFixed"
+	forPrinting = "use console.log and console.table, without colours"
+	forDatabase = "programs reach databases by tools only; search_tools finds one"
+	forMCP      = "servers are connected already: import * as name from './servers/name'"
+)
+
+// packages are the well-known names, by what is said of them.
+var packages = map[string]string{
+	noNetwork: "axios node-fetch got ky undici superagent request request-promise cross-fetch isomorphic-fetch whatwg-fetch needle " +
+		"http https http2 net tls dns dgram ws socket.io-client puppeteer playwright express nodemailer " +
+		"openai @anthropic-ai/sdk @octokit/rest @octokit/core octokit googleapis @slack/web-api @aws-sdk aws-sdk stripe @notionhq/client",
+	noProcesses: "child_process worker_threads cluster execa shelljs zx",
+	forLists:    "lodash lodash-es underscore ramda immer remeda just-group-by",
+	forChecks:   "zod joi yup ajv io-ts superstruct valibot",
+	forDates:    "moment moment-timezone dayjs date-fns date-fns-tz luxon @js-joda/core",
+	forMarkup:   "cheerio jsdom linkedom node-html-parser htmlparser2 xml2js fast-xml-parser turndown marked markdown-it",
+	forTables:   "csv csv-parse csv-parser csv-stringify papaparse fast-csv xlsx exceljs readline",
+	forConfig:   "yaml js-yaml toml ini",
+	forFiles:    "fs-extra glob globby fast-glob rimraf mkdirp",
+	forLimits:   "p-limit p-map p-queue p-retry async async-retry bottleneck bluebird",
+	noSettings:  "dotenv dotenv-safe config keytar",
+	forIDs:      "uuid nanoid cuid ulid",
+	forDecimals: "decimal.js big.js bignumber.js currency.js",
+	forPrinting: "chalk kleur picocolors cli-table3 ora winston pino debug",
+	forDatabase: "pg mysql mysql2 sqlite3 better-sqlite3 mongodb mongoose redis ioredis knex typeorm @prisma/client",
+	forMCP:      "@modelcontextprotocol/sdk mcp-client",
+}
+
+// instead says what to do instead of importing a package; empty if it is not
+// known.
+func instead(specifier string) string {
+	name := strings.TrimPrefix(strings.TrimPrefix(specifier, "node:"), "npm:")
+	parts := strings.SplitN(name, "/", 3)
+	candidates := []string{name, parts[0]}
+	if len(parts) > 1 {
+		candidates = append(candidates, parts[0]+"/"+parts[1])
+	}
+	for hint, names := range packages {
+		for _, known := range strings.Fields(names) {
+			for _, candidate := range candidates {
+				if candidate == known {
+					return hint
+				}
+			}
+		}
+	}
+	return ""
+}
