@@ -19,7 +19,7 @@ const threads = 64
 func All(commands map[string]string, memory int64) []process.Interpreter {
 	all := []process.Interpreter{{
 		Runtime: "python", Command: cmp.Or(commands["python"], "python3"), Flags: []string{"-I", "-S", "-B"}, Env: []string{"MALLOC_ARENA_MAX=1"}, Main: python.Main, Harness: python.Files, Compiles: true,
-		Exhausted: func(string) bool { return false }, Threads: threads,
+		Exhausted: func(string) bool { return false }, Crashed: python.Crash, Threads: threads,
 	}}
 	for _, r := range script.Runtimes() {
 		all = append(all, process.Interpreter{

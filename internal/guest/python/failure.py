@@ -4,6 +4,7 @@ import builtins
 
 ToolError = need("calls").ToolError
 LONG, BRIEF, MOST_FRAMES = 16 << 10, 1 << 10, 10
+ENDLESS = 20_000  # frames that only a recursion without an end makes
 ENOMEM = 12
 
 INLINE = {"<listcomp>", "<setcomp>", "<dictcomp>"}  # no frames of their own since Python 3.12
@@ -34,6 +35,7 @@ class Reporter:
     def __init__(self, name, source, memory):
         self.name, self.source, self.memory = name, source, memory
         self.lines = None
+        self.depth = 0  # of the program's stack, once own has looked at it
 
     def report(self, error):
         """The status and error of a program that raised error. It does not fail."""
@@ -52,8 +54,10 @@ class Reporter:
         if isinstance(error, MemoryError) or isinstance(error, OSError) and error.errno == ENOMEM:
             told = {"kind": "limit", "message": "the program needed more than its %s of memory" % size(self.memory)}
             told["hint"] = "work through the data in parts and keep only what the result needs"
+            if self.depth > ENDLESS:
+                told["message"], told["hint"] = told["message"] + ": functions called each other until it was gone", DEEP_HINT
             return "memory_limit", self.located(told, stack)
-        if isinstance(error, RecursionError):
+        if isinstance(error, RecursionError) or isinstance(error, SystemError) and self.depth > ENDLESS:
             return "error", self.located({"kind": "limit", "message": DEEP, "hint": DEEP_HINT}, stack)
         if isinstance(error, ToolError):
             told = {"kind": clip(error.kind, BRIEF), "message": clip(str(error) + causes(error), LONG), "hint": clip(error.hint, LONG)}
@@ -80,17 +84,22 @@ class Reporter:
         return "at %s" % place if function == "<module>" else "at %s (%s)" % (clip(function, 100), place)
 
     def own(self, traceback):
-        """The frames of the program, innermost first."""
-        found = []
+        """The frames of the program, innermost first; of a deep stack the inner ones."""
+        kept, self.depth = [], 0
         while traceback is not None:
             code = traceback.tb_frame.f_code
             if code.co_filename == self.name:
-                place = traceback.tb_lineno, self.column(code, traceback.tb_lasti, traceback.tb_lineno)
-                function = code.co_name
-                if function in INLINE and found:
-                    function = found.pop()[0]
-                found.append((function, *place))
+                self.depth += 1
+                kept.append((code, traceback.tb_lasti, traceback.tb_lineno))
+                if len(kept) > 20 * MOST_FRAMES:
+                    del kept[: 10 * MOST_FRAMES]
             traceback = traceback.tb_next
+        found = []
+        for code, lasti, line in kept:
+            function = code.co_name
+            if function in INLINE and found:
+                function = found.pop()[0]
+            found.append((function, line, self.column(code, lasti, line)))
         return found[::-1]
 
     def site(self, error):

@@ -85,9 +85,11 @@ def no_input(prompt="", /):
 
 def install_basics(channel):
     """What every program has, whatever it uses."""
+    import faulthandler
     import io
     import os
 
+    faulthandler.enable(2, all_threads=False)  # where the program was, should the interpreter crash; see Crash in crash.go
     os.environ.clear()  # of what the interpreter put there itself
 
     class Out(io.BufferedIOBase):

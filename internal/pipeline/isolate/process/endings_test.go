@@ -37,13 +37,18 @@ func self(t *testing.T, role ...string) []string {
 
 func runWith(t *testing.T, b *Backend, code string, l run.Limits) isolate.Report {
 	t.Helper()
+	return runOn(t, b, quickjs, code, l)
+}
+
+func runOn(t *testing.T, b *Backend, runtime, code string, l run.Limits) isolate.Report {
+	t.Helper()
 	l = l.Or(run.Limits{Timeout: 10 * time.Second}).Or(run.DefaultLimits())
-	s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs", Limits: l})
+	s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(context.Background(), run.Program{Code: code, Limits: l}, echo)
+	r, err := s.Run(context.Background(), run.Program{Name: "try", Code: code, Limits: l}, echo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +155,36 @@ func TestRogueGuests(t *testing.T) {
 			}
 			if string(r.Output) != "before\n" || r.Error != nil && len(r.Error.Message) > 70_000 {
 				t.Errorf("output %q, message of %d bytes", r.Output, len(r.Error.Message))
+			}
+		})
+	}
+}
+
+// TestCrashes has programs end their interpreter: what is told names the cause
+// and what to do.
+func TestCrashes(t *testing.T) {
+	b := New(Options{Warm: -1, Interpreters: []Interpreter{interpreterHere(t, "python", run.DefaultLimits().Memory)}})
+	defer b.Close()
+	for _, test := range []struct {
+		name, code string
+		line       int
+		says, hint string
+	}{
+		{"recursion in C", "import sys\nsys.setrecursionlimit(10**9)\ndef f(x):\n    return sorted([x], key=f)\nf(0)", 4, "the call stack overflowed", "recursion without an end"},
+		{"recursion of attributes", "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __getattr__(self, name): return getattr(self, name)\nA().b", 4, "the call stack overflowed", "recursion without an end"},
+		{"recursion in a thread", "import sys, threading\nsys.setrecursionlimit(10**9)\ndef f(x): return sorted([x], key=f)\nt = threading.Thread(target=f, args=(0,))\nt.start()\nt.join()", 0, "crashed python (signal: segmentation fault)", "recursion without an end"},
+		{"a wild pointer", "x = 1\nimport ctypes\nctypes.string_at(0)", 3, "crashed python (signal: segmentation fault)", "may have had their effects"},
+		{"abort", "import os\nos.abort()", 2, "Aborted", "may have had their effects"},
+		{"exit", "import os\nos._exit(7)", 0, "ended unexpectedly (exit status 7)", "ends with its last statement"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := runOn(t, b, "python", "print('before', flush=True)\n"+test.code, run.Limits{})
+			e := r.Error
+			if r.Status != run.StatusError || e == nil || e.Kind != run.KindRuntime || !strings.Contains(e.Message, test.says) || !strings.Contains(e.Hint, test.hint) {
+				t.Fatalf("%s %+v", r.Status, e)
+			}
+			if test.line > 0 && e.Line != test.line+1 {
+				t.Errorf("line %d", e.Line)
 			}
 		})
 	}

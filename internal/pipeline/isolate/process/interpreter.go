@@ -33,6 +33,10 @@ type Interpreter struct {
 	// Exhausted tells by what it said on its standard error that it ended for
 	// want of memory.
 	Exhausted func(stderr string) bool
+	// Crashed tells by the same, of a program in file: the line at which it
+	// crashed, 0 if that is not said, and whether it was for a stack too deep.
+	// It may be nil.
+	Crashed func(stderr, file string) (line int, deep bool)
 	// Proc is set if it does not run without a /proc.
 	Proc bool
 	// Compiles says that the harness understands CompileArgument and
@@ -60,7 +64,7 @@ const (
 // dir gives a directory for harnesses where there are no walls around files; it
 // is empty where there are.
 func (i Interpreter) kind(guest []string, dir func() (string, error)) *kind {
-	k := &kind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted}
+	k := &kind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted, crashed: i.Crashed}
 	if i.Compiles {
 		k.harness = &compiledHarness{}
 	}

@@ -23,6 +23,8 @@ type kind struct {
 	// exhausted tells by what the runtime said on its standard error that it
 	// ended for want of memory.
 	exhausted func(stderr string) bool
+	// crashed is Interpreter.Crashed; nil where there is none.
+	crashed func(stderr, file string) (line int, deep bool)
 	// find completes what is known of an interpreter, once; nil if nothing is
 	// to be found. Its errors are *run.Error.
 	find func() error

@@ -51,7 +51,7 @@ func (c *child) limit(l run.Limits, threads int) {
 	}
 	pid := c.cmd.Process.Pid
 	setLimit(pid, unix.RLIMIT_DATA, uint64(c.footing.data+allowance(l)+spare))
-	setLimit(pid, unix.RLIMIT_CPU, uint64(l.Timeout/time.Second)*2+10)
+	setLimit(pid, unix.RLIMIT_CPU, uint64(processorTime(l)/time.Second))
 }
 
 // before is the memory that the child had resident before its program came.

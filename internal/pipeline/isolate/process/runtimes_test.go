@@ -28,7 +28,7 @@ func interpreterHere(t testing.TB, runtime string, memory int64) Interpreter {
 		testenv.Missing(t, runtime, err)
 		return Interpreter{
 			Runtime: runtime, Command: strings.TrimSpace(string(out)), Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Compiles: true, Threads: 64,
-			Exhausted: func(string) bool { return false },
+			Exhausted: func(string) bool { return false }, Crashed: python.Crash,
 		}
 	}
 	if runtime == "node" {

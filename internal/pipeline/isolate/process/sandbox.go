@@ -40,7 +40,7 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	end, err := wire.Serve(ctx, s.child.conn, p, h)
 	stop()
 	if errors.Is(err, wire.ErrGone) {
-		s.explain(&end, p.Limits)
+		s.explain(&end, p)
 	}
 	report := isolate.Report{
 		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings,
@@ -78,19 +78,4 @@ func (s *sandbox) Close() error {
 	s.child.kill()
 	s.backend.forget(s)
 	return nil
-}
-
-// explain says how a program ended whose child went away by itself.
-func (s *sandbox) explain(end *wire.End, limits run.Limits) {
-	c := s.child
-	<-c.exited
-	state, stderr := c.cmd.ProcessState.String(), c.stderr.String()
-	if c.starved || s.kind.exhausted(stderr) || c.outgrew(limits) {
-		stop := wire.MemoryStop(limits.Memory)
-		end.Status, end.Error = stop.Status, stop.Reason
-		return
-	}
-	end.Status = run.StatusError
-	end.Error = run.Errorf(run.KindRuntime, "process.run", "the sandbox's process ended unexpectedly (%s)%s", state, c.complaint()).
-		WithHint("calls that the program had made before may have had their effects; run it again, in smaller steps")
 }
