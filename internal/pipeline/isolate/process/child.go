@@ -77,6 +77,7 @@ func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
 		return nil, err
 	}
 	late := time.AfterFunc(greeting, c.kill)
+	defer b.expect(c)()
 	if code != nil {
 		_ = c.conn.Send(wire.HarnessFrame(code)) // what fails is seen next
 	}

@@ -205,6 +205,11 @@ func TestGuestsThatDoNotStart(t *testing.T) {
 	if _, err := b.Prepare(ctx, isolate.Spec{Runtime: "quickjs"}); err == nil || run.AsError(err).Kind != run.KindCancelled {
 		t.Errorf("mute: %v", err)
 	}
+	begun := time.Now()
+	_ = b.Close()
+	if took := time.Since(begun); took > greeting/2 {
+		t.Errorf("closing took %v", took)
+	}
 	b = New(Options{Command: []string{"/nonexistent/retort"}})
 	if _, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs"}); err == nil || run.AsError(err).Kind != run.KindSandboxUnavailable {
 		t.Errorf("nonexistent: %v", err)

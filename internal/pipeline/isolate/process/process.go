@@ -69,6 +69,7 @@ type Backend struct {
 	check    func() state // what probe found, once it is known
 	first    chan *child  // the one that probe started
 	have     func() isolate.Capabilities
+	looked   chan struct{} // closed when have answers at once
 
 	dir  string // of harnesses; empty if there is none
 	made sync.Once
@@ -76,6 +77,7 @@ type Backend struct {
 	mu       sync.Mutex
 	parsed   parsed
 	running  map[*sandbox]struct{}
+	expected map[*child]struct{} // that are not ready yet
 	closed   bool
 	children sync.WaitGroup // that have been started and not yet waited for
 }
@@ -94,7 +96,7 @@ var _ isolate.Backend = (*Backend)(nil)
 func New(o Options) *Backend { return newBackend(o, openGroups()) }
 
 func newBackend(o Options, g *groups) *Backend {
-	b := &Backend{spawner: newSpawner(), groups: g, running: map[*sandbox]struct{}{}, kinds: map[string]*kind{}, fallback: o.Fallback, limits: o.Limits.Or(run.DefaultLimits()), first: make(chan *child, 1)}
+	b := &Backend{spawner: newSpawner(), groups: g, running: map[*sandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, limits: o.Limits.Or(run.DefaultLimits()), first: make(chan *child, 1)}
 	b.check = sync.OnceValue(b.probe)
 	command := o.Command
 	if len(command) == 0 {
@@ -161,6 +163,7 @@ func (b *Backend) Capabilities() isolate.Capabilities { return b.have() }
 
 // look finds out what the backend can do. What is installed later is not noticed.
 func (b *Backend) look(interpreters []Interpreter) isolate.Capabilities {
+	defer close(b.looked)
 	found := b.check()
 	have := isolate.Capabilities{Name: name, Strength: strength, Walls: walledBy(found.weak), Unavailable: found.refusal}
 	if found.weak {
@@ -206,7 +209,10 @@ func tooWeak(runtime, why string) *run.Error {
 // Prepare implements isolate.Backend. It takes a child that is ready, or waits
 // for one to be started.
 func (b *Backend) Prepare(ctx context.Context, s isolate.Spec) (isolate.Sandbox, error) {
-	have := b.Capabilities()
+	have, err := b.haveSoon(ctx)
+	if err != nil {
+		return nil, unavailable(ctx, err)
+	}
 	if have.Unavailable != nil {
 		return nil, have.Unavailable
 	}
@@ -220,7 +226,6 @@ func (b *Backend) Prepare(ctx context.Context, s isolate.Spec) (isolate.Sandbox,
 	}
 	c := b.parsed.take(s)
 	if c == nil {
-		var err error
 		if c, err = k.pool.take(ctx); err != nil {
 			return nil, unavailable(ctx, err)
 		}
@@ -234,6 +239,39 @@ func (b *Backend) Prepare(ctx context.Context, s isolate.Spec) (isolate.Sandbox,
 	}
 	b.running[sandbox] = struct{}{}
 	return sandbox, nil
+}
+
+// haveSoon is Capabilities for somebody who may not want to wait for what it
+// tries.
+func (b *Backend) haveSoon(ctx context.Context) (isolate.Capabilities, error) {
+	select {
+	case <-b.looked:
+		return b.have(), nil
+	default:
+	}
+	found := make(chan isolate.Capabilities, 1)
+	go func() { found <- b.have() }()
+	select {
+	case have := <-found:
+		return have, nil
+	case <-ctx.Done():
+		return isolate.Capabilities{}, ctx.Err()
+	}
+}
+
+// expect takes note of a child that is not ready yet, so that Close ends it.
+func (b *Backend) expect(c *child) (done func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		c.kill()
+	}
+	b.expected[c] = struct{}{}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.expected, c)
+	}
 }
 
 func unavailable(ctx context.Context, err error) *run.Error {
@@ -252,6 +290,9 @@ func (b *Backend) Close() error {
 	running := make([]*sandbox, 0, len(b.running))
 	for s := range b.running {
 		running = append(running, s)
+	}
+	for c := range b.expected {
+		c.kill()
 	}
 	b.mu.Unlock()
 	for _, k := range b.kinds {
