@@ -358,9 +358,33 @@ func devour() {
 	}
 }
 
-// TestKilledEngine kills a process that has children, warm, busy and asleep.
+// TestKilledEngine kills a process that has children of a runtime, warm, busy
+// and asleep.
 func TestKilledEngine(t *testing.T) {
-	command := self(t, "engine")
+	for _, runtime := range everywhere {
+		t.Run(runtime, func(t *testing.T) {
+			command := self(t, "engine", runtime)
+			if runtime != quickjs {
+				command = append(command, interpreterHere(t, runtime, 0).Command)
+			}
+			pids := killEngine(t, command)
+			for _, pid := range pids {
+				for end := time.Now().Add(10 * time.Second); running(pid); time.Sleep(5 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Errorf("child %d outlives the engine", pid)
+						_ = syscall.Kill(pid, syscall.SIGKILL)
+						break
+					}
+				}
+			}
+		})
+	}
+}
+
+// killEngine starts an engine, waits for its children, which were all there, and
+// kills it.
+func killEngine(t *testing.T, command []string) (pids []int) {
+	t.Helper()
 	engine := exec.Command(command[0], command[1:]...)
 	engine.Stderr = os.Stderr
 	out, err := engine.StdoutPipe()
@@ -371,24 +395,20 @@ func TestKilledEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		err = json.Unmarshal([]byte(line), &pids)
+	}
+	for _, pid := range pids {
+		if !running(pid) {
+			t.Errorf("child %d is not there", pid)
+		}
 	}
 	_ = engine.Process.Kill()
 	_ = engine.Wait()
-	var pids []int
-	if err := json.Unmarshal([]byte(line), &pids); err != nil || len(pids) < 4 {
+	if err != nil || len(pids) < 4 {
 		t.Fatalf("children %s, %v", line, err)
 	}
-	for _, pid := range pids {
-		for end := time.Now().Add(10 * time.Second); running(pid); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Errorf("child %d outlives the engine", pid)
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-				break
-			}
-		}
-	}
+	return pids
 }
 
 // running reports whether a process is there and not a zombie.
@@ -404,13 +424,22 @@ func running(pid int) bool {
 	return !bytes.HasPrefix(after, []byte("Z"))
 }
 
-// host keeps children busy and tells their process ids.
-func host() {
-	b := New(Options{Warm: 2})
+// host keeps children busy and tells their process ids. Its arguments are a
+// runtime and where that is.
+func host(arguments ...string) {
+	runtime, o := arguments[0], Options{Warm: 2}
+	busy, idle := "await callMCPTool('x'); for (;;);", "await callMCPTool('x'); await sleep(1e6)"
+	if runtime != quickjs {
+		o.Interpreters = []Interpreter{interpreter(runtime, arguments[1], run.DefaultLimits().Memory)}
+	}
+	if runtime == "python" {
+		busy, idle = "call_mcp_tool('x')\nwhile True: pass", "call_mcp_tool('x')\nsleep(1e6)"
+	}
+	b := New(o)
 	pids := []int{}
 	inCall := make(chan struct{}, 2)
-	for _, code := range []string{"await callMCPTool('x'); for (;;);", "await callMCPTool('x'); await sleep(1e6)"} {
-		s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs", Limits: run.DefaultLimits()})
+	for _, code := range []string{busy, idle} {
+		s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: run.DefaultLimits()})
 		if err != nil {
 			panic(err)
 		}
@@ -424,10 +453,10 @@ func host() {
 	}
 	<-inCall
 	<-inCall
-	for b.kinds[quickjs].pool.count() < 2 {
+	for b.kinds[runtime].pool.count() < 2 {
 		time.Sleep(time.Millisecond)
 	}
-	for _, c := range b.kinds[quickjs].pool.ready {
+	for _, c := range b.kinds[runtime].pool.ready {
 		pids = append(pids, c.cmd.Process.Pid)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(pids)

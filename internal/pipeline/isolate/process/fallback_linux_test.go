@@ -96,6 +96,43 @@ func TestConfined(t *testing.T) {
 	t.Run("escapes", escapesConfined)
 }
 
+// TestScratch shows that what a killed engine left is removed, and what another
+// one uses is not.
+func TestScratch(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	one, err := newScratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.remove()
+	killed, err := newScratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.lock.Close() // as the kernel does
+	foreign := filepath.Join(os.TempDir(), scratchName+"foreign")
+	if err := os.Mkdir(foreign, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(one.dir, filepath.Join(os.TempDir(), scratchName+"link")); err != nil {
+		t.Fatal(err)
+	}
+	two, err := newScratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "retort-*"))
+	want := []string{one.dir, foreign, filepath.Join(os.TempDir(), scratchName+"link"), two.dir}
+	slices.Sort(want)
+	if !slices.Equal(left, want) {
+		t.Errorf("left: %v, want %v", left, want)
+	}
+	two.remove()
+	if _, err := os.Stat(two.dir); err == nil {
+		t.Errorf("%s is left", two.dir)
+	}
+}
+
 func ranWeakly(t *testing.T, r isolate.Report) {
 	t.Helper()
 	if r.Status != run.StatusOK || string(r.Value) != "1" || r.Backend != "process (weak)" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "the sandbox was weak") {
@@ -114,7 +151,7 @@ func allConfined(t *testing.T) {
 				code = "result = 1"
 			}
 			ranWeakly(t, inRuntime(t, b, runtime, code, run.Limits{}))
-			dir := b.dir
+			dir := b.scratch.dir
 			if err := b.Close(); err != nil {
 				t.Error(err)
 			}

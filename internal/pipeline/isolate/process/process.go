@@ -71,8 +71,8 @@ type Backend struct {
 	have     func() isolate.Capabilities
 	looked   chan struct{} // closed when have answers at once
 
-	dir  string // of harnesses; empty if there is none
-	made sync.Once
+	scratch scratch // for harnesses; of no use if there are full walls
+	made    sync.Once
 
 	mu       sync.Mutex
 	parsed   parsed
@@ -193,12 +193,8 @@ func (b *Backend) harnesses() (string, error) {
 		return "", nil
 	}
 	var err error
-	b.made.Do(func() {
-		if b.dir, err = os.MkdirTemp("", "retort-harness-"); err == nil {
-			err = os.Chmod(b.dir, 0o755)
-		}
-	})
-	return b.dir, err
+	b.made.Do(func() { b.scratch, err = newScratch() })
+	return b.scratch.dir, err
 }
 
 func tooWeak(runtime, why string) *run.Error {
@@ -311,9 +307,7 @@ func (b *Backend) Close() error {
 	b.spawner.close()
 	b.groups.close()
 	b.made.Do(func() {})
-	if b.dir != "" {
-		return os.RemoveAll(b.dir)
-	}
+	b.scratch.remove()
 	return nil
 }
 

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	case "devour":
 		devour()
 	case "engine":
-		host()
+		host(os.Args[2:]...)
 	case "confine":
 		if err := confine(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -26,13 +26,21 @@ func interpreterHere(t testing.TB, runtime string, memory int64) Interpreter {
 		// behind walls.
 		out, err := exec.Command(command, "-c", "import sys; print(sys.executable)").Output()
 		testenv.Missing(t, runtime, err)
-		return Interpreter{
-			Runtime: runtime, Command: strings.TrimSpace(string(out)), Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Compiles: true, Threads: 64,
-			Exhausted: func(string) bool { return false }, Crashed: python.Crash,
-		}
+		command = strings.TrimSpace(string(out))
 	}
 	if runtime == "node" {
 		needNode20(t, command)
+	}
+	return interpreter(runtime, command, memory)
+}
+
+// interpreter describes a runtime at a path.
+func interpreter(runtime, command string, memory int64) Interpreter {
+	if runtime == "python" {
+		return Interpreter{
+			Runtime: runtime, Command: command, Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Compiles: true, Threads: 64,
+			Exhausted: func(string) bool { return false }, Crashed: python.Crash,
+		}
 	}
 	for _, r := range script.Runtimes() {
 		if r.Name == runtime {
@@ -42,8 +50,7 @@ func interpreterHere(t testing.TB, runtime string, memory int64) Interpreter {
 			}
 		}
 	}
-	t.Fatalf("there is no runtime %s", runtime)
-	return Interpreter{}
+	panic("there is no runtime " + runtime)
 }
 
 func scriptFiles() map[string][]byte {
