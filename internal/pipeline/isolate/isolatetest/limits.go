@@ -106,7 +106,7 @@ func (s *suite) memory(t *testing.T) {
 		return !slices.Contains([]string{"growing text", "growing in steps", "4 GB at once"}, p.name)
 	})
 	// Small objects, of which there would be many, take V8 half a minute to collect.
-	larger = append(larger, limited{name: "growing list", code: text{"globalThis.a = []; for (;;) a.push(new Array(1000).fill(a.length + 0.5))", "a = []\nwhile True: a.append([len(a)] * 1000)"}})
+	larger = append(larger, limited{name: "growing list", code: text{"const a = [], row = new Array(1e5).fill(0.5); for (;;) a.push(row.slice())", "a = []\nwhile True: a.append([len(a)] * 100_000)"}})
 	for i := range larger {
 		larger[i].name += " to 512 MB"
 		larger[i].status, larger[i].limits = run.StatusMemoryLimit, run.Limits{Memory: usual, Timeout: hang}
