@@ -72,7 +72,7 @@ type Config struct {
 // or to clean up after the engine, it does that and does not return.
 func Init() {
 	role := os.Args[min(1, len(os.Args)):]
-	if len(role) == 2 && role[0] == walls.Argument {
+	if len(role) > 1 && role[0] == walls.Argument {
 		if walls.Enter(runtimes.Harness) != nil {
 			os.Exit(1)
 		}
