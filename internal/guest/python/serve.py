@@ -1,6 +1,7 @@
 """The guest's way: answer what is asked of untouched code, then run one program."""
 
 import os
+import posix
 import sys
 from _thread import stack_size
 
@@ -15,6 +16,7 @@ OWN_PARTS = "values calls scopes flow rewrite globals servers files failure prog
 RESERVE = 8 << 20  # bytes, to be able to speak of a failure
 OVERHEAD = 32 << 20  # bytes beside the heap
 SPACE = 8 << 30  # bytes of address space beside that
+ONE_ARENA = b"MALLOC_ARENA_MAX" in posix.environ  # which is emptied
 reserved = []  # how the limit is raised for the report of a failure
 STACK = 2 << 20  # bytes of the stack of a program's thread
 
@@ -59,6 +61,8 @@ def preload(channel):
 def one_arena():
     """Has the C library allocate for all threads in one place. With several it
     tries the others one by one, over and over, when the memory is used up."""
+    if ONE_ARENA:
+        return
     try:
         from ctypes import CDLL
 

@@ -2,9 +2,8 @@
 first looked at. And what can be imported beside the standard library."""
 
 import sys
-from json import loads
 
-calls = need("calls")
+calls, loads = need("calls"), need("values").loads
 ModuleType = type(sys)
 
 

@@ -10,9 +10,7 @@ or _asdict as that gives it. NaN and infinities become null. Functions, classes
 and modules are left out. Keys become text.
 """
 
-import json
 import sys
-from json.encoder import c_make_encoder, encode_basestring as quoted
 
 int_text, float_text = int.__repr__, float.__repr__
 
@@ -21,15 +19,27 @@ def refused(value):
     raise TypeError
 
 
-if c_make_encoder is not None:
+class Reading:
+    """What the scanner is told."""
+
+    strict, object_hook, object_pairs_hook, parse_float, parse_int = True, None, None, float, int
+    parse_constant = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}.__getitem__
+
+
+try:
+    # Package json comes with regular expressions, which take 7 ms to load.
+    from _json import encode_basestring as quoted, make_encoder, make_scanner
 
     def encode(value):
-        return "".join(c_make_encoder({}, refused, quoted, None, ":", ",", False, False, False)(value, 0))
+        return "".join(make_encoder({}, refused, quoted, None, ":", ",", False, False, False)(value, 0))
 
-else:
+    scan = make_scanner(Reading)
+except ImportError:  # an interpreter without its parts in C
+    import json
+    from json.encoder import encode_basestring as quoted
+
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-
-scan = json.JSONDecoder().scan_once
+    scan = json.JSONDecoder().scan_once
 
 
 def loads(text):
@@ -334,7 +344,7 @@ def loaded(module, name):
     return None if found is None else getattr(found, name, None)
 
 
-LEFT_OUT_TYPES = (type, type(render), type(len), type(json), type(Writer().text), staticmethod, classmethod, property)
+LEFT_OUT_TYPES = (type, type(render), type(len), type(sys), type(Writer().text), staticmethod, classmethod, property)
 
 
 def is_awaitable(value):
