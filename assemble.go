@@ -15,6 +15,7 @@ import (
 	"retort/internal/pipeline"
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/gate"
+	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/process"
 	"retort/internal/pipeline/relay"
@@ -69,7 +70,7 @@ func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err
 	}
 	sandboxes := p.isolate(commands.guest)
 	compiler := func() (io.ReadWriteCloser, error) { return sandboxes.Helper(commands.compiler, compilerMemory) }
-	return p, p.join(c, gate.New(compiler, parser{sandboxes}))
+	return p, p.join(c, gate.New(gate.Options{Start: compiler, Parser: parser{sandboxes}, Level: levels[loaded.Settings.SecurityLevel], Trusted: p.trusts()}))
 }
 
 func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
@@ -114,6 +115,16 @@ func (p *parts) allows() func(server, tool string) bool {
 		s, ok := servers[server]
 		return !ok || s.Allows(tool)
 	}
+}
+
+// levels are how strictly programs are judged.
+var levels = map[config.SecurityLevel]rules.Level{
+	config.SecurityPermissive: rules.Permissive, config.SecurityStandard: rules.Standard, config.SecurityHigh: rules.Strict, config.SecurityMaximum: rules.Maximum,
+}
+
+// trusts says of which servers the settings believe what they say of their tools.
+func (p *parts) trusts() func(server string) bool {
+	return func(server string) bool { return p.config.Settings.Servers[server].Trusted }
 }
 
 // lister lists a server of the pool for the catalogue.

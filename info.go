@@ -144,8 +144,6 @@ func refuseUnbuilt(s config.Settings) error {
 		return run.Errorf(run.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
 	case s.PermissionLevel == config.PermissionReadOnly:
 		return refuse("permissionLevel", string(s.PermissionLevel))
-	case s.SecurityLevel == config.SecurityHigh || s.SecurityLevel == config.SecurityMaximum:
-		return refuse("securityLevel", string(s.SecurityLevel))
 	case s.SandboxMode == config.SandboxDocker || s.SandboxMode == config.SandboxVM || s.SandboxMode == config.SandboxAuto:
 		return refuse("sandboxMode", string(s.SandboxMode))
 	case len(s.PII.Modes) > 0:

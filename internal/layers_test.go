@@ -32,9 +32,10 @@ var layers = []struct {
 	{"internal/pipeline/discover", []string{"internal/pipeline/discover/index"}, "declares the interfaces it needs"},
 	{"internal/pipeline/discover/index", nil, "pure: words in, ranking out"},
 	{"internal/pipeline/emit", nil, "pure: schema in, text out"},
-	{"internal/pipeline/gate", []string{"internal/pipeline/gate/typescript", "internal/pipeline/gate/python"}, "judges a program before anything happens, so it can do nothing"},
-	{"internal/pipeline/gate/typescript", []string{"internal/pipeline/emit", "internal/pipeline/gate/source"}, "hides the compiler, which checks against what emit writes"},
-	{"internal/pipeline/gate/python", []string{"internal/pipeline/emit", "internal/pipeline/gate/source"}, "judges facts that it is given; the sandbox they come from is an interface"},
+	{"internal/pipeline/gate", []string{"internal/pipeline/gate/typescript", "internal/pipeline/gate/python", "internal/pipeline/gate/rules"}, "judges a program before anything happens, so it can do nothing"},
+	{"internal/pipeline/gate/rules", nil, "pure: a tree in, findings out"},
+	{"internal/pipeline/gate/typescript", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "hides the compiler, which checks against what emit writes"},
+	{"internal/pipeline/gate/python", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "judges facts that it is given; the sandbox they come from is an interface"},
 	{"internal/pipeline/gate/source", nil, "what checkers have in common; it knows none of them"},
 	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},
 	{"internal/pipeline/isolate/isolatetest", []string{"internal/pipeline/isolate"}, "the contract as tests, for backends that it does not know"},
@@ -84,7 +85,7 @@ var testModules = []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-i
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/run", "internal/schema", "internal/pipeline/emit", "internal/pipeline/discover/index"}
+	pure       = []string{"internal/run", "internal/schema", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

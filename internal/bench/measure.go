@@ -122,7 +122,7 @@ func (b *bench) typeCheck(ctx context.Context) error {
 	}
 	processes := process.New(process.Options{Warm: -1})
 	defer processes.Close()
-	g := gate.New(func() (io.ReadWriteCloser, error) { return processes.Helper([]string{b.Self, "compiler"}, 1<<30) }, nil)
+	g := gate.New(gate.Options{Start: func() (io.ReadWriteCloser, error) { return processes.Helper([]string{b.Self, "compiler"}, 1<<30) }})
 	defer g.Close()
 	var code strings.Builder
 	for i := range 5 {

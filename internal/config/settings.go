@@ -177,6 +177,7 @@ type ServerSettings struct {
 	Deny     []string // patterns of tools; stronger than Allow
 	Category string
 	Disabled bool
+	Trusted  bool          // its hints may lower the effect that its tools are taken to have
 	Timeout  time.Duration // of one call; 0 is not stated
 	PII      ServerPII
 }
@@ -390,6 +391,7 @@ func (s *ServerSettings) read() into {
 		field{"deny", list(&s.Deny, pattern)},
 		field{"category", checked(&s.Category, "a word", func(c string) bool { return c != "" && len(c) <= 64 })},
 		field{"disabled", boolean(&s.Disabled)},
+		field{"trusted", boolean(&s.Trusted)},
 		field{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
 		field{"pii", object(field{"reveal", list(&s.PII.Reveal, piiType)})},
 	)

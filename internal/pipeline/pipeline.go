@@ -77,6 +77,7 @@ func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
 	if refusal != nil {
 		return x.refuse(refusal)
 	}
+	x.risk = &verdict.Risk.Score
 	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code})
 	if err != nil {
 		return x.fail(err)
@@ -123,6 +124,7 @@ type execution struct {
 	files    *workspace.Workspace
 	host     isolate.Host
 	tally    *relay.Tally
+	risk     *int // of the program, once it has passed the gate
 	entry    *ledger.Entry
 }
 
@@ -214,6 +216,7 @@ func (x *execution) close(o run.Outcome) run.Outcome {
 	if x.files != nil {
 		_ = x.files.Close() // what was written is on disk already
 	}
+	o.Stats.Risk = x.risk
 	x.entry.Settle(&o, report.Returned(o), x.pipeline.Tools.Tokens(x.tools))
 	return o
 }

@@ -7,7 +7,7 @@ import _ast
 import builtins
 import sys
 
-scopes_part, rewriting = need("scopes"), need("rewrite")
+scopes_part, rewriting, tree_part = need("scopes"), need("rewrite"), need("tree")
 children, dotted, imported = scopes_part.children, scopes_part.dotted, scopes_part.imported
 
 MOST = 5000  # of each sort
@@ -26,7 +26,9 @@ def facts(source, options):
     """The facts of a program, or where it is none."""
     try:
         tree = rewriting.parse(source, "program.py")
-        found = Facts(tree, source).all()
+        facts_of = Facts(tree, source)
+        found = facts_of.all()
+        found["tree"] = tree_part.tree(tree, facts_of.scopes)
         rewriting.top_returns(tree.body)
         rewriting.finish(tree, "program.py")
         return found

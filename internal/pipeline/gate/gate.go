@@ -1,6 +1,6 @@
 // Package gate decides whether a program may run. Nothing runs before it has
-// passed: it parses, type-checks against the tools that the program can reach,
-// and makes what the runtime evaluates.
+// passed: it parses, judges the program by rules, type-checks against the tools
+// that it can reach, weighs the risk, and makes what the runtime evaluates.
 package gate
 
 import (
@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"retort/internal/pipeline/gate/python"
+	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/gate/typescript"
 	"retort/internal/run"
 )
@@ -22,6 +23,7 @@ type Verdict struct {
 	Runtime  string      // that the program needs: "quickjs", "python"
 	Tools    []*run.Tool // that the program can reach; all of them if that can't be told
 	Warnings []string
+	Risk     rules.Risk // what is at stake, for those who decide whether it runs
 
 	locate func(line, column int) (int, int)
 }
@@ -30,15 +32,23 @@ type Verdict struct {
 type Gate struct {
 	typescript *typescript.Checker
 	python     *python.Checker // nil if nothing parses Python here
+	level      rules.Level
+	trusted    func(server string) bool
 }
 
-// New returns a gate. The TypeScript compiler works in processes that start
-// makes; they end with Close. Programs in Python are refused unless parser, which
-// may be nil, can parse them.
-func New(start typescript.Start, parser python.Parser) *Gate {
-	g := &Gate{typescript: typescript.New(start)}
-	if parser != nil {
-		g.python = python.New(parser)
+// Options say how programs are judged.
+type Options struct {
+	Start   typescript.Start         // makes the processes of the TypeScript compiler, which end with Close
+	Parser  python.Parser            // parses Python; without one, programs in Python are refused
+	Level   rules.Level              // how strictly
+	Trusted func(server string) bool // whether a server's hints may lower the effect of its tools; nil trusts none
+}
+
+// New returns a gate.
+func New(o Options) *Gate {
+	g := &Gate{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted}
+	if o.Parser != nil {
+		g.python = python.New(o.Parser)
 	}
 	return g
 }
@@ -73,7 +83,7 @@ func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset) 
 	if name == "" {
 		name = "program.ts"
 	}
-	checked, refusal := g.typescript.Check(ctx, typescript.Source{Code: req.Code, Name: name, Language: req.Language}, tools)
+	checked, refusal := g.typescript.Check(ctx, typescript.Source{Code: req.Code, Name: name, Language: req.Language, Level: g.level}, tools)
 	if refusal != nil {
 		return Verdict{}, refusal
 	}
@@ -82,6 +92,7 @@ func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset) 
 		Runtime:  cmp.Or(req.Runtime, "quickjs"),
 		Tools:    checked.Tools,
 		Warnings: checked.Warnings,
+		Risk:     g.riskOf(checked.Report, tools, checked.Tools, checked.Unknown),
 		locate:   checked.Locate,
 	}, nil
 }
@@ -94,7 +105,7 @@ func (g *Gate) snake(ctx context.Context, req run.Request, tools *run.Toolset) (
 	if name == "" {
 		name = "program.py"
 	}
-	checked, refusal := g.python.Check(ctx, req.Code, tools)
+	checked, refusal := g.python.Check(ctx, req.Code, g.level, tools)
 	if refusal != nil {
 		return Verdict{}, refusal
 	}
@@ -103,6 +114,7 @@ func (g *Gate) snake(ctx context.Context, req run.Request, tools *run.Toolset) (
 		Runtime:  "python",
 		Tools:    checked.Tools,
 		Warnings: checked.Warnings,
+		Risk:     g.riskOf(checked.Report, tools, checked.Tools, checked.Unknown),
 		locate:   checked.Locate,
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"retort/internal/pipeline/emit"
+	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/gate/source"
 	"retort/internal/run"
 )
@@ -27,6 +28,7 @@ type Checked struct {
 	Tools      []*run.Tool     // those it can reach; all of them if that can't be told
 	Unknown    bool            // the program computes names, so that Tools are all
 	Warnings   []string
+	Report     rules.Report
 
 	lines, indent int // before the program, and before each of its lines
 }
@@ -59,6 +61,7 @@ type program struct {
 	code    string
 	tools   *run.Toolset
 	facts   *facts
+	report  rules.Report
 	lines   int
 	indent  int
 	reach   *reach
@@ -68,9 +71,9 @@ type program struct {
 const maxCode = 4 << 20
 
 // Check checks a program against the tools it may see. Its error has the kind
-// syntax, type, tool_not_found, limit or cancelled if the program is to blame or
+// syntax, policy, type, tool_not_found, limit or cancelled if the program is to blame or
 // ctx ended; anything else is what the parser said.
-func (c *Checker) Check(ctx context.Context, code string, tools *run.Toolset) (Checked, *run.Error) {
+func (c *Checker) Check(ctx context.Context, code string, level rules.Level, tools *run.Toolset) (Checked, *run.Error) {
 	if len(code) > maxCode {
 		return Checked{}, run.Errorf(run.KindLimit, "gate.python", "the program has more than 4 MB").
 			WithHint("put data into a workspace file and read it with open()")
@@ -79,12 +82,16 @@ func (c *Checker) Check(ctx context.Context, code string, tools *run.Toolset) (C
 	if refusal != nil {
 		return Checked{}, refusal
 	}
+	if refusal := p.judgeTree(level); refusal != nil {
+		return Checked{}, refusal
+	}
 	p.reach = p.reached()
 	if refusal := p.refuse(p.judge()); refusal != nil {
 		return Checked{}, refusal
 	}
 	return Checked{
 		Code: p.code, Namespaces: p.namespaces(), Tools: p.reach.list(tools), Unknown: p.reach.unknown, lines: p.lines, indent: p.indent,
+		Warnings: p.report.Warnings(level, p.place), Report: p.report,
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"retort/internal/pipeline/gate/rules"
 	"retort/internal/run"
 )
 
@@ -70,7 +71,7 @@ func olderThan310(t *testing.T, p Parser) bool {
 
 // tell is what Check says of a program, for people to review.
 func tell(c *Checker, code string, tools *run.Toolset) string {
-	checked, refusal := c.Check(context.Background(), code, tools)
+	checked, refusal := c.Check(context.Background(), code, rules.Standard, tools)
 	var b strings.Builder
 	if refusal != nil {
 		fmt.Fprintf(&b, "refused: %s at %d:%d", refusal.Kind, refusal.Line, refusal.Column)
@@ -106,13 +107,13 @@ func TestLocate(t *testing.T) {
 		"prose":    "Here it is:\n~~~~py\n\n  github.nope()\n~~~~\nDone.",
 		"tabs":     "\tif 1:\n\t\tgithub.nope()",
 	} {
-		_, refusal := c.Check(context.Background(), code, tools)
+		_, refusal := c.Check(context.Background(), code, rules.Standard, tools)
 		lines := strings.Split(strings.TrimPrefix(code, "\ufeff"), "\n")
 		if refusal == nil || refusal.Line < 1 || !strings.HasPrefix(lines[refusal.Line-1][refusal.Column-1:], "nope") {
 			t.Errorf("%s: %+v", name, refusal)
 		}
 	}
-	checked, refusal := c.Check(context.Background(), "text\n```py\n  x = 1\n```", tools)
+	checked, refusal := c.Check(context.Background(), "text\n```py\n  x = 1\n```", rules.Standard, tools)
 	if refusal != nil {
 		t.Fatal(refusal)
 	}
@@ -124,7 +125,7 @@ func TestLocate(t *testing.T) {
 // TestNamespaces shows what the guest is told of tools.
 func TestNamespaces(t *testing.T) {
 	c, tools := New(newInterpreter(t)), sample()
-	checked, refusal := c.Check(context.Background(), "google_drive.search(query='x')\ngithub.put({'a': 1})", tools)
+	checked, refusal := c.Check(context.Background(), "google_drive.search(query='x')\ngithub.put({'a': 1})", rules.Standard, tools)
 	if refusal != nil {
 		t.Fatal(refusal)
 	}
@@ -155,7 +156,7 @@ func TestHostileFacts(t *testing.T) {
 		`{"names":[{"name":"` + says(strings.Repeat("x", 3000)) + `","line":1,"column":1}]}`,
 		`{"uses":[{"path":["github","list_issues"],"line":1,"column":1,"call":{"line":1,"column":1,"keywords":[{"name":"a","line":0,"column":0}]}}]}`,
 	} {
-		if _, refusal := New(facts).Check(context.Background(), "x", sample()); refusal == nil || refusal.Kind != run.KindInternal {
+		if _, refusal := New(facts).Check(context.Background(), "x", rules.Standard, sample()); refusal == nil || refusal.Kind != run.KindInternal {
 			t.Errorf("%.100s: %v", facts, refusal)
 		}
 	}
@@ -178,7 +179,7 @@ func FuzzFacts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		c := New(says(raw))
 		const code = "one line\ntwo lines\nthree"
-		checked, refusal := c.Check(context.Background(), code, tools)
+		checked, refusal := c.Check(context.Background(), code, rules.Standard, tools)
 		if refusal == nil {
 			if checked.Code != code {
 				t.Error("the program has changed")

@@ -21,6 +21,7 @@ type facts struct {
 	Computes bool     // it reads names that it computes
 	Star     bool     // it imports everything from a module that is no server
 	Asks     bool     // it asks, by catching NameError, whether names exist
+	Tree     *sentTree
 }
 
 type syntaxError struct {

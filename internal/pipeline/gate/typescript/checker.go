@@ -10,6 +10,7 @@ import (
 	"github.com/microsoft/typescript-go/tsc"
 
 	"retort/internal/pipeline/emit"
+	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/gate/source"
 	"retort/internal/run"
 )
@@ -19,6 +20,7 @@ type Source struct {
 	Code     string
 	Name     string // file name, for messages
 	Language run.Language
+	Level    rules.Level
 }
 
 // Checked is a program that may run.
@@ -27,7 +29,8 @@ type Checked struct {
 	Namespaces []run.Namespace // the servers it names; all of them if Unknown
 	Tools      []*run.Tool     // those it can reach; all of them if that can't be told
 	Unknown    bool            // the program computes names, so that Tools are all
-	Warnings   []string        // what the type check says that is no reason to refuse
+	Warnings   []string        // what the rules and the type check say that is no reason to refuse
+	Report     rules.Report
 
 	result *tsc.Result
 	lines  int // before the program, in the text as written
@@ -77,7 +80,7 @@ func (c *Checker) Close() error {
 }
 
 // Check checks a program against the tools it may see. Its error has the kind
-// syntax, type, tool_not_found, limit or cancelled if the program is to blame or
+// syntax, policy, type, tool_not_found, limit or cancelled if the program is to blame or
 // ctx ended, internal if the compiler is.
 func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Checked, *run.Error) {
 	compiler, err := c.compilers.take(ctx)
@@ -87,6 +90,9 @@ func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Ch
 	defer c.compilers.give(compiler)
 	program, refusal := parse(ctx, compiler, src, tools)
 	if refusal != nil {
+		return Checked{}, refusal
+	}
+	if refusal := program.policy(); refusal != nil {
 		return Checked{}, refusal
 	}
 	program.builtins = c.names.builtins
@@ -102,7 +108,7 @@ func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Ch
 	}
 	return Checked{
 		Code: result.JavaScript, Namespaces: c.namespaces(program.reach), Tools: program.reach.list(),
-		Unknown: program.reach.unknown, Warnings: program.warnings(findings), result: result, lines: program.lines,
+		Unknown: program.reach.unknown, Warnings: append(program.report.Warnings(src.Level, program.place), program.warnings(findings)...), Report: program.report, result: result, lines: program.lines,
 	}, nil
 }
 
@@ -111,6 +117,7 @@ type program struct {
 	src    Source
 	tools  *run.Toolset
 	source *tsc.Source
+	report rules.Report
 	lines  int // before source's text
 	reach  *reach
 
@@ -130,7 +137,7 @@ func parse(ctx context.Context, compiler *process, src Source, tools *run.Toolse
 		if err != nil {
 			return nil, p.failure(err)
 		}
-		p.source = parsed
+		p.source, p.report = parsed, compiler.report
 		if len(parsed.Errors()) == 0 {
 			return p, nil
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/pipeline/gate/rules"
 )
 
 // The compiler cannot be stopped: types that double grow without an end, and so
@@ -43,6 +45,7 @@ type request struct {
 // response has an error or the answer to its request.
 type response struct {
 	Parsed  tsc.Parsed
+	Report  rules.Report // with Parsed
 	Checked tsc.Checked
 	Early   bool // Checked is there with Parsed, for a program that reaches no server
 	Fault   string
@@ -187,6 +190,7 @@ type process struct {
 	buffer *bufio.Writer
 	broken bool
 	early  *tsc.Checked // of what was parsed last
+	report rules.Report // of that too
 }
 
 func newProcess(start Start) *process { return &process{start: start} }
@@ -223,7 +227,7 @@ func (p *process) parse(ctx context.Context, text string, kind tsc.Kind) (*tsc.S
 	if err != nil {
 		return nil, err
 	}
-	p.early = nil
+	p.early, p.report = nil, answer.Report
 	if answer.Early {
 		p.early = &answer.Checked
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/gob"
 	"errors"
+	"fmt"
 	"io"
 	"runtime/debug"
 
@@ -82,6 +83,10 @@ func (s *service) parse(ctx context.Context, r request) *response {
 	}
 	s.source = source
 	answer.Parsed = source.Parsed()
+	if answer.Report, err = s.judged(source); err != nil {
+		answer.fail(fmt.Errorf("%w: %w", tsc.ErrTooDeep, err))
+		return answer
+	}
 	if s.isBare(source) {
 		result, err := s.compiler.Check(ctx, source, s.bare)
 		if err != nil {

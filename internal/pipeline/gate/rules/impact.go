@@ -1,0 +1,191 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Impact is what a program can touch, as far as its tree tells.
+type Impact struct {
+	Calls   []ToolUse // the tools it names, each once, in source order
+	Reads   []string  // files, as far as their names are constant
+	Writes  []string
+	Deletes []string
+	Domains []string // hosts of the addresses in its strings
+}
+
+// ToolUse is a tool that a program names.
+type ToolUse struct {
+	Name string // as the program has it: github.listIssues, or the raw name
+	Loop bool   // it may be called more than once
+}
+
+const (
+	maxUses  = 200
+	maxNames = 20 // of files and domains
+)
+
+func (j *judge) impact() Impact {
+	m := Impact{}
+	for i := range j.Nodes {
+		at := int32(i)
+		switch n := &j.Nodes[i]; n.Kind {
+		case Member, Index, Imported, Name:
+			if n.Kind != Name || n.Bind > 0 {
+				for _, path := range j.path(at) {
+					m.use(j.toolPath(path), j.loops[at])
+				}
+			}
+		case Call:
+			j.impactOf(at, &m)
+		case String:
+			for _, d := range domains(n.Text) {
+				m.Domains = adding(m.Domains, d)
+			}
+		}
+	}
+	return m
+}
+
+func (j *judge) impactOf(i int32, m *Impact) {
+	for _, path := range j.path(j.child(i, 0)) {
+		arg := j.child(i, 1)
+		if slices.Contains(rawCallers, path) {
+			if name, ok := j.text(arg); ok {
+				m.use(name, j.loops[i])
+			}
+			continue
+		}
+		use := fileUseOf(path)
+		if use == 0 || path == "@pathlib.Path" {
+			continue
+		}
+		name := "?"
+		if s, ok := j.text(arg); ok && !strings.HasPrefix(path, "@pathlib.Path().") {
+			name = s
+		} else if s := j.pathOf(i); strings.HasPrefix(path, "@pathlib.Path().") && s != "" {
+			name = s
+		}
+		if mode, ok := j.text(j.child(i, 2)); ok && path == "open" && strings.ContainsAny(mode, "wax+") {
+			use = writes
+		}
+		switch use {
+		case reads:
+			m.Reads = adding(m.Reads, name)
+		case writes:
+			m.Writes = adding(m.Writes, name)
+		default:
+			m.Deletes = adding(m.Deletes, name)
+		}
+	}
+}
+
+// use takes note of a tool.
+func (m *Impact) use(name string, loop bool) {
+	if name == "" || !strings.ContainsAny(name, "._") {
+		return
+	}
+	for k := range m.Calls {
+		if m.Calls[k].Name == name {
+			m.Calls[k].Loop = m.Calls[k].Loop || loop
+			return
+		}
+	}
+	if len(m.Calls) < maxUses {
+		m.Calls = append(m.Calls, ToolUse{name, loop})
+	}
+}
+
+func adding(list []string, s string) []string {
+	if len(list) == maxNames || slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+var address = regexp.MustCompile(`(?i)\b(?:https?|wss?|ftp)://([a-z0-9.-]+|\[[0-9a-f:]+\])`)
+
+// domains are the hosts of the addresses in a text.
+func domains(text string) []string {
+	if len(text) > 10_000 {
+		text = text[:10_000]
+	}
+	var found []string
+	for _, m := range address.FindAllStringSubmatch(text, maxNames) {
+		found = append(found, strings.ToLower(strings.Trim(m[1], ".")))
+	}
+	return found
+}
+
+// repeating are methods that call a function for each of many things.
+var repeating = []string{"map", "forEach", "flatMap", "filter", "reduce", "reduceRight", "some", "every", "find", "findIndex", "sort", "from", "setInterval", "filterfalse", "starmap", "replace"}
+
+// repeated finds the nodes that may run more than once: those in loops, in
+// functions that a loop calls or that call themselves, and in functions that are
+// given to what calls them often.
+func (p *program) repeated() []bool {
+	loops := make([]bool, len(p.Nodes))
+	var todo []int32
+	for i := range p.Nodes {
+		at := int32(i)
+		switch n := &p.Nodes[i]; n.Kind {
+		case Loop:
+			todo = append(todo, p.loopBody(at)...)
+		case Call:
+			todo = append(todo, p.repeatedBy(at)...)
+		case Name:
+			if f := p.functionOf(n.Bind); f >= 0 && f < at && at < f+p.Nodes[f].Size {
+				todo = append(todo, f) // it calls itself
+			}
+		}
+	}
+	for len(todo) > 0 {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for c, end := at, at+p.Nodes[at].Size; c < end; {
+			if loops[c] { // and so is all below it
+				c += p.Nodes[c].Size
+				continue
+			}
+			loops[c] = true
+			if f := p.functionOf(p.Nodes[c].Bind); f >= 0 && p.is(c, Name) {
+				todo = append(todo, f)
+			}
+			c++
+		}
+	}
+	return loops
+}
+
+// loopBody are the parts of a loop that run more than once: all but what it goes
+// over.
+func (p *program) loopBody(i int32) []int32 {
+	return slices.DeleteFunc(p.list(i), func(c int32) bool { return p.is(c, Assign) && p.Nodes[c].Text == "of" })
+}
+
+// functionOf is the function that a variable stands for; -1 if it is none.
+func (p *program) functionOf(bind int32) int32 {
+	if bind == 0 {
+		return -1
+	}
+	for _, d := range p.defs[bind] {
+		if p.is(d.node, Function) && len(d.keys) == 0 {
+			return d.node
+		}
+	}
+	return -1
+}
+
+// repeatedBy are the functions that a call calls often.
+func (p *program) repeatedBy(i int32) []int32 {
+	callee := p.child(i, 0)
+	name := ""
+	if p.is(callee, Member, Name) {
+		name = p.Nodes[callee].Text
+	}
+	if !slices.Contains(repeating, name) {
+		return nil
+	}
+	return slices.DeleteFunc(p.list(i)[1:], func(c int32) bool { return !p.is(c, Function, Name, Member) })
+}

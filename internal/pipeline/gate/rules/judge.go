@@ -1,0 +1,333 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// Finding is one place at which a program does what a rule is about.
+type Finding struct {
+	Rule       string // its ID
+	Severity   Severity
+	Start, End int    // bytes in the source
+	Detail     string // what was found, as short as can be: "os.system"
+}
+
+// Report is what is found in a program. It is the same for the same program.
+type Report struct {
+	Findings   []Finding // in source order
+	Impact     Impact
+	Complexity int // the highest cyclomatic complexity of a function, or of what stands outside of functions
+}
+
+// Bounds on reports.
+const (
+	maxFindings = 50
+	maxSame     = 5 // of one rule
+	maxDetail   = 60
+)
+
+// Judge finds what there is to say of a program. It takes time that grows with the
+// size of the tree. Its error is ErrTree or ErrDeep.
+func Judge(t *Tree) (Report, error) {
+	if err := t.Check(); err != nil {
+		return Report{}, err
+	}
+	j := &judge{program: newProgram(t), said: map[string]int{}}
+	for i := range t.Nodes {
+		j.node(int32(i))
+	}
+	j.complexity()
+	j.letters()
+	j.symbols()
+	slices.SortStableFunc(j.found, func(a, b Finding) int { return a.Start - b.Start })
+	return Report{Findings: j.found, Impact: j.impact(), Complexity: j.most}, nil
+}
+
+type judge struct {
+	*program
+	found []Finding
+	said  map[string]int
+	most  int // complexity
+}
+
+// find adds a finding of a rule, at the rule's own severity.
+func (j *judge) find(rule string, i int32, detail string) {
+	j.findAs(rule, severityOf(rule), i, detail)
+}
+
+func (j *judge) findAs(rule string, s Severity, i int32, detail string) {
+	j.findAt(rule, s, int(j.Nodes[i].Start), int(j.Nodes[i].End), detail)
+}
+
+func (j *judge) findAt(rule string, s Severity, start, end int, detail string) {
+	for k := range j.found {
+		if f := &j.found[k]; f.Rule == rule && f.Start == start {
+			f.Severity = max(f.Severity, s)
+			return
+		}
+	}
+	if j.said[rule]++; j.said[rule] > maxSame || len(j.found) == maxFindings {
+		return
+	}
+	if r := []rune(strings.TrimPrefix(detail, "@")); len(r) > maxDetail {
+		detail = string(r[:maxDetail]) + "…"
+	}
+	j.found = append(j.found, Finding{rule, s, start, end, strings.TrimPrefix(detail, "@")})
+}
+
+func (j *judge) node(i int32) {
+	switch n := &j.Nodes[i]; n.Kind {
+	case Name:
+		if n.Bind == 0 {
+			j.reference(i)
+		}
+		j.identifier(i, n.Text)
+	case Member, Index:
+		j.reference(i)
+		j.member(i)
+	case Import:
+		j.imports(i)
+	case Imported:
+		j.reference(i)
+	case Call, New:
+		if n.Kind == Call {
+			j.reference(i)
+		}
+		j.call(i)
+	case Assign, Delete:
+		j.assigned(i)
+	case String:
+		j.literal(i)
+	case Array:
+		j.numbers(i)
+	case Property:
+		j.property(i)
+	case Parameter, Function, Class:
+		j.identifier(i, n.Text)
+	}
+}
+
+// reference finds names of what a program has no use for, however it comes by them.
+func (j *judge) reference(i int32) {
+	if j.isInner(i) {
+		return
+	}
+	for _, path := range j.path(i) {
+		if j.is(i, Call) && strings.HasSuffix(path, "()") {
+			continue
+		}
+		d, ok := lookup(j.Language, path)
+		if !ok || j.isAsked(i) {
+			continue
+		}
+		severity := d.severity
+		if severity == 0 {
+			severity = severityOf(d.rule)
+		}
+		if d.rule == "code.eval" || d.rule == "code.function" {
+			j.run(i, d.rule, path)
+			continue
+		}
+		if d.rule == "process.env" && !j.isWhole(i) || d.rule == "code.import" && j.isConstantCall(i) {
+			continue
+		}
+		j.findAs(d.rule, severity, i, path)
+	}
+}
+
+// isInner says that a node is the beginning of a longer name, which is judged itself.
+func (j *judge) isInner(i int32) bool {
+	parent := j.parents[i]
+	return j.is(parent, Member, Index) && parent+1 == i && !j.is(i, Call)
+}
+
+// isAsked says that a program only looks at what a name is.
+func (j *judge) isAsked(i int32) bool {
+	parent := j.parents[i]
+	if !j.is(parent, Unary, Binary) {
+		return false
+	}
+	switch j.Nodes[parent].Text {
+	case "typeof", "instanceof", "in", "===", "!==", "==", "!=", "is", "is not":
+		return true
+	}
+	return false
+}
+
+// isWhole says that a value is used as a whole, not for one of its members.
+func (j *judge) isWhole(i int32) bool {
+	parent := j.parents[i]
+	return !j.is(parent, Member, Index, Unary, Binary, Logical) || j.is(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
+}
+
+// isConstantCall says that a node is called with a constant, which is judged then.
+func (j *judge) isConstantCall(i int32) bool {
+	parent := j.parents[i]
+	if !j.is(parent, Call) || parent+1 != i {
+		return false
+	}
+	_, ok := j.text(j.child(parent, 1))
+	return ok
+}
+
+// imports finds modules that a program has no use for.
+func (j *judge) imports(i int32) {
+	path := j.module(j.Nodes[i].Text)
+	if d, ok := lookup(j.Language, path); ok {
+		severity := d.severity
+		if severity == 0 {
+			severity = severityOf(d.rule)
+		}
+		j.findAs(d.rule, severity, i, path)
+	}
+}
+
+// member finds names of members that lead out of an object.
+func (j *judge) member(i int32) {
+	n := &j.Nodes[i]
+	key, object := n.Text, j.child(i, 0)
+	if n.Kind == Index {
+		index := j.child(i, 1)
+		key = j.key(index)
+		j.hidden(index, key)
+		j.computed(i, object, key)
+	}
+	if j.Language == Python {
+		j.dunder(i, object, key)
+		return
+	}
+	switch key {
+	case "__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__":
+		j.find("proto.walk", i, key)
+	case "constructor":
+		j.constructor(i, object)
+	}
+}
+
+// hidden finds names that are put together from pieces.
+func (j *judge) hidden(i int32, name string) {
+	if !j.is(i, String) && !j.is(i, Name) && slices.Contains(hideable, name) {
+		j.find("code.hidden", i, name)
+	}
+	if j.is(i, Name) && slices.Contains(hideable, name) && !j.is(j.only(i), String) {
+		j.find("code.hidden", i, name)
+	}
+}
+
+// hideable are names that nobody puts together from pieces without a reason.
+var hideable = []string{
+	"eval", "Function", "constructor", "__proto__", "require", "process", "child_process", "node:child_process", "exec", "execSync", "spawn",
+	"globalThis", "mainModule", "fetch", "system", "popen", "os", "subprocess", "ctypes", "socket", "__import__", "__builtins__", "__class__",
+	"__subclasses__", "__globals__", "__base__", "__bases__", "__mro__", "__dict__", "__code__", "compile", "fs", "net", "vm", "binding", "pty", "pickle",
+}
+
+// computed finds members of the global object, and of modules that can do harm,
+// whose names nobody knows before.
+func (j *judge) computed(i, object int32, key string) {
+	if key != "[?]" {
+		return
+	}
+	for _, path := range j.path(object) {
+		switch {
+		case path == globalObject, path == "process", path == "@os", path == "@sys", path == "@fs", path == "@sys.modules":
+			j.find("code.computed", i, path)
+		}
+	}
+}
+
+// constructor finds the ways from any value to the constructor of functions.
+func (j *judge) constructor(i, object int32) {
+	for _, path := range j.path(i) {
+		switch {
+		case strings.HasSuffix(path, ".constructor.constructor"), strings.HasPrefix(path, "function.") && strings.HasSuffix(path, ".constructor"),
+			path == "function.constructor", path == "class.constructor" && !j.is(object, Name):
+			j.find("code.constructor", i, path)
+		}
+	}
+}
+
+// dunder finds the attributes that lead from any Python object to all others.
+func (j *judge) dunder(i, object int32, key string) {
+	switch key {
+	case "__subclasses__":
+		if j.is(object, Name) && j.Nodes[object].Bind > 0 && slices.Equal(j.path(object), []string{"class"}) {
+			j.find("dunder.base", i, key)
+			return
+		}
+		j.find("dunder.walk", i, key)
+	case "__globals__", "__builtins__", "__code__", "__closure__", "__getattribute__", "f_globals", "f_locals", "f_builtins", "f_back", "f_code", "tb_frame",
+		"gi_frame", "gi_code", "cr_frame", "cr_code", "ag_frame", "func_globals", "func_code", "__reduce_ex__", "__loader__", "_getframe", "__self__":
+		if key == "__getattribute__" && j.isSuper(object) {
+			return
+		}
+		j.find("dunder.walk", i, key)
+	case "__bases__", "__base__", "__mro__", "mro":
+		if key == "mro" && !strings.Contains(j.raw(i), "__") {
+			return
+		}
+		if j.is(object, Member) && j.Nodes[object].Text == "__class__" && !j.is(j.child(object, 0), Name) || j.is(object, Member) && j.Nodes[object].Text == key {
+			j.find("dunder.walk", i, key)
+			return
+		}
+		j.find("dunder.base", i, key)
+	}
+}
+
+func (j *judge) isSuper(i int32) bool {
+	return slices.ContainsFunc(j.path(i), func(s string) bool { return s == "super()" || s == "object" })
+}
+
+// property finds what a class defines that is run behind a program's back.
+func (j *judge) property(i int32) {
+	if key := j.Nodes[i].Text; j.Language == Python && (key == "__reduce__" || key == "__reduce_ex__") {
+		j.find("code.deserialize", i, key)
+	}
+	if key := j.child(i, 0); j.Nodes[i].Text == "" && j.child(i, 1) >= 0 {
+		if name, ok := j.text(key); ok {
+			j.hidden(key, name)
+		}
+	}
+	j.identifier(i, j.Nodes[i].Text)
+}
+
+// assigned finds what is put in the place of what every program has.
+func (j *judge) assigned(i int32) {
+	target := j.child(i, 0)
+	if !j.is(target, Member, Index) || j.isOf(i) {
+		return
+	}
+	for _, path := range j.path(target) {
+		j.replaced(target, path)
+	}
+}
+
+func (j *judge) isOf(i int32) bool { return j.is(i, Assign) && j.Nodes[i].Text == "of" }
+
+func (j *judge) replaced(target int32, path string) {
+	owner := path[:max(strings.LastIndexByte(path, '.'), 0)]
+	switch {
+	case j.Language == Script && slices.Contains([]string{"innerHTML", "outerHTML", "srcdoc"}, last(path)):
+		j.find("dom.sink", target, last(path))
+	case j.Language == Script && (strings.HasSuffix(owner, ".__proto__") || strings.HasSuffix(owner, ".constructor.prototype")),
+		j.Language == Script && strings.HasSuffix(owner, ".prototype") && slices.Contains(scriptGlobals, strings.TrimSuffix(owner, ".prototype")):
+		j.find("proto.pollute", target, path)
+	case j.isGlobalMember(target), owner != "" && slices.Contains(builtinObjects, owner), slices.Contains(j.path(j.child(target, 0)), "@sys.modules"):
+		j.find("proto.builtin", target, path)
+	}
+}
+
+// isGlobalMember says that a node is a member of the global object that exists
+// without the program.
+func (j *judge) isGlobalMember(i int32) bool {
+	names := scriptGlobals
+	if j.Language == Python {
+		names = pythonGlobals
+	}
+	return slices.Contains(j.path(j.child(i, 0)), globalObject) && slices.ContainsFunc(j.path(i), func(s string) bool {
+		return slices.Contains(names, s) || s == "callMCPTool" || s == "call_mcp_tool" || s == "servers"
+	})
+}
+
+// builtinObjects are objects of whose members all programs are sure.
+var builtinObjects = []string{"JSON", "Math", "Object", "Promise", "Reflect", "Array", "String", "Symbol", "Number", "Date", "RegExp", "Function", "@json", "@os", "@sys"}

@@ -1,0 +1,126 @@
+package rules
+
+import "strings"
+
+// danger says which rule a name falls under.
+type danger struct {
+	rule     string
+	severity Severity // 0 is the rule's own
+	whole    bool     // its members are meant too
+}
+
+// lookup finds the rule for a path: for itself, for a module or object that it is
+// a member of, for what calls a function in another way.
+func lookup(l Language, path string) (danger, bool) {
+	names := scriptNames
+	if l == Python {
+		names = pythonNames
+	}
+	for end := len(path); end > 0; end = strings.LastIndexAny(path[:end], ".(") {
+		d, ok := names[path[:end]]
+		if !ok {
+			continue
+		}
+		rest := path[end:]
+		if rest == "" || d.whole || rest == ".call" || rest == ".apply" || rest == ".bind" || rest == ".__call__" || rest == ".constructor" {
+			return d, true
+		}
+	}
+	return danger{}, false
+}
+
+// all makes one danger of many names.
+func all(m map[string]danger, d danger, names ...string) {
+	for _, n := range names {
+		m[n] = d
+	}
+}
+
+var scriptNames = makeScriptNames()
+
+func makeScriptNames() map[string]danger {
+	m := map[string]danger{}
+	all(m, danger{rule: "code.eval"}, "eval", "execScript")
+	all(m, danger{rule: "code.function"}, "Function", "AsyncFunction", "GeneratorFunction")
+	all(m, danger{rule: "code.import"}, "require", "import", "process.getBuiltinModule")
+	all(m, danger{rule: "code.deserialize", whole: true}, "@v8.deserialize", "@node-serialize", "@serialize-javascript")
+	all(m, danger{rule: "process.spawn", whole: true}, "@child_process", "@execa", "@shelljs", "@cross-spawn", "@zx", "@node-pty",
+		"Deno.run", "Deno.Command", "Bun.spawn", "Bun.spawnSync", "Bun.$")
+	all(m, danger{rule: "process.exit"}, "process.exit", "process.kill", "process.abort", "process.reallyExit", "process._kill", "process._debugProcess",
+		"Deno.exit", "Deno.kill", "Bun.exit")
+	all(m, danger{rule: "process.env"}, "process.env", "Deno.env.toObject()", "Bun.env")
+	all(m, danger{rule: "native.module", whole: true}, "process.binding", "process._linkedBinding", "process.dlopen", "Deno.dlopen", "Deno.UnsafePointer",
+		"@ffi-napi", "@ffi", "@bun:ffi", "@koffi", "@bindings", "@node-gyp-build")
+	all(m, danger{rule: "native.wasm", whole: true}, "WebAssembly", "@wasi")
+	all(m, danger{rule: "escape.vm", whole: true}, "@vm", "@vm2", "@inspector", "@repl", "@module", "@worker_threads", "@cluster", "@isolated-vm",
+		"process.mainModule", "process.constructor", "Error.prepareStackTrace", "Worker", "SharedWorker")
+	all(m, danger{rule: "network.fetch", whole: true}, "fetch", "XMLHttpRequest", "EventSource", "WebSocket", "navigator.sendBeacon", "@http", "@https", "@http2",
+		"@undici", "@axios", "@node-fetch", "@got", "@request", "@superagent", "@ws", "Bun.fetch")
+	all(m, danger{rule: "network.socket", whole: true}, "@net", "@dgram", "@tls", "@dns", "Deno.connect", "Deno.listen", "Deno.serve", "Bun.listen", "Bun.connect",
+		"Bun.serve", "@http.createServer", "@https.createServer", "RTCPeerConnection")
+	all(m, danger{rule: "dom.document", whole: true}, "document", "navigator", "location")
+	all(m, danger{rule: "dom.storage", whole: true}, "localStorage", "sessionStorage", "indexedDB", "document.cookie", "caches")
+	all(m, danger{rule: "files.tree", whole: true}, "@rimraf", "@del", "@fs-extra")
+	return m
+}
+
+var pythonNames = makePythonNames()
+
+func makePythonNames() map[string]danger {
+	m := map[string]danger{}
+	all(m, danger{rule: "code.eval"}, "eval", "exec", "compile", "execfile")
+	all(m, danger{rule: "code.import"}, "__import__", "@importlib.import_module", "@importlib.__import__")
+	all(m, danger{rule: "code.deserialize", whole: true}, "@pickle.loads", "@pickle.load", "@pickle.Unpickler", "@_pickle", "@cPickle", "@dill", "@shelve",
+		"@jsonpickle", "@marshal.loads", "@marshal.load", "@yaml.load", "@yaml.unsafe_load", "@yaml.full_load", "@joblib.load")
+	all(m, danger{rule: "process.spawn", whole: true}, "@subprocess", "@pty", "@commands", "@popen2", "@os.system", "@os.popen", "@os.fork", "@os.forkpty",
+		"@os.startfile", "@os.posix_spawn", "@os.posix_spawnp", "@os.execl", "@os.execle", "@os.execlp", "@os.execlpe", "@os.execv", "@os.execve",
+		"@os.execvp", "@os.execvpe", "@os.spawnl", "@os.spawnle", "@os.spawnlp", "@os.spawnlpe", "@os.spawnv", "@os.spawnve", "@os.spawnvp", "@os.spawnvpe",
+		"@posix", "@nt", "@_posixsubprocess", "@asyncio.create_subprocess_exec", "@asyncio.create_subprocess_shell", "@pexpect", "@sh")
+	all(m, danger{rule: "process.spawn", severity: Medium, whole: true}, "@multiprocessing", "@concurrent.futures.ProcessPoolExecutor")
+	all(m, danger{rule: "process.exit"}, "@os._exit", "@os.kill", "@os.killpg", "@os.abort", "@signal.raise_signal", "@signal.pthread_kill")
+	all(m, danger{rule: "process.env"}, "@os.environ", "@os.environb")
+	all(m, danger{rule: "native.module", whole: true}, "@ctypes", "@_ctypes", "@cffi", "@sys.setdlopenflags", "@_imp", "@imp", "@importlib.machinery.ExtensionFileLoader")
+	all(m, danger{rule: "escape.vm", whole: true}, "@sys._getframe", "@sys._current_frames", "@sys.settrace", "@sys.setprofile", "@types.CodeType",
+		"@types.FunctionType", "@code", "@codeop", "@runpy", "@importlib.util.spec_from_file_location", "@importlib.util.module_from_spec",
+		"@importlib.machinery", "@_frozen_importlib", "@_frozen_importlib_external", "@_thread._excepthook", "@os.ptrace", "@os.chroot", "@os.setuid", "@os.unshare")
+	all(m, danger{rule: "escape.vm", severity: Medium, whole: true}, "@inspect.currentframe", "@inspect.stack", "@gc.get_objects", "@gc.get_referrers",
+		"@gc.get_referents", "breakpoint", "@pdb", "@bdb", "@faulthandler")
+	all(m, danger{rule: "network.fetch", whole: true}, "@urllib.request", "@http.client", "@requests", "@httpx", "@aiohttp", "@urllib3", "@webbrowser", "@urllib2")
+	all(m, danger{rule: "network.socket", whole: true}, "@socket", "@_socket", "@asyncio.open_connection", "@asyncio.start_server", "@asyncio.open_unix_connection",
+		"@socketserver", "@http.server", "@telnetlib", "@ftplib", "@smtplib", "@poplib", "@imaplib", "@paramiko", "@ssl", "@xmlrpc")
+	return m
+}
+
+// scriptGlobals are names that every JavaScript program has. What is below any
+// other name that it does not declare is taken for a tool.
+var scriptGlobals = []string{
+	"Object", "Array", "String", "Number", "Boolean", "Symbol", "BigInt", "Math", "JSON", "Date", "RegExp", "Promise", "Map", "Set", "WeakMap", "WeakSet", "WeakRef",
+	"Error", "TypeError", "RangeError", "SyntaxError", "AggregateError", "ReferenceError", "EvalError", "URIError", "Reflect", "Proxy", "Intl", "Iterator",
+	"ArrayBuffer", "SharedArrayBuffer", "DataView", "Atomics", "Uint8Array", "Int8Array", "Uint8ClampedArray", "Uint16Array", "Int16Array", "Uint32Array", "Int32Array",
+	"Float32Array", "Float64Array", "BigInt64Array", "BigUint64Array", "FinalizationRegistry", "console", "process", "Buffer", "URL", "URLSearchParams",
+	"TextEncoder", "TextDecoder", "AbortController", "AbortSignal", "performance", "crypto", "structuredClone", "setTimeout", "setInterval", "setImmediate",
+	"clearTimeout", "clearInterval", "queueMicrotask", "atob", "btoa", "parseInt", "parseFloat", "isNaN", "isFinite", "encodeURIComponent", "decodeURIComponent",
+	"encodeURI", "decodeURI", "escape", "unescape", "eval", "Function", "fetch", "require", "import", "module", "exports", "globalThis", "global", "undefined", "NaN", "Infinity",
+	"arguments", "state", "pii", "skills", "sleep", "searchTools", "ToolError", "document", "window", "navigator", "location", "localStorage", "sessionStorage",
+	"indexedDB", "caches", "XMLHttpRequest", "WebSocket", "EventSource", "Worker", "SharedWorker", "WebAssembly", "Deno", "Bun", "Event", "EventTarget", "Blob", "File",
+	"FormData", "Headers", "Request", "Response", "execScript", "RTCPeerConnection", "AsyncFunction",
+}
+
+// pythonGlobals are names that every Python program has.
+var pythonGlobals = []string{
+	"abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "breakpoint", "bytearray", "bytes", "callable", "chr", "classmethod", "compile", "complex", "delattr",
+	"dict", "dir", "divmod", "enumerate", "eval", "exec", "execfile", "exit", "filter", "float", "format", "frozenset", "getattr", "globals", "hasattr", "hash", "help",
+	"hex", "id", "input", "int", "isinstance", "issubclass", "iter", "len", "list", "locals", "map", "max", "memoryview", "min", "next", "object", "oct", "open", "ord",
+	"pow", "print", "property", "quit", "range", "repr", "reversed", "round", "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "tuple", "type",
+	"vars", "zip", "__import__", "__name__", "__file__", "__doc__", "__builtins__", "Exception", "ValueError", "KeyError", "TypeError", "RuntimeError", "Ellipsis",
+	"NotImplemented", "BaseException", "state", "pii", "skills", "sleep", "search_tools", "searchTools", "ToolError", "read_file", "write_file", "list_files", "load_skill",
+	"global",
+}
+
+// pythonModules are modules that programs find without an import.
+var pythonModules = []string{
+	"os", "sys", "subprocess", "shutil", "ctypes", "socket", "importlib", "pickle", "marshal", "base64", "codecs", "zlib", "urllib", "json", "re", "math", "datetime",
+	"asyncio", "itertools", "functools", "collections", "statistics", "random", "time", "csv", "io", "string", "textwrap", "hashlib", "pathlib", "operator", "typing",
+	"types", "inspect", "gc", "signal", "threading", "multiprocessing", "concurrent", "http", "tempfile", "glob", "uuid", "decimal", "fractions", "heapq", "bisect",
+	"copy", "enum", "dataclasses", "contextlib", "traceback", "logging", "warnings", "html", "calendar", "zoneinfo", "difflib", "platform", "binascii", "struct", "pprint",
+}

@@ -1,0 +1,222 @@
+package rules
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Thresholds of obfuscation.
+const (
+	minEscapes    = 12     // escapes of plain letters in one string
+	minRandom     = 120    // bytes of a string that looks like noise
+	noise         = 5.2    // bits of entropy of each of its bytes
+	huge          = 32_000 // bytes of one string
+	minCodes      = 10     // numbers that spell a text
+	minSymbols    = 150    // nodes of a program of signs
+	symbolShare   = 0.8    // of them that are none of names and numbers
+	maxIdentifier = 400    // bytes of a name that is looked at
+)
+
+// literal judges how a string is written.
+func (j *judge) literal(i int32) {
+	s, raw := j.Nodes[i].Text, j.raw(i)
+	if n := escapes(raw); n >= minEscapes && 4*n*2 > len(raw) {
+		j.find("obfuscation.escapes", i, "")
+	}
+	switch {
+	case len(s) > huge:
+		j.find("obfuscation.huge", i, "")
+	case len(s) >= minRandom && isNoise(s):
+		j.find("obfuscation.entropy", i, "")
+	}
+	if j.Language == Python && strings.Contains(s, ".__") && j.isFormat(i) {
+		j.format(i, s)
+	}
+}
+
+// isFormat says that a string is used as a format elsewhere: its method is taken.
+func (j *judge) isFormat(i int32) bool {
+	parent := j.parents[i]
+	return j.is(parent, Assign) || j.is(parent, Member) && strings.HasPrefix(j.Nodes[parent].Text, "format")
+}
+
+// escapes counts the escapes in a literal that stand for plain letters and digits.
+func escapes(raw string) (n int) {
+	for k := 0; k+3 < len(raw); k++ {
+		if raw[k] != '\\' {
+			continue
+		}
+		var digits string
+		switch c := raw[k+1]; {
+		case c == 'x':
+			digits = raw[k+2 : min(k+4, len(raw))]
+		case c == 'u' && raw[k+2] == '{':
+			digits, _, _ = strings.Cut(raw[k+3:min(k+10, len(raw))], "}")
+		case c == 'u' && k+6 <= len(raw):
+			digits = raw[k+2 : k+6]
+		case c >= '0' && c <= '1':
+			digits = "4" + raw[k+2:k+3]
+		}
+		if isPlain(digits) {
+			n++
+		}
+		k++
+	}
+	return n
+}
+
+// isPlain says that hexadecimal digits are those of a printable ASCII character.
+func isPlain(digits string) bool {
+	digits = strings.TrimLeft(digits, "0")
+	return len(digits) == 2 && digits[0] >= '2' && digits[0] <= '7' && strings.ContainsRune("0123456789abcdefABCDEF", rune(digits[1]))
+}
+
+// isNoise says that a text has no words and as many different characters as
+// something encoded.
+func isNoise(s string) bool {
+	var counts [256]int
+	for k := range len(s) {
+		counts[s[k]]++
+	}
+	if blank := counts[' '] + counts['\n'] + counts['\t']; blank*50 > len(s) {
+		return false
+	}
+	bits := 0.0
+	for _, c := range counts {
+		if c > 0 {
+			f := float64(c) / float64(len(s))
+			bits -= f * math.Log2(f)
+		}
+	}
+	return bits > noise
+}
+
+// numbers finds lists of numbers that are text in disguise.
+func (j *judge) numbers(i int32) {
+	if j.spells(i) {
+		j.find("obfuscation.charcodes", i, "")
+	}
+}
+
+// characterCodes is the same for the arguments of a call.
+func (j *judge) characterCodes(i int32, args []int32) {
+	if s, ok := j.characters(args); ok && len(s) >= minCodes {
+		j.find("obfuscation.charcodes", i, s)
+	}
+	if s, ok := j.characters(args); ok && slices.Contains(hideable, s) {
+		j.find("code.hidden", i, s)
+	}
+}
+
+// spells says that a list of numbers spells a text.
+func (j *judge) spells(i int32) bool {
+	total, letters := 0, 0
+	for c := range j.children(i) {
+		v, ok := j.number(c)
+		if !ok || v < 9 || v > 126 {
+			return false
+		}
+		total++
+		if v >= 'a' && v <= 'z' || v >= 'A' && v <= 'Z' || v == '(' || v == ')' || v == '.' || v == '_' || v == ' ' || v == '"' || v == '\'' {
+			letters++
+		}
+	}
+	return total >= minCodes && letters*10 >= total*9
+}
+
+// identifier judges the letters of a name.
+func (j *judge) identifier(i int32, name string) {
+	if name == "" || len(name) > maxIdentifier {
+		return
+	}
+	raw := name
+	if j.is(i, Name) {
+		raw = j.raw(i) // Python has made plain letters of others already
+	}
+	var latin, lookalike, invisible bool
+	for k := 0; k < len(raw) && len(raw) <= maxIdentifier; {
+		r, size := utf8.DecodeRuneInString(raw[k:])
+		k += size
+		switch {
+		case r < utf8.RuneSelf:
+			latin = latin || unicode.IsLetter(r)
+		case isInvisible(r):
+			invisible = true
+		case isStyled(r):
+			latin, lookalike = true, true
+		case strings.ContainsRune(lookalikes, r):
+			lookalike = true
+		}
+	}
+	switch {
+	case invisible:
+		j.find("obfuscation.invisible", i, "")
+	case latin && lookalike:
+		j.find("obfuscation.homoglyph", i, name)
+	}
+}
+
+// lookalikes are letters of other scripts that look like Latin ones.
+const lookalikes = "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈЅαοριυνκΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡɩ"
+
+// isStyled says that a letter is a Latin one in another dress, which Python takes for it.
+func isStyled(r rune) bool { return r >= 0x1d400 && r <= 0x1d7ff || r >= 0xff21 && r <= 0xff5a }
+
+// isInvisible says that nobody sees a character. Joiners are part of some scripts
+// and of emoji.
+func isInvisible(r rune) bool {
+	switch r {
+	case 0x200b, 0x2060, 0x2061, 0x2062, 0x2063, 0x2064, 0x180e, 0x3164, 0x115f, 0x1160, 0xffa0, 0xfeff:
+		return true
+	}
+	return r >= 0xe0000 && r <= 0xe007f
+}
+
+// letters judges the characters of the source as a whole: those that make it look
+// like another program.
+func (j *judge) letters() {
+	var before rune
+	tagged := 0
+	for k, r := range j.Source {
+		switch {
+		case r < utf8.RuneSelf:
+		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+			j.findAt("obfuscation.bidi", severityOf("obfuscation.bidi"), k, k+utf8.RuneLen(r), "")
+		case r >= 0xe0000 && r <= 0xe007f:
+			// The flags of England, Scotland and Wales are a black flag with six of these.
+			if tagged++; before != 0x1f3f4 && (before < 0xe0000 || tagged > 6) {
+				j.findAt("obfuscation.invisible", severityOf("obfuscation.invisible"), k, k+utf8.RuneLen(r), "")
+			}
+		case isInvisible(r) && k > 0:
+			j.findAt("obfuscation.invisible", Low, k, k+utf8.RuneLen(r), "")
+		}
+		if r < 0xe0000 || r > 0xe007f {
+			tagged = 0
+		}
+		before = r
+	}
+}
+
+// symbols finds programs written in signs alone.
+func (j *judge) symbols() {
+	if len(j.Nodes) < minSymbols {
+		return
+	}
+	signs := 0
+	for i := range j.Nodes {
+		switch n := &j.Nodes[i]; n.Kind {
+		case Array, Unary, Binary, Index, Object, Call:
+			signs++
+		case String:
+			if n.Text == "" {
+				signs++
+			}
+		}
+	}
+	if float64(signs) > symbolShare*float64(len(j.Nodes)) {
+		j.find("obfuscation.symbols", 0, "")
+	}
+}

@@ -1,0 +1,184 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// toolPath is the tool that a path means, as "server.tool"; empty if it means
+// none. The beginning of a path without a meaning here is the name of a server.
+func (p *program) toolPath(path string) string {
+	if rest, ok := strings.CutPrefix(path, "servers."); ok && strings.Contains(rest, ".") {
+		return rest
+	}
+	if strings.HasPrefix(path, "@") {
+		module, member := serverModule(path[1:])
+		if module == "" {
+			return ""
+		}
+		return strings.Trim(module+"."+member, ".")
+	}
+	server, tool, ok := strings.Cut(path, ".")
+	names := scriptGlobals
+	if p.Language == Python {
+		names = pythonGlobals
+	}
+	if !ok || server == "?" || server == "function" || server == "class" || strings.ContainsAny(path, "()?") || strings.Contains(tool, ".") || slices.Contains(names, server) {
+		return ""
+	}
+	return path
+}
+
+// serverModule takes the path of a member of a server's module apart.
+func serverModule(path string) (module, member string) {
+	k := strings.LastIndex(path, "servers")
+	if k < 0 {
+		return "", ""
+	}
+	rest := strings.TrimLeft(path[k+len("servers"):], "/.")
+	rest = strings.Replace(rest, ".js", "", 1)
+	rest = strings.Replace(rest, ".ts", "", 1)
+	rest = strings.Replace(rest, "/index", "", 1)
+	if strings.ContainsAny(rest, "()?") {
+		return "", ""
+	}
+	rest = strings.ReplaceAll(rest, "/", ".")
+	module, member, _ = strings.Cut(rest, ".")
+	return module, strings.TrimPrefix(member, "default.")
+}
+
+// rawCallers call the tool that their first argument names.
+var rawCallers = []string{"callMCPTool", "call_mcp_tool", "@./client.callMCPTool", "@client.call_mcp_tool", "@client.callMCPTool", "@servers.client.call_mcp_tool"}
+
+// commandNames are parameters, and parts of the names of tools, that take commands.
+var commandNames = regexp.MustCompile(`(?i)(sql|query|queries|statement|command|cmd|script|shell|bash|exec|run|terminal|code|args|argv|input)`)
+
+// sqlNames are those of them that take SQL.
+var sqlNames = regexp.MustCompile(`(?i)(sql|query|queries|statement|database|db|exec|run|script|command)`)
+
+// toolCall judges commands that a tool is given.
+func (j *judge) toolCall(i int32, path string, args []int32) {
+	tool := j.toolPath(path)
+	if slices.Contains(rawCallers, path) && len(args) > 0 {
+		tool, _ = j.text(args[0])
+		args = args[1:]
+	}
+	if tool == "" {
+		return
+	}
+	_, name, _ := strings.Cut(tool, ".")
+	for _, arg := range args {
+		j.given(arg, name, commandNames.MatchString(name), 4)
+	}
+}
+
+// given judges one argument; isCommand says that its place is one for commands.
+func (j *judge) given(i int32, key string, isCommand bool, deep int) {
+	if deep == 0 {
+		return
+	}
+	i = j.only(i)
+	if i < 0 {
+		return
+	}
+	switch n := &j.Nodes[i]; {
+	case n.Kind == Object || n.Kind == Array || n.Kind == Spread:
+		if s, ok := j.concat(j.list(i), " "); ok && n.Kind == Array && isCommand {
+			j.commandText(i, key, s)
+			return
+		}
+		for c := range j.children(i) {
+			j.given(c, key, isCommand, deep-1)
+		}
+	case n.Kind == Property:
+		key := j.keyOf(i)
+		j.given(j.valueOf(i), key, commandNames.MatchString(key), deep-1)
+	case isCommand:
+		j.commandText(i, key, j.knownText(i))
+	}
+}
+
+// knownText is what is constant of a string; what is not becomes a blank name.
+func (j *judge) knownText(i int32) string {
+	if s, ok := j.text(i); ok {
+		return s
+	}
+	var b strings.Builder
+	for c := range j.inside(i) {
+		switch n := &j.Nodes[c]; {
+		case n.Kind == String:
+			b.WriteString(n.Text)
+		case n.Kind == Name:
+			if s, ok := j.text(c); ok {
+				b.WriteString(s)
+			} else {
+				b.WriteString("_x_")
+			}
+		}
+		if b.Len() > 20_000 {
+			break
+		}
+	}
+	return b.String()
+}
+
+func (j *judge) commandText(i int32, key, text string) {
+	if len(text) > 20_000 {
+		text = text[:20_000]
+	}
+	if sqlNames.MatchString(key) {
+		for _, statement := range strings.Split(sqlComment.ReplaceAllString(text, " "), ";") {
+			for _, c := range sqlCommands {
+				if m := c.pattern.FindString(strings.TrimSpace(statement)); m != "" && (c.but == nil || !c.but.MatchString(statement)) {
+					j.find(c.rule, i, m)
+				}
+			}
+		}
+	}
+	for _, c := range shellCommands {
+		if m := c.pattern.FindString(text); m != "" {
+			j.find(c.rule, i, strings.TrimSpace(m))
+		}
+	}
+}
+
+var sqlComment = regexp.MustCompile(`(?s)/\*.*?\*/|--[^\n]*`)
+
+// command is a text that destroys where it is run.
+type command struct {
+	rule    string
+	pattern *regexp.Regexp
+	but     *regexp.Regexp // what makes it harmless
+}
+
+const identifier = "(?:[\"`\\[]?[\\w.$-]+[\"`\\]]?)"
+
+var sqlCommands = []command{
+	{"tool.sql", regexp.MustCompile(`(?is)^drop\s+(table|database|schema|view|index|role|user|tablespace|owned)\s+(if\s+exists\s+)?` + identifier + `(\s*,\s*` + identifier + `)*\s*(cascade|restrict)?\s*(constraints)?$`), regexp.MustCompile(`(?i)drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`)},
+	{"tool.sql", regexp.MustCompile(`(?is)^truncate\s+(table\s+)?` + identifier), nil},
+	{"tool.sql", regexp.MustCompile(`(?is)\bxp_cmdshell\b|\bcopy\b.*\b(from|to)\s+program\b|\binto\s+(outfile|dumpfile)\b|\bload_file\s*\(|\bpg_read_file\s*\(|\blo_import\s*\(`), nil},
+	{"tool.sqlall", regexp.MustCompile(`(?is)^delete\s+from\s+` + identifier + `\s*$`), nil},
+	{"tool.sqlall", regexp.MustCompile(`(?is)^(delete\s+from|update)\s+` + identifier + `.*\bwhere\s+(1\s*=\s*1|true|'?(\w+)'?\s*=\s*'?(\w+)'?\s+or\s+1\s*=\s*1)\s*$`), nil},
+	{"tool.sqlall", regexp.MustCompile(`(?is)^update\s+` + identifier + `\s+set\s+.*`), regexp.MustCompile(`(?i)\bwhere\b`)},
+	{"tool.sqlall", regexp.MustCompile(`(?is)^alter\s+table\s+` + identifier + `\s+drop\s`), nil},
+	{"tool.sqlall", regexp.MustCompile(`(?is)^grant\s+all\b|^alter\s+(user|role)\b|^create\s+(user|role)\b.*superuser`), nil},
+	{"tool.sqlall", regexp.MustCompile(`(?is)^drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`), nil},
+}
+
+// start is where a command of a shell begins.
+const start = `(?:^|[;&|(\n]\s*|\bsudo\s+|["'` + "`" + `]\s*|\s-c\s+["']?)`
+
+var shellCommands = []command{
+	{"tool.shell", regexp.MustCompile(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]\w*\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\.\.|\$HOME|\$\{HOME\}|\*|%)`), nil},
+	{"tool.shell", regexp.MustCompile(`(?i)\brm\s+(?:-\w+\s+)*--no-preserve-root`), nil},
+	{"tool.shell", regexp.MustCompile(`(?i)` + start + `(mkfs(\.\w+)?\s|wipefs\s|fdisk\s+/dev|shred\s|dd\s+.*\bof=/dev/)`), nil},
+	{"tool.shell", regexp.MustCompile(`>\s*/dev/(sd|nvme|hd|vd|mem|kmem)|:\(\)\s*\{.*\|.*&\s*\}\s*;`), nil},
+	{"tool.shell", regexp.MustCompile(`(?i)\b(curl|wget|fetch)\b[^\n|]*\|\s*(sudo\s+)?(ba|z|da|k)?sh\b|\bbase64\s+(-d|--decode|-D)\b[^\n|]*\|\s*(ba|z|da)?sh\b|\b(curl|wget)\b[^\n|]*\|\s*(python3?|perl|node)\b`), nil},
+	{"tool.shell", regexp.MustCompile(`(?i)/dev/tcp/|\bnc(at)?\s+(-\w+\s+)*-e\b|\bnc\s+.*\|\s*(ba)?sh\b|\bsh\s+-i\s*[<>]&|\bbash\s+-i\b`), nil},
+	{"tool.shell", regexp.MustCompile(`(?i)` + start + `(chmod\s+(-R\s+)?[0-7]?777\s+/\S*|chmod\s+-R\s+777|chown\s+-R\s+\S+\s+/|shutdown\b|reboot\b|halt\b|kill\s+-9\s+(-1|1)\b|killall\s+-9|userdel\s|iptables\s+-F|crontab\s+-r|format\s+c:|del\s+/[sfq])`), nil},
+	{"tool.sudo", regexp.MustCompile(`(?i)` + start + `(sudo|su\s+-|doas)\b`), nil},
+	{"tool.sudo", regexp.MustCompile(`(?i)` + start + `chmod\s+(-\w+\s+)*([0-7]?777|a\+rwx|\+s|[246][0-7]{3})\b`), nil},
+	{"tool.sudo", regexp.MustCompile(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]`), nil},
+	{"tool.sudo", regexp.MustCompile(`(?i)` + start + `git\s+(push\s+.*--force\b|reset\s+--hard|clean\s+-\w*f)`), nil},
+}

@@ -1,0 +1,184 @@
+// Package rules judges a program by its syntax tree: what it does that a program
+// has no use for, what it can touch, and how much is at stake. It never looks at
+// text for words: a comment or a string that says eval is no finding.
+//
+// Programs in every language come as one neutral Tree, so that a rule is written
+// once where the languages share a thing.
+package rules
+
+import "errors"
+
+// Kind is what a node of a Tree is. The set is closed.
+type Kind uint8
+
+// The kinds of nodes, with their text and children. Parentheses, casts and types
+// are in no tree.
+const (
+	Other     Kind = iota // anything else; its children in order
+	Name                  // a variable that is used or assigned; Text, Bind
+	String                // Text is its value
+	Template              // strings and expressions that are joined: `a${b}`, f"a{b}"
+	Number                // Text as written
+	Constant              // true null None this super
+	RegExp                // Text as written
+	Member                // object; Text is the name
+	Index                 // object, key
+	Slice                 // Text is the slice if it is constant, as in ::-1
+	Call                  // callee, arguments: expressions, Spread, Property for a keyword
+	New                   // the same
+	Import                // Imported, any number; Text is the module
+	Imported              // Text is the name there, * for the module itself, ** for all that it has; Bind
+	Function              // Parameter, any number, then the body; Text, Bind; no text if anonymous
+	Parameter             // its pattern and default; Text and Bind if it is a name. Also what catch binds
+	Class                 // bases, members; Text, Bind
+	Property              // value, or key and value if the key is computed; Text is the key
+	Object                // Property, Spread, Function
+	Array                 // its items; a list, tuple or set
+	Loop                  // Text is for, while, do or comprehension
+	Branch                // Text is if, case, catch or ?:
+	Logical               // Text is the operator; left, right
+	Binary                // Text is the operator; left, right
+	Unary                 // Text is the operator; operand
+	Assign                // Text is the operator, of for what a loop gives; target, value. Also declarations, which may have no value
+	Delete                // operand
+	Spread                // operand
+	Await                 // operand
+	Return                // operand, if there is one
+	Throw                 // operand, if there is one
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"other", "name", "string", "template", "number", "constant", "regexp", "member", "index", "slice", "call", "new", "import", "imported",
+	"function", "parameter", "class", "property", "object", "array", "loop", "branch", "logical", "binary", "unary", "assign", "delete",
+	"spread", "await", "return", "throw",
+}
+
+// String is the kind's name: "call".
+func (k Kind) String() string {
+	if k < kinds {
+		return kindNames[k]
+	}
+	return "kind"
+}
+
+// KindOf is the kind with a name.
+func KindOf(name string) (Kind, bool) {
+	for k, n := range kindNames {
+		if n == name {
+			return Kind(k), true
+		}
+	}
+	return Other, false
+}
+
+// Node is one node of a Tree.
+type Node struct {
+	Kind       Kind
+	Text       string
+	Start, End int32 // bytes in the source
+	Size       int32 // nodes of the subtree, itself among them
+	Bind       int32 // which variable a name means, from 1 on; 0 for one that the program does not declare
+}
+
+// Language is the family of languages that a Tree is of.
+type Language uint8
+
+// The families.
+const (
+	Script Language = iota // TypeScript, JavaScript
+	Python
+)
+
+// Tree is a program, its nodes in preorder: children follow their parent.
+type Tree struct {
+	Language Language
+	Source   string
+	Nodes    []Node
+}
+
+// Bounds of trees. What is larger is refused before a rule sees it.
+const (
+	MaxNodes = 2_000_000
+	maxDepth = 4000
+)
+
+// The ways in which a tree is none.
+var (
+	ErrTree = errors.New("the syntax tree makes no sense")
+	ErrDeep = errors.New("the program is nested too deeply")
+)
+
+// Check says whether every node lies within its parent and the source, and none
+// too deeply.
+func (t *Tree) Check() error {
+	if len(t.Nodes) == 0 || len(t.Nodes) > MaxNodes || int(t.Nodes[0].Size) != len(t.Nodes) {
+		return ErrTree
+	}
+	var ends []int32 // where the subtrees end that the node is in
+	for i := range t.Nodes {
+		n, at := &t.Nodes[i], int32(i)
+		for len(ends) > 0 && ends[len(ends)-1] <= at {
+			ends = ends[:len(ends)-1]
+		}
+		if n.Size < 1 || int(at)+int(n.Size) > len(t.Nodes) || len(ends) > 0 && at+n.Size > ends[len(ends)-1] ||
+			n.Kind >= kinds || n.Bind < 0 || int(n.Bind) > len(t.Nodes) || n.Start < 0 || n.End < n.Start || int(n.End) > len(t.Source) {
+			return ErrTree
+		}
+		if ends = append(ends, at+n.Size); len(ends) > maxDepth {
+			return ErrDeep
+		}
+	}
+	return nil
+}
+
+// child is the n-th child of a node; -1 if it has fewer.
+func (t *Tree) child(i int32, n int) int32 {
+	end := i + t.Nodes[i].Size
+	for c := i + 1; c < end; c += t.Nodes[c].Size {
+		if n == 0 {
+			return c
+		}
+		n--
+	}
+	return -1
+}
+
+// children yields the children of a node.
+func (t *Tree) children(i int32) func(func(int32) bool) {
+	return func(yield func(int32) bool) {
+		end := i + t.Nodes[i].Size
+		for c := i + 1; c < end; c += t.Nodes[c].Size {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// inside yields the nodes of a subtree, the root first.
+func (t *Tree) inside(i int32) func(func(int32) bool) {
+	return func(yield func(int32) bool) {
+		for c := i; c < i+t.Nodes[i].Size; c++ {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// is says whether i is a node of a kind.
+func (t *Tree) is(i int32, kinds ...Kind) bool {
+	if i < 0 {
+		return false
+	}
+	for _, k := range kinds {
+		if t.Nodes[i].Kind == k {
+			return true
+		}
+	}
+	return false
+}
+
+// raw is the source of a node.
+func (t *Tree) raw(i int32) string { return t.Source[t.Nodes[i].Start:t.Nodes[i].End] }

@@ -1,0 +1,44 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"retort/internal/pipeline/gate/rules"
+	"retort/internal/pipeline/gate/typescript"
+	"retort/internal/run"
+)
+
+// TestExamples holds every rule to its examples: what fires and what must not.
+func TestExamples(t *testing.T) {
+	p, tools := newInterpreter(t), demoTools(t)
+	g := newGate(t, p, rules.Maximum)
+	for _, r := range rules.Rules() {
+		for _, list := range [][]rules.Example{r.Fires, r.Passes} {
+			for _, e := range list {
+				found := findings(t, g, e, tools)
+				fires := slices.ContainsFunc(found, func(f rules.Finding) bool { return f.Rule == r.ID })
+				if wanted := len(r.Fires) > 0 && &list[0] == &r.Fires[0]; fires != wanted {
+					t.Errorf("%s: fires %v, want %v: %v\n%s", r.ID, fires, wanted, found, e.Code)
+				}
+			}
+		}
+	}
+}
+
+// findings are what the rules say of an example, whatever else is wrong with it.
+func findings(t *testing.T, g *Gate, e rules.Example, tools *run.Toolset) []rules.Finding {
+	t.Helper()
+	var report rules.Report
+	var refusal *run.Error
+	if e.Language == rules.Python {
+		report, refusal = g.python.Judge(context.Background(), e.Code)
+	} else {
+		report, refusal = g.typescript.Judge(context.Background(), typescript.Source{Code: e.Code, Language: run.TypeScript})
+	}
+	if refusal != nil {
+		t.Errorf("%s\n%s", refusal.Message, e.Code)
+	}
+	return report.Findings
+}
