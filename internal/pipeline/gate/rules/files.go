@@ -62,7 +62,7 @@ func (j *judge) fileCall(i int32, path string, args []int32) {
 	if strings.HasPrefix(path, "@pathlib.Path().") {
 		name = j.pathOf(i)
 	}
-	if len(args) > 1 && use == deletes && strings.Contains(j.raw(i), "recursive") && j.isRecursive(args[1]) {
+	if len(args) > 1 && use == deletes && j.isRecursive(args[1]) {
 		use = wipes
 	}
 	switch {
@@ -93,7 +93,10 @@ func (j *judge) pathOf(i int32) string {
 }
 
 func (j *judge) isRecursive(options int32) bool {
-	for c := range j.children(j.only(options)) {
+	if options = j.only(options); !j.is(options, Object) {
+		return false
+	}
+	for c := range j.children(options) {
 		if j.is(c, Property) && j.keyOf(c) == "recursive" && !strings.Contains(j.raw(c), "false") {
 			return true
 		}

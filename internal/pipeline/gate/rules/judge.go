@@ -79,7 +79,7 @@ func (j *judge) findAt(rule string, s Severity, start, end int, detail string) {
 func (j *judge) node(i int32) {
 	switch n := &j.Nodes[i]; n.Kind {
 	case Name:
-		if n.Bind == 0 {
+		if n.Bind == 0 || j.isTakenApart(i) {
 			j.reference(i)
 		}
 		j.identifier(i, n.Text)
@@ -134,6 +134,11 @@ func (j *judge) reference(i int32) {
 		}
 		j.findAs(d.rule, severity, i, path)
 	}
+}
+
+// isTakenApart says that a name is what a pattern takes out of a value.
+func (j *judge) isTakenApart(i int32) bool {
+	return j.is(j.parents[i], Property) && slices.ContainsFunc(j.defs[j.Nodes[i].Bind], func(d def) bool { return len(d.keys) > 0 })
 }
 
 // isInner says that a node is the beginning of a longer name, which is judged itself.

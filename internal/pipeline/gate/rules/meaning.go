@@ -76,10 +76,13 @@ func (p *program) define(i int32) {
 	switch n := &p.Nodes[i]; n.Kind {
 	case Assign:
 		target, value := p.child(i, 0), p.child(i, 1)
-		if n.Text != "=" {
-			value = -1
-		}
-		if target >= 0 && (value >= 0 || n.Text != "=") {
+		switch {
+		case target < 0:
+		case n.Text == "of" && value >= 0:
+			p.bind(target, def{node: value, keys: []string{"[]"}})
+		case n.Text != "=":
+			p.bind(target, def{node: -1})
+		case value >= 0:
 			p.bind(target, def{node: value})
 		}
 	case Import:
@@ -305,11 +308,16 @@ func (p *program) join(path, key string) string {
 		return p.module(key)
 	case path == "@fs" && key == "promises", strings.HasPrefix(path, "@") && key == "default" && p.Language == Script && !strings.Contains(path[1:], "."):
 		return path
+	case p.Language == Python && strings.HasPrefix(path, "@") && slices.Contains(reexported, key):
+		return p.module(key) // os.path.os
 	case (key == "__dict__") && strings.HasPrefix(path, "@"):
 		return path // vars(module)
 	}
 	return path + "." + key
 }
+
+// reexported are modules that others import, and so have as members.
+var reexported = []string{"os", "sys", "subprocess", "builtins", "ctypes", "socket", "shutil", "importlib", "posix", "gc", "inspect", "marshal", "pickle"}
 
 // globalObject is the path of globalThis, and of Python's builtins and globals().
 const globalObject = "global"

@@ -113,18 +113,22 @@ func (j *judge) characterCodes(i int32, args []int32) {
 
 // spells says that a list of numbers spells a text.
 func (j *judge) spells(i int32) bool {
-	total, letters := 0, 0
+	total, letters, signs := 0, 0, 0
 	for c := range j.children(i) {
 		v, ok := j.number(c)
 		if !ok || v < 9 || v > 126 {
 			return false
 		}
 		total++
-		if v >= 'a' && v <= 'z' || v >= 'A' && v <= 'Z' || v == '(' || v == ')' || v == '.' || v == '_' || v == ' ' || v == '"' || v == '\'' {
+		switch {
+		case v >= 'a' && v <= 'z', v >= 'A' && v <= 'Z':
 			letters++
+		case strings.ContainsRune(" ().,;:'\"_/=", rune(v)):
+			signs++
 		}
 	}
-	return total >= minCodes && letters*10 >= total*9
+	// Figures of a business are often between 65 and 122, and seldom commas too.
+	return total >= minCodes && signs > 0 && letters > signs && (letters+signs)*10 >= total*9
 }
 
 // identifier judges the letters of a name.

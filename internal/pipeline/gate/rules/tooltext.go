@@ -152,7 +152,10 @@ type command struct {
 	but     *regexp.Regexp // what makes it harmless
 }
 
-const identifier = "(?:[\"`\\[]?[\\w.$-]+[\"`\\]]?)"
+const (
+	quotable   = "[\"`\\[]?[\\w$-]+[\"`\\]]?"
+	identifier = "(?:" + quotable + `(?:\.` + quotable + ")*)"
+)
 
 var sqlCommands = []command{
 	{"tool.sql", regexp.MustCompile(`(?is)^drop\s+(table|database|schema|view|index|role|user|tablespace|owned)\s+(if\s+exists\s+)?` + identifier + `(\s*,\s*` + identifier + `)*\s*(cascade|restrict)?\s*(constraints)?$`), regexp.MustCompile(`(?i)drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`)},
