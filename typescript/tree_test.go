@@ -60,3 +60,35 @@ func TestTree(t *testing.T) {
 		}
 	}
 }
+
+// FuzzTree: whatever parses has a tree, and every node of it lies in its parent
+// and in the text.
+func FuzzTree(f *testing.F) {
+	for _, seed := range []string{"a.b['c'](1, ...d)", "{ a: 1 }", "const { a, b: { c = 1 }, ['d']: e, ...f } = g", "class A extends B { static #x = 1; get y() { return this.#x } constructor(private a: number) { super() } }",
+		"for await (const x of y) label: while (1) break label", "import a, { b as c } from 'd'; import e = require('f'); export * from 'g'; export default a",
+		"enum E { A = 'x' } namespace N { export const x = 1 } declare const y: typeof N", "`a${b}c${`d${e}`}`; f`g${h}`; new.target; import.meta", "try { a ||= b?.c?.[d]!; } catch { } finally { delete x.y }",
+		"@d class C { @e m(@f x: string) {} }", "switch (a) { case 1: default: yield: 2 }", "async function* f() { yield* g(); await h }", "#!/x\nreturn 1"} {
+		f.Add(seed)
+	}
+	c := New(Limits{})
+	f.Fuzz(func(t *testing.T, code string) {
+		src, err := c.Parse(t.Context(), code, TypeScript)
+		if err != nil || len(src.Errors()) > 0 {
+			return
+		}
+		nodes := src.Tree()
+		ends := []int{len(nodes)}
+		for i, n := range nodes {
+			for len(ends) > 1 && ends[len(ends)-1] <= i {
+				ends = ends[:len(ends)-1]
+			}
+			if n.Size < 1 || i+n.Size > ends[len(ends)-1] || n.Start < 0 || n.End < n.Start || n.End > len(code) {
+				t.Fatalf("%q: node %d is %+v", code, i, n)
+			}
+			ends = append(ends, i+n.Size)
+		}
+		if nodes[0].Size != len(nodes) {
+			t.Fatalf("%q: %d nodes of %d", code, nodes[0].Size, len(nodes))
+		}
+	})
+}

@@ -49,6 +49,8 @@ type judge struct {
 	found []Finding
 	said  map[string]int
 	most  int // complexity
+	// commands are the bytes of commands for tools that were looked at.
+	commands int
 }
 
 // find adds a finding of a rule, at the rule's own severity.
@@ -67,13 +69,29 @@ func (j *judge) findAt(rule string, s Severity, start, end int, detail string) {
 			return
 		}
 	}
-	if j.said[rule]++; j.said[rule] > maxSame || len(j.found) == maxFindings {
+	kind := rule + s.String()
+	if j.said[kind]++; j.said[kind] > maxSame || len(j.found) >= maxFindings && !j.makeRoom(s) {
 		return
 	}
 	if r := []rune(strings.TrimPrefix(detail, "@")); len(r) > maxDetail {
 		detail = string(r[:maxDetail]) + "…"
 	}
 	j.found = append(j.found, Finding{rule, s, start, end, strings.TrimPrefix(detail, "@")})
+}
+
+// makeRoom drops a finding that is milder than one of a severity.
+func (j *judge) makeRoom(s Severity) bool {
+	mildest := 0
+	for k, f := range j.found {
+		if f.Severity < j.found[mildest].Severity {
+			mildest = k
+		}
+	}
+	if j.found[mildest].Severity >= s {
+		return false
+	}
+	j.found = slices.Delete(j.found, mildest, mildest+1)
+	return true
 }
 
 func (j *judge) node(i int32) {

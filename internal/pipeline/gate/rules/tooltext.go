@@ -116,16 +116,22 @@ func (j *judge) knownText(i int32) string {
 				b.WriteString("_x_")
 			}
 		}
-		if b.Len() > 20_000 {
+		if b.Len() > maxCommand {
 			break
 		}
 	}
 	return b.String()
 }
 
+const (
+	maxCommand  = 20_000  // bytes of a command that are looked at
+	maxCommands = 400_000 // of all of them
+)
+
 func (j *judge) commandText(i int32, key, text string) {
-	if len(text) > 20_000 {
-		text = text[:20_000]
+	if j.commands += len(text); len(text) > maxCommand || j.commands > maxCommands {
+		j.find("obfuscation.huge", i, "")
+		return
 	}
 	if sqlNames.MatchString(key) {
 		for _, statement := range strings.Split(sqlComment.ReplaceAllString(text, " "), ";") {
