@@ -161,7 +161,8 @@ func outcomeCode(o run.Outcome) error {
 	switch {
 	case o.Status == run.StatusOK:
 		return nil
-	case o.Status == run.StatusDenied || o.Status == run.StatusPendingApproval:
+	case o.Status == run.StatusDenied, o.Status == run.StatusPendingApproval,
+		o.Status == run.StatusRejected && o.Error != nil && o.Error.Kind == run.KindPolicy:
 		return exitError(exitDenied)
 	case o.Error != nil && o.Error.Kind == run.KindInternal:
 		return exitError(exitOurs)

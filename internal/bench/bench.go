@@ -60,6 +60,7 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 		{"execute_code over MCP", b.overMCP},
 		{"calls", b.calls},
 		{"type-check", b.typeCheck},
+		{"validation", b.validate},
 		{"wrappers", b.wrappers},
 		{"search", b.search},
 		{"memory", b.memory},

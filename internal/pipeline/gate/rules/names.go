@@ -122,5 +122,5 @@ var pythonModules = []string{
 	"os", "sys", "subprocess", "shutil", "ctypes", "socket", "importlib", "pickle", "marshal", "base64", "codecs", "zlib", "urllib", "json", "re", "math", "datetime",
 	"asyncio", "itertools", "functools", "collections", "statistics", "random", "time", "csv", "io", "string", "textwrap", "hashlib", "pathlib", "operator", "typing",
 	"types", "inspect", "gc", "signal", "threading", "multiprocessing", "concurrent", "http", "tempfile", "glob", "uuid", "decimal", "fractions", "heapq", "bisect",
-	"copy", "enum", "dataclasses", "contextlib", "traceback", "logging", "warnings", "html", "calendar", "zoneinfo", "difflib", "platform", "binascii", "struct", "pprint",
+	"copy", "enum", "dataclasses", "contextlib", "traceback", "logging", "warnings", "html", "zoneinfo", "difflib", "platform", "binascii", "struct", "pprint",
 }

@@ -15,12 +15,8 @@ type Place func(f Finding) (line, column, width int)
 // The gravest finding is told in full, some more in a line each.
 func (r Report) Refusal(l Level, at Place) (e *run.Error, width int) {
 	worst := -1
-	denied := 0
 	for k, f := range r.Findings {
-		if l.On(f.Severity) != Deny {
-			continue
-		}
-		if denied++; worst < 0 || f.Severity > r.Findings[worst].Severity {
+		if l.On(f.Severity) == Deny && (worst < 0 || f.Severity > r.Findings[worst].Severity) {
 			worst = k
 		}
 	}
@@ -31,10 +27,7 @@ func (r Report) Refusal(l Level, at Place) (e *run.Error, width int) {
 	rule, _ := RuleOf(first.Rule)
 	e = &run.Error{Kind: run.KindPolicy, Op: "gate.rules", Message: first.message(), Hint: rule.Hint}
 	e.Line, e.Column, width = at(first)
-	e.Message += r.others(l, worst, at)
-	if denied > 1+maxOthers {
-		e.Message += fmt.Sprintf("\nand %d more", denied-1-maxOthers)
-	}
+	e.Message += r.others(l, first.Rule, at)
 	return e, width
 }
 
@@ -43,14 +36,18 @@ const (
 	maxWarnings = 4
 )
 
-func (r Report) others(l Level, but int, at Place) string {
+// others tells of the first findings of the other rules that deny a program.
+func (r Report) others(l Level, rule string, at Place) string {
 	var b strings.Builder
-	said := 0
-	for k, f := range r.Findings {
-		if k == but || l.On(f.Severity) != Deny || said == maxOthers {
+	said := map[string]bool{rule: true}
+	for _, f := range r.Findings {
+		if said[f.Rule] || l.On(f.Severity) != Deny {
 			continue
 		}
-		said++
+		if said[f.Rule] = true; len(said) > 1+maxOthers {
+			fmt.Fprintf(&b, "\nand more")
+			break
+		}
 		line, _, _ := at(f)
 		fmt.Fprintf(&b, "\nalso: line %d: %s", line, f.message())
 	}
