@@ -13,20 +13,47 @@ func (j *judge) call(i int32) {
 		return
 	}
 	args := j.list(i)[1:]
-	for _, path := range j.path(callee) {
-		path = strings.TrimSuffix(strings.TrimSuffix(path, ".call"), ".apply")
-		j.indirect(i, path, args)
-		j.replacing(i, path, args)
-		j.fileCall(i, path, args)
-		j.toolCall(i, path, args)
-		if slices.Contains(importers, path) && len(args) > 0 {
-			if name, ok := j.text(args[0]); ok {
-				j.hidden(args[0], name)
-			}
-		}
+	paths := j.path(callee)
+	if len(paths) == 0 || strings.HasPrefix(paths[0], "?") {
+		j.anyCall(args)
+	}
+	for _, path := range paths {
+		j.callOf(i, path, args)
+		j.bound(i, path, args)
 	}
 	if j.is(callee, Member) {
 		j.method(i, callee, args)
+	}
+}
+
+// bound judges calls that give a function some of its arguments.
+func (j *judge) bound(i int32, path string, args []int32) {
+	if len(args) < 2 {
+		return
+	}
+	if function, ok := strings.CutSuffix(path, ".bind"); ok {
+		j.callOf(i, function, args[1:])
+	}
+	if path == "@functools.partial" {
+		for _, function := range j.path(args[0]) {
+			j.callOf(i, function, args[1:])
+		}
+	}
+}
+
+// callOf judges a call of what a path stands for.
+func (j *judge) callOf(i int32, path string, args []int32) {
+	path = strings.TrimSuffix(strings.TrimSuffix(path, ".call"), ".apply")
+	j.indirect(i, path, args)
+	j.replacing(i, path, args)
+	j.fileCall(i, path, args)
+	j.toolCall(i, path, args)
+	j.wholeGlobal(path, args)
+	if slices.Contains(importers, path) && len(args) > 0 {
+		if name, ok := j.text(args[0]); ok {
+			j.hidden(args[0], name)
+			j.fromAddress(args[0], name)
+		}
 	}
 }
 
@@ -38,12 +65,33 @@ func (j *judge) method(i, callee int32, args []int32) {
 			j.find("dom.sink", callee, name)
 		}
 	case "format", "format_map":
-		if s, ok := j.program.text(j.child(callee, 0)); ok && j.Language == Python {
-			j.format(i, s)
+		for _, from := range slices.Concat([]int32{j.child(callee, 0)}, args[:min(1, len(args))]) {
+			if s, ok := j.text(from); ok && j.Language == Python {
+				j.format(i, s)
+			}
 		}
-	case "cookie":
 	}
-	_ = args
+}
+
+// fromAddress finds modules that are imported from elsewhere.
+func (j *judge) fromAddress(i int32, module string) {
+	for _, scheme := range []string{"data:", "http:", "https:", "blob:", "file:"} {
+		if strings.HasPrefix(module, scheme) && j.Language == Script {
+			j.find("code.import", i, scheme)
+		}
+	}
+}
+
+// wholeGlobal finds calls that are given everything that there is.
+func (j *judge) wholeGlobal(path string, args []int32) {
+	if slices.Contains([]string{"call", "apply", "bind"}, last(path)) || slices.Contains([]string{"getattr", "setattr", "hasattr", "delattr", "Reflect.has", "isinstance"}, path) {
+		return
+	}
+	for _, arg := range args {
+		if slices.Contains(j.path(arg), globalObject) {
+			j.find("code.computed", arg, path)
+		}
+	}
 }
 
 var formatWalk = regexp.MustCompile(`\{[^{}]*(\.__\w+__|\[__\w+__\])`)
@@ -64,7 +112,7 @@ func (j *judge) indirect(i int32, path string, args []int32) {
 		}
 	case strings.HasSuffix(path, ".constructor") && j.Language == Script && len(args) > 0 && j.isCode(args[len(args)-1]):
 		j.find("code.constructor", i, path)
-	case path == "getattr" || path == "setattr" || path == "delattr" || path == "@operator.attrgetter":
+	case path == "getattr" || path == "setattr" || path == "delattr" || path == "@operator.attrgetter" || path == "@operator.methodcaller":
 		j.attribute(i, path, args)
 	case path == "Reflect.get" && len(args) > 1:
 		if name, ok := j.text(args[1]); ok {
@@ -93,7 +141,7 @@ func (j *judge) isCode(i int32) bool {
 // attribute judges getattr and its like.
 func (j *judge) attribute(i int32, path string, args []int32) {
 	at := 1
-	if path == "@operator.attrgetter" {
+	if strings.HasPrefix(path, "@operator.") {
 		at = 0
 	}
 	if len(args) <= at {

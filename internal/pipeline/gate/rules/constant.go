@@ -58,7 +58,12 @@ func (p *program) fold(i int32) (string, bool) {
 }
 
 func (p *program) foldBinary(i int32) (string, bool) {
-	if p.Nodes[i].Text != "+" {
+	between := ""
+	switch p.Nodes[i].Text {
+	case "+":
+	case "/": // Path('a') / 'b'
+		between = "/"
+	default:
 		return "", false
 	}
 	left, ok := p.text(p.child(i, 0))
@@ -66,7 +71,7 @@ func (p *program) foldBinary(i int32) (string, bool) {
 		return "", false
 	}
 	right, ok := p.text(p.child(i, 1))
-	return left + right, ok
+	return left + between + right, ok
 }
 
 // list are the children of a node.
@@ -129,7 +134,9 @@ func (p *program) foldCall(i int32) (string, bool) {
 			return p.decoded(args, fromHex)
 		case f == "@codecs.decode":
 			return p.decoded(args, rot13)
-		case f == "str", f == "String", f == "bytes", f == "decodeURIComponent", f == "unescape":
+		case f == "@os.path.join", f == "@path.join", f == "@path.resolve", f == "@pathlib.Path":
+			return p.concat(args, "/")
+		case f == "@os.path.expanduser", f == "str", f == "String", f == "bytes", f == "decodeURIComponent", f == "unescape":
 			if len(args) > 0 {
 				return p.text(args[0])
 			}

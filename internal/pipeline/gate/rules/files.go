@@ -31,7 +31,7 @@ var fileModules = []string{"@fs.", "@fs-extra.", "@os.", "@shutil.", "@pathlib.P
 // fileUseOf is what a call of a path does with a file; 0 if nothing.
 func fileUseOf(path string) fileUse {
 	switch path {
-	case "open", "read_file", "list_files", "@io.open", "@pathlib.Path":
+	case "open", "read_file", "list_files", "@io.open", "@codecs.open", "@tokenize.open", "@fileinput.input", "@linecache.getlines", "@pathlib.Path":
 		return reads
 	case "write_file":
 		return writes
@@ -81,6 +81,9 @@ func (j *judge) fileCall(i int32, path string, args []int32) {
 
 // pathOf is the path that Path(…).method() is about.
 func (j *judge) pathOf(i int32) string {
+	if s, ok := j.text(j.child(max(j.child(i, 0), 0), 0)); ok {
+		return s
+	}
 	for c := range j.inside(i) {
 		if j.is(c, Call) && strings.HasSuffix(strings.Join(j.path(j.child(c, 0)), " "), "@pathlib.Path") {
 			return j.knownText(j.child(c, 1))

@@ -197,6 +197,7 @@ func (j *judge) isConstantCall(i int32) bool {
 // imports finds modules that a program has no use for.
 func (j *judge) imports(i int32) {
 	path := j.module(j.Nodes[i].Text)
+	j.fromAddress(i, j.Nodes[i].Text)
 	if d, ok := lookup(j.Language, path); ok {
 		severity := d.severity
 		if severity == 0 {

@@ -206,9 +206,9 @@ func (p *program) findPath(i int32) []string {
 		}
 		return p.variable(n.Bind)
 	case Member:
-		return p.joined(p.child(i, 0), n.Text)
+		return p.memberOf(p.child(i, 0), n.Text)
 	case Index:
-		return p.joined(p.child(i, 0), p.key(p.child(i, 1)))
+		return p.memberOf(p.child(i, 0), p.key(p.child(i, 1)))
 	case Call:
 		return p.called(i)
 	case New:
@@ -222,6 +222,9 @@ func (p *program) findPath(i int32) []string {
 	case Binary:
 		if n.Text == "," {
 			return p.path(p.child(i, 1))
+		}
+		if left := p.path(p.child(i, 0)); n.Text == "/" && slices.Contains(left, "@pathlib.Path()") {
+			return left
 		}
 	case Logical:
 		return both(p.path(p.child(i, 0)), p.path(p.child(i, 1)))
@@ -284,6 +287,23 @@ func (p *program) key(i int32) string {
 	return "[?]"
 }
 
+// memberOf is a member of an expression. That of an object that stands in the
+// program is what stands there.
+func (p *program) memberOf(object int32, key string) []string {
+	var found []string
+	if o := p.only(object); p.is(o, Object) {
+		for c := range p.children(o) {
+			if p.is(c, Property) && p.keyOf(c) == key {
+				found = append(found, p.path(p.valueOf(c))...)
+			}
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return p.joined(object, key)
+}
+
 // joined is a member of what an expression stands for.
 func (p *program) joined(object int32, key string) []string {
 	paths := p.path(object)
@@ -308,8 +328,8 @@ func (p *program) join(path, key string) string {
 		return p.module(key)
 	case path == "@fs" && key == "promises", strings.HasPrefix(path, "@") && key == "default" && p.Language == Script && !strings.Contains(path[1:], "."):
 		return path
-	case p.Language == Python && strings.HasPrefix(path, "@") && slices.Contains(reexported, key):
-		return p.module(key) // os.path.os
+	case p.Language == Python && strings.HasPrefix(path, "@") && slices.Contains(reexported, strings.TrimLeft(key, "_")):
+		return p.module(strings.TrimLeft(key, "_")) // os.path.os, random._os
 	case (key == "__dict__") && strings.HasPrefix(path, "@"):
 		return path // vars(module)
 	}
@@ -332,6 +352,8 @@ func (p *program) global(name string) string {
 			return "@" + name
 		case name == "Path":
 			return "@pathlib.Path"
+		case name == "partial":
+			return "@functools.partial"
 		}
 		for _, module := range p.stars {
 			if _, ok := lookup(Python, "@"+module+"."+name); ok {
@@ -399,6 +421,8 @@ func (p *program) result(i int32, callee string) []string {
 		if first < 0 {
 			return []string{globalObject}
 		}
+		return p.path(first)
+	case callee == "@functools.partial":
 		return p.path(first)
 	case strings.HasSuffix(callee, ".bind"):
 		return []string{strings.TrimSuffix(callee, ".bind")}

@@ -68,14 +68,15 @@ var pythonNames = makePythonNames()
 
 func makePythonNames() map[string]danger {
 	m := map[string]danger{}
-	all(m, danger{rule: "code.eval"}, "eval", "exec", "compile", "execfile")
+	all(m, danger{rule: "code.eval"}, "eval", "exec", "compile", "execfile", "@timeit.timeit", "@timeit.repeat", "@cProfile.run", "@cProfile.runctx", "@profile.run",
+		"@trace.Trace", "@doctest.testmod", "@typing.ForwardRef")
 	all(m, danger{rule: "code.import"}, "__import__", "@importlib.import_module", "@importlib.__import__")
 	all(m, danger{rule: "code.deserialize", whole: true}, "@pickle.loads", "@pickle.load", "@pickle.Unpickler", "@_pickle", "@cPickle", "@dill", "@shelve",
 		"@jsonpickle", "@marshal.loads", "@marshal.load", "@yaml.load", "@yaml.unsafe_load", "@yaml.full_load", "@joblib.load")
 	all(m, danger{rule: "process.spawn", whole: true}, "@subprocess", "@pty", "@commands", "@popen2", "@os.system", "@os.popen", "@os.fork", "@os.forkpty",
 		"@os.startfile", "@os.posix_spawn", "@os.posix_spawnp", "@os.execl", "@os.execle", "@os.execlp", "@os.execlpe", "@os.execv", "@os.execve",
 		"@os.execvp", "@os.execvpe", "@os.spawnl", "@os.spawnle", "@os.spawnlp", "@os.spawnlpe", "@os.spawnv", "@os.spawnve", "@os.spawnvp", "@os.spawnvpe",
-		"@posix", "@nt", "@_posixsubprocess", "@asyncio.create_subprocess_exec", "@asyncio.create_subprocess_shell", "@pexpect", "@sh")
+		"@posix", "@nt", "@_posixsubprocess", "@asyncio.create_subprocess_exec", "@asyncio.create_subprocess_shell", "@asyncio.subprocess", "@pexpect", "@sh")
 	all(m, danger{rule: "process.spawn", severity: Medium, whole: true}, "@multiprocessing", "@concurrent.futures.ProcessPoolExecutor")
 	all(m, danger{rule: "process.exit"}, "@os._exit", "@os.kill", "@os.killpg", "@os.abort", "@signal.raise_signal", "@signal.pthread_kill")
 	all(m, danger{rule: "process.env"}, "@os.environ", "@os.environb")

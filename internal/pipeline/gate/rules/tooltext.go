@@ -60,16 +60,35 @@ var sqlNames = regexp.MustCompile(`(?i)(sql|query|queries|statement|database|db|
 // toolCall judges commands that a tool is given.
 func (j *judge) toolCall(i int32, path string, args []int32) {
 	tool := j.toolPath(path)
-	if slices.Contains(rawCallers, path) && len(args) > 0 {
+	raw := slices.Contains(rawCallers, path) && len(args) > 0
+	if raw {
 		tool, _ = j.text(args[0])
 		args = args[1:]
 	}
-	if tool == "" {
+	if tool == "" && !raw {
 		return
 	}
 	_, name, _ := strings.Cut(tool, ".")
 	for _, arg := range args {
-		j.given(arg, name, commandNames.MatchString(name), 4)
+		j.given(arg, name, commandNames.MatchString(name), maxGiven)
+	}
+}
+
+const maxGiven = 8 // how deep in an argument commands are looked for
+
+// anyCall judges what a function is given of which nothing is known: it may be a
+// tool. Only what is named as plainly as can be counts.
+func (j *judge) anyCall(args []int32) {
+	for _, arg := range args {
+		list := []int32{arg}
+		if o := j.only(arg); j.is(o, Object) {
+			list = j.list(o)
+		}
+		for _, c := range list {
+			if j.is(c, Property) && slices.Contains([]string{"sql", "statement", "command", "cmd"}, j.keyOf(c)) {
+				j.given(c, "", false, maxGiven)
+			}
+		}
 	}
 }
 
@@ -83,10 +102,15 @@ func (j *judge) given(i int32, key string, isCommand bool, deep int) {
 		return
 	}
 	switch n := &j.Nodes[i]; {
+	case n.Kind == Name && n.Bind > 0 && isCommand:
+		for _, d := range j.defs[n.Bind] { // what a loop gives
+			if list := j.only(d.node); len(d.keys) == 1 && d.keys[0] == "[]" && j.is(list, Array) {
+				j.given(list, key, isCommand, deep-1)
+			}
+		}
 	case n.Kind == Object || n.Kind == Array || n.Kind == Spread:
 		if s, ok := j.concat(j.list(i), " "); ok && n.Kind == Array && isCommand {
 			j.commandText(i, key, s)
-			return
 		}
 		for c := range j.children(i) {
 			j.given(c, key, isCommand, deep-1)
@@ -120,8 +144,11 @@ func (j *judge) knownText(i int32) string {
 			break
 		}
 	}
-	return b.String()
+	return placeholder.ReplaceAllString(b.String(), "x")
 }
+
+// placeholder is where a format puts a value.
+var placeholder = regexp.MustCompile(`%[sd]|\{\w*\}`)
 
 const (
 	maxCommand  = 20_000  // bytes of a command that are looked at
