@@ -11,6 +11,7 @@ KINDS = """other name string template number constant regexp member index slice 
     function parameter class property object array loop branch logical binary unary assign delete
     spread await return throw""".split()
 NUMBER = {name: i for i, name in enumerate(KINDS)}
+NAME, NAME_NUMBER = _ast.Name, NUMBER["name"]
 OPERATORS = {
     "Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "Mod": "%", "Pow": "**", "FloorDiv": "//", "LShift": "<<", "RShift": ">>", "BitOr": "|", "BitXor": "^",
     "BitAnd": "&", "MatMult": "@", "And": "and", "Or": "or", "Not": "not", "USub": "-", "UAdd": "+", "Invert": "~", "Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=",
@@ -42,7 +43,7 @@ class Builder:
         self.scopes, self.texts, self.variables, self.out = scopes, {}, {}, []
 
     def build(self, root):
-        out, handlers = self.out, HANDLERS
+        out, handlers, texts, number = self.out, BY_TYPE, self.texts, NUMBER
         place = (1, 0, 1, 0)
         stack = [(root, self.scopes.module, place)]
         while stack:
@@ -54,9 +55,12 @@ class Builder:
             if node.__class__ is Made:
                 made = node
             else:
-                if hasattr(node, "end_lineno") and node.end_lineno is not None:
+                if getattr(node, "end_lineno", None) is not None:
                     place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-                made = handlers.get(type(node).__name__, other)(self, node, scope)
+                if node.__class__ is NAME:
+                    out += (NAME_NUMBER, 1, *place, self.bound(node.id, scope), texts.setdefault(node.id, len(texts) + 1))
+                    continue
+                made = handlers.get(node.__class__, other)(self, node, scope)
                 if made.__class__ is not Made:  # it stands for another
                     stack.append((made[0], made[1], place) if made.__class__ is tuple else (made, scope, place))
                     continue
@@ -64,7 +68,7 @@ class Builder:
             if at > MOST * WIDTH:
                 raise OverflowError
             text = made.text
-            out += (NUMBER[made.kind], 1, *place, made.bind, self.texts.setdefault(text, len(self.texts) + 1) if text else 0)
+            out += (number[made.kind], 1, *place, made.bind, texts.setdefault(text, len(texts) + 1) if text else 0)
             if made.inner:
                 stack.append(at)
                 for child in reversed(made.inner):
@@ -90,10 +94,6 @@ def module(b, node, scope):
 
 def inside(field):
     return lambda b, node, scope: getattr(node, field)
-
-
-def name(b, node, scope):
-    return Made("name", node.id, (), b.bound(node.id, scope))
 
 
 def constant(b, node, scope):
@@ -277,7 +277,7 @@ def simple(kind, *fields):
 
 
 HANDLERS = {
-    "Module": module, "Expr": inside("value"), "Name": name, "Constant": constant, "JoinedStr": simple("template", "values"), "FormattedValue": formatted,
+    "Module": module, "Expr": inside("value"), "Constant": constant, "JoinedStr": simple("template", "values"), "FormattedValue": formatted,
     "Attribute": lambda b, node, scope: Made("member", node.attr, [node.value]), "Subscript": simple("index", "value", "slice"), "Slice": slice_, "Call": call,
     "Starred": simple("spread", "value"), "BinOp": operation("binary"), "BoolOp": operation("logical"), "UnaryOp": operation("unary"), "Compare": compare,
     "IfExp": choice, "If": branch, "For": for_, "AsyncFor": for_, "While": while_, "ListComp": comprehension, "SetComp": comprehension,
@@ -287,3 +287,4 @@ HANDLERS = {
     "match_case": case, "Import": import_, "ImportFrom": import_from, "Dict": dict_, "List": simple("array", "elts"), "Tuple": simple("array", "elts"),
     "Set": simple("array", "elts"),
 }  # fmt: skip
+BY_TYPE = {getattr(_ast, name): handler for name, handler in HANDLERS.items() if hasattr(_ast, name)}

@@ -26,7 +26,7 @@ const width = 8
 // anything; Judge says whether it is a tree.
 func treeOf(code string, sent *sentTree) (*rules.Tree, error) {
 	if sent == nil {
-		return nil, rules.ErrDeep
+		return nil, rules.ErrLarge
 	}
 	kinds := make([]rules.Kind, len(sent.Kinds))
 	for i, name := range sent.Kinds {
@@ -106,7 +106,7 @@ func (p *program) judgeTree(level rules.Level) *run.Error {
 		return failure(errFacts)
 	}
 	if err != nil {
-		return run.Errorf(run.KindLimit, "gate.python", "%w", err).WithHint("build nested values and long expressions in several statements")
+		return run.Errorf(run.KindLimit, "gate.python", "%w", err).WithHint("build nested values and long expressions in several statements, and put data into a workspace file")
 	}
 	e, width := p.report.Refusal(level, p.place)
 	if e != nil {

@@ -189,7 +189,7 @@ func (j *judge) replacing(i int32, path string, args []int32) {
 	for _, owner := range j.path(args[0]) {
 		name, isPrototype := strings.CutSuffix(owner, ".prototype")
 		switch {
-		case isPrototype && slices.Contains(scriptGlobals, name), strings.HasSuffix(owner, ".__proto__"), strings.HasSuffix(owner, ".constructor.prototype"):
+		case isPrototype && scriptGlobals[name], strings.HasSuffix(owner, ".__proto__"), strings.HasSuffix(owner, ".constructor.prototype"):
 			j.find("proto.pollute", i, owner)
 		case owner == globalObject, slices.Contains(builtinObjects, owner):
 			j.find("proto.builtin", i, owner)

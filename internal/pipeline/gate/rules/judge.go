@@ -334,7 +334,7 @@ func (j *judge) replaced(target int32, path string) {
 	case j.Language == Script && slices.Contains([]string{"innerHTML", "outerHTML", "srcdoc"}, last(path)):
 		j.find("dom.sink", target, last(path))
 	case j.Language == Script && (strings.HasSuffix(owner, ".__proto__") || strings.HasSuffix(owner, ".constructor.prototype")),
-		j.Language == Script && strings.HasSuffix(owner, ".prototype") && slices.Contains(scriptGlobals, strings.TrimSuffix(owner, ".prototype")):
+		j.Language == Script && strings.HasSuffix(owner, ".prototype") && scriptGlobals[strings.TrimSuffix(owner, ".prototype")]:
 		j.find("proto.pollute", target, path)
 	case j.isGlobalMember(target), owner != "" && slices.Contains(builtinObjects, owner), slices.Contains(j.path(j.child(target, 0)), "@sys.modules"):
 		j.find("proto.builtin", target, path)
@@ -344,12 +344,9 @@ func (j *judge) replaced(target int32, path string) {
 // isGlobalMember says that a node is a member of the global object that exists
 // without the program.
 func (j *judge) isGlobalMember(i int32) bool {
-	names := scriptGlobals
-	if j.Language == Python {
-		names = pythonGlobals
-	}
+	names := j.globals()
 	return slices.Contains(j.path(j.child(i, 0)), globalObject) && slices.ContainsFunc(j.path(i), func(s string) bool {
-		return slices.Contains(names, s) || s == "callMCPTool" || s == "call_mcp_tool" || s == "servers"
+		return names[s] || s == "callMCPTool" || s == "call_mcp_tool" || s == "servers"
 	})
 }
 

@@ -348,7 +348,7 @@ func (p *program) global(name string) string {
 		switch {
 		case name == "__builtins__" || name == "builtins":
 			return globalObject
-		case slices.Contains(pythonModules, name):
+		case pythonModules[name]:
 			return "@" + name
 		case name == "Path":
 			return "@pathlib.Path"

@@ -94,7 +94,7 @@ func makePythonNames() map[string]danger {
 
 // scriptGlobals are names that every JavaScript program has. What is below any
 // other name that it does not declare is taken for a tool.
-var scriptGlobals = []string{
+var scriptGlobals = setOf(
 	"Object", "Array", "String", "Number", "Boolean", "Symbol", "BigInt", "Math", "JSON", "Date", "RegExp", "Promise", "Map", "Set", "WeakMap", "WeakSet", "WeakRef",
 	"Error", "TypeError", "RangeError", "SyntaxError", "AggregateError", "ReferenceError", "EvalError", "URIError", "Reflect", "Proxy", "Intl", "Iterator",
 	"ArrayBuffer", "SharedArrayBuffer", "DataView", "Atomics", "Uint8Array", "Int8Array", "Uint8ClampedArray", "Uint16Array", "Int16Array", "Uint32Array", "Int32Array",
@@ -105,10 +105,10 @@ var scriptGlobals = []string{
 	"arguments", "state", "pii", "skills", "sleep", "searchTools", "ToolError", "document", "window", "navigator", "location", "localStorage", "sessionStorage",
 	"indexedDB", "caches", "XMLHttpRequest", "WebSocket", "EventSource", "Worker", "SharedWorker", "WebAssembly", "Deno", "Bun", "Event", "EventTarget", "Blob", "File",
 	"FormData", "Headers", "Request", "Response", "execScript", "RTCPeerConnection", "AsyncFunction",
-}
+)
 
 // pythonGlobals are names that every Python program has.
-var pythonGlobals = []string{
+var pythonGlobals = setOf(
 	"abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "breakpoint", "bytearray", "bytes", "callable", "chr", "classmethod", "compile", "complex", "delattr",
 	"dict", "dir", "divmod", "enumerate", "eval", "exec", "execfile", "exit", "filter", "float", "format", "frozenset", "getattr", "globals", "hasattr", "hash", "help",
 	"hex", "id", "input", "int", "isinstance", "issubclass", "iter", "len", "list", "locals", "map", "max", "memoryview", "min", "next", "object", "oct", "open", "ord",
@@ -116,12 +116,28 @@ var pythonGlobals = []string{
 	"vars", "zip", "__import__", "__name__", "__file__", "__doc__", "__builtins__", "Exception", "ValueError", "KeyError", "TypeError", "RuntimeError", "Ellipsis",
 	"NotImplemented", "BaseException", "state", "pii", "skills", "sleep", "search_tools", "searchTools", "ToolError", "read_file", "write_file", "list_files", "load_skill",
 	"global",
-}
+)
 
 // pythonModules are modules that programs find without an import.
-var pythonModules = []string{
+var pythonModules = setOf(
 	"os", "sys", "subprocess", "shutil", "ctypes", "socket", "importlib", "pickle", "marshal", "base64", "codecs", "zlib", "urllib", "json", "re", "math", "datetime",
 	"asyncio", "itertools", "functools", "collections", "statistics", "random", "time", "csv", "io", "string", "textwrap", "hashlib", "pathlib", "operator", "typing",
 	"types", "inspect", "gc", "signal", "threading", "multiprocessing", "concurrent", "http", "tempfile", "glob", "uuid", "decimal", "fractions", "heapq", "bisect",
 	"copy", "enum", "dataclasses", "contextlib", "traceback", "logging", "warnings", "html", "zoneinfo", "difflib", "platform", "binascii", "struct", "pprint",
+)
+
+func setOf(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// globals are the names that every program of the language has.
+func (t *Tree) globals() map[string]bool {
+	if t.Language == Python {
+		return pythonGlobals
+	}
+	return scriptGlobals
 }

@@ -20,11 +20,7 @@ func (p *program) toolPath(path string) string {
 		return strings.Trim(module+"."+member, ".")
 	}
 	server, tool, ok := strings.Cut(path, ".")
-	names := scriptGlobals
-	if p.Language == Python {
-		names = pythonGlobals
-	}
-	if !ok || server == "?" || server == "function" || server == "class" || strings.ContainsAny(path, "()?") || strings.Contains(tool, ".") || slices.Contains(names, server) {
+	if !ok || server == "?" || server == "function" || server == "class" || strings.ContainsAny(path, "()?") || strings.Contains(tool, ".") || p.globals()[server] {
 		return ""
 	}
 	return path

@@ -105,8 +105,9 @@ const (
 
 // The ways in which a tree is none.
 var (
-	ErrTree = errors.New("the syntax tree makes no sense")
-	ErrDeep = errors.New("the program is nested too deeply")
+	ErrTree  = errors.New("the syntax tree makes no sense")
+	ErrDeep  = errors.New("the program is nested too deeply")
+	ErrLarge = errors.New("the program is too large to be judged")
 )
 
 // Check says whether every node lies within its parent and the source, and none
