@@ -51,7 +51,7 @@ func examples(l Language, code []string) []Example {
 	return list
 }
 
-const noProcess = "a program cannot start others; call a tool, or compute in the program itself"
+const noProcess = "programs start no processes and threads: call a tool; Promise.all and asyncio.gather run calls side by side"
 
 var catalogue = []Rule{
 	{ID: "code.eval", Severity: Medium, Message: "it runs text as code", Hint: "write the code itself; JSON.parse, json.loads and ast.literal_eval read data",
