@@ -44,6 +44,9 @@ func (j *judge) bound(i int32, path string, args []int32) {
 // callOf judges a call of what a path stands for.
 func (j *judge) callOf(i int32, path string, args []int32) {
 	path = strings.TrimSuffix(strings.TrimSuffix(path, ".call"), ".apply")
+	if d, ok := lookup(j.Language, path); ok && j.isBound(j.child(i, 0)) && (d.rule == "code.eval" || d.rule == "code.function") {
+		j.run(i, d.rule, path)
+	}
 	j.indirect(i, path, args)
 	j.replacing(i, path, args)
 	j.fileCall(i, path, args)
@@ -56,6 +59,9 @@ func (j *judge) callOf(i int32, path string, args []int32) {
 		}
 	}
 }
+
+// isBound says that a node is a variable of the program's.
+func (j *judge) isBound(i int32) bool { return j.is(i, Name) && j.Nodes[i].Bind > 0 }
 
 // method judges calls of methods whose object need not be known.
 func (j *judge) method(i, callee int32, args []int32) {

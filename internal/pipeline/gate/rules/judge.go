@@ -73,10 +73,11 @@ func (j *judge) findAt(rule string, s Severity, start, end int, detail string) {
 	if j.said[kind]++; j.said[kind] > maxSame || len(j.found) >= maxFindings && !j.makeRoom(s) {
 		return
 	}
-	if r := []rune(strings.TrimPrefix(detail, "@")); len(r) > maxDetail {
+	detail = strings.TrimPrefix(strings.TrimPrefix(detail, "@"), "?.")
+	if r := []rune(detail); len(r) > maxDetail {
 		detail = string(r[:maxDetail]) + "…"
 	}
-	j.found = append(j.found, Finding{rule, s, start, end, strings.TrimPrefix(detail, "@")})
+	j.found = append(j.found, Finding{rule, s, start, end, detail})
 }
 
 // makeRoom drops a finding that is milder than one of a severity.

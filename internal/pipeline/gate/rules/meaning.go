@@ -436,14 +436,5 @@ func (p *program) result(i int32, callee string) []string {
 // importers are functions that give the module that they are told the name of.
 var importers = []string{"require", "import", "process.getBuiltinModule", "module.require", "__import__", "@importlib.import_module", "@importlib.__import__"}
 
-// root is the first name of a path, without @.
-func root(path string) string {
-	path = strings.TrimPrefix(path, "@")
-	if k := strings.IndexAny(path, ".("); k > 0 && !strings.HasPrefix(path, ".") {
-		return path[:k]
-	}
-	return path
-}
-
 // last is the last name of a path.
 func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
