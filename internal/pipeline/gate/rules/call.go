@@ -50,7 +50,7 @@ func (j *judge) callOf(i int32, path string, args []int32) {
 	j.indirect(i, path, args)
 	j.replacing(i, path, args)
 	j.fileCall(i, path, args)
-	j.toolCall(i, path, args)
+	j.toolCall(path, args)
 	j.wholeGlobal(path, args)
 	if slices.Contains(importers, path) && len(args) > 0 {
 		if name, ok := j.text(args[0]); ok {

@@ -54,7 +54,7 @@ var commandNames = regexp.MustCompile(`(?i)(sql|query|queries|statement|command|
 var sqlNames = regexp.MustCompile(`(?i)(sql|query|queries|statement|database|db|exec|run|script|command)`)
 
 // toolCall judges commands that a tool is given.
-func (j *judge) toolCall(i int32, path string, args []int32) {
+func (j *judge) toolCall(path string, args []int32) {
 	tool := j.toolPath(path)
 	raw := slices.Contains(rawCallers, path) && len(args) > 0
 	if raw {
