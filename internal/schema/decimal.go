@@ -126,7 +126,7 @@ func isInteger(v any) bool {
 	if !ok {
 		return false
 	}
-	if strings.IndexAny(s, ".eE") < 0 {
+	if !strings.ContainsAny(s, ".eE") {
 		return true
 	}
 	return parseDecimal(s).integer()

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -100,11 +99,11 @@ func (j *judge) wholeGlobal(path string, args []int32) {
 	}
 }
 
-var formatWalk = regexp.MustCompile(`\{[^{}]*(\.__\w+__|\[__\w+__\])`)
+var formatWalk = lazily(`\{[^{}]*(\.__\w+__|\[__\w+__\])`)
 
 // format finds attribute walks in a format string.
 func (j *judge) format(i int32, s string) {
-	if m := formatWalk.FindString(s); m != "" {
+	if m := formatWalk().FindString(s); m != "" {
 		j.find("dunder.format", i, m)
 	}
 }
@@ -136,12 +135,12 @@ func (j *judge) isText(i int32) bool {
 	return constant || j.is(i, Template) || j.is(i, Binary) && j.Nodes[i].Text == "+"
 }
 
-var codeLike = regexp.MustCompile(`[;({=]|\breturn\b|\bthis\b`)
+var codeLike = lazily(`[;({=]|\breturn\b|\bthis\b`)
 
 // isCode says that an expression is a string with JavaScript in it.
 func (j *judge) isCode(i int32) bool {
 	s, ok := j.text(i)
-	return ok && codeLike.MatchString(s) || !ok && j.is(j.only(i), Template)
+	return ok && codeLike().MatchString(s) || !ok && j.is(j.only(i), Template)
 }
 
 // attribute judges getattr and its like.

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -45,8 +44,8 @@ func fileUseOf(path string) fileUse {
 }
 
 var (
-	sensitive = regexp.MustCompile(`(?i)^(file://)?/(etc/(passwd|shadow|sudoers|ssh|hosts|crontab|cron\.|ld\.so|kubernetes)|proc(/|$)|sys(/|$)|root(/|$)|boot(/|$)|dev/(mem|kmem|sd|nvme|shm|kvm)|var/(run|log|lib)/|run/)|(^|/)(\.ssh|\.aws|\.kube|\.gnupg|\.docker|\.config/gcloud|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.bash_history|\.bashrc|\.zshrc|\.profile|id_rsa|id_ed25519|authorized_keys|docker\.sock)(/|$|\.)|^(\.\./){2,}|/\.\./\.\./|^~(/\.|$|root)|^[a-z]:\\(windows|users)`)
-	top       = regexp.MustCompile(`^(/|/\*|~|~/|\.\.?|\.\./?|\./?|/[\w.-]+/?|\*|[a-zA-Z]:\\?)$`)
+	sensitive = lazily(`(?i)^(file://)?/(etc/(passwd|shadow|sudoers|ssh|hosts|crontab|cron\.|ld\.so|kubernetes)|proc(/|$)|sys(/|$)|root(/|$)|boot(/|$)|dev/(mem|kmem|sd|nvme|shm|kvm)|var/(run|log|lib)/|run/)|(^|/)(\.ssh|\.aws|\.kube|\.gnupg|\.docker|\.config/gcloud|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.bash_history|\.bashrc|\.zshrc|\.profile|id_rsa|id_ed25519|authorized_keys|docker\.sock)(/|$|\.)|^(\.\./){2,}|/\.\./\.\./|^~(/\.|$|root)|^[a-z]:\\(windows|users)`)
+	top       = lazily(`^(/|/\*|~|~/|\.\.?|\.\./?|\./?|/[\w.-]+/?|\*|[a-zA-Z]:\\?)$`)
 )
 
 // fileCall judges what a program does with files.
@@ -66,9 +65,9 @@ func (j *judge) fileCall(i int32, path string, args []int32) {
 		use = wipes
 	}
 	switch {
-	case use == wipes && top.MatchString(name):
+	case use == wipes && top().MatchString(name):
 		j.find("files.wipe", i, last(path)+" "+name)
-	case sensitive.MatchString(name):
+	case sensitive().MatchString(name):
 		j.find("files.outside", i, name)
 	case use == wipes:
 		j.find("files.tree", i, last(path)+" "+name)

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -104,7 +103,7 @@ func adding(list []string, s string) []string {
 	return append(list, s)
 }
 
-var address = regexp.MustCompile(`(?i)\b(?:https?|wss?|ftp)://([a-z0-9.-]+|\[[0-9a-f:]+\])`)
+var address = lazily(`(?i)\b(?:https?|wss?|ftp)://([a-z0-9.-]+|\[[0-9a-f:]+\])`)
 
 // domains are the hosts of the addresses in a text.
 func domains(text string) []string {
@@ -112,7 +111,7 @@ func domains(text string) []string {
 		text = text[:10_000]
 	}
 	var found []string
-	for _, m := range address.FindAllStringSubmatch(text, maxNames) {
+	for _, m := range address().FindAllStringSubmatch(text, maxNames) {
 		found = append(found, strings.ToLower(strings.Trim(m[1], ".")))
 	}
 	return found

@@ -48,10 +48,10 @@ func serverModule(path string) (module, member string) {
 var rawCallers = []string{"callMCPTool", "call_mcp_tool", "@./client.callMCPTool", "@client.call_mcp_tool", "@client.callMCPTool", "@servers.client.call_mcp_tool"}
 
 // commandNames are parameters, and parts of the names of tools, that take commands.
-var commandNames = regexp.MustCompile(`(?i)(sql|query|queries|statement|command|cmd|script|shell|bash|exec|run|terminal|code|args|argv|input)`)
+var commandNames = lazily(`(?i)(sql|query|queries|statement|command|cmd|script|shell|bash|exec|run|terminal|code|args|argv|input)`)
 
 // sqlNames are those of them that take SQL.
-var sqlNames = regexp.MustCompile(`(?i)(sql|query|queries|statement|database|db|exec|run|script|command)`)
+var sqlNames = lazily(`(?i)(sql|query|queries|statement|database|db|exec|run|script|command)`)
 
 // toolCall judges commands that a tool is given.
 func (j *judge) toolCall(path string, args []int32) {
@@ -66,7 +66,7 @@ func (j *judge) toolCall(path string, args []int32) {
 	}
 	_, name, _ := strings.Cut(tool, ".")
 	for _, arg := range args {
-		j.given(arg, name, commandNames.MatchString(name), maxGiven)
+		j.given(arg, name, commandNames().MatchString(name), maxGiven)
 	}
 }
 
@@ -113,7 +113,7 @@ func (j *judge) given(i int32, key string, isCommand bool, deep int) {
 		}
 	case n.Kind == Property:
 		key := j.keyOf(i)
-		j.given(j.valueOf(i), key, commandNames.MatchString(key), deep-1)
+		j.given(j.valueOf(i), key, commandNames().MatchString(key), deep-1)
 	case isCommand:
 		j.commandText(i, key, j.knownText(i))
 	}
@@ -140,11 +140,11 @@ func (j *judge) knownText(i int32) string {
 			break
 		}
 	}
-	return placeholder.ReplaceAllString(b.String(), "x")
+	return placeholder().ReplaceAllString(b.String(), "x")
 }
 
 // placeholder is where a format puts a value.
-var placeholder = regexp.MustCompile(`%[sd]|\{\w*\}`)
+var placeholder = lazily(`%[sd]|\{\w*\}`)
 
 const (
 	maxCommand  = 20_000  // bytes of a command that are looked at
@@ -156,29 +156,29 @@ func (j *judge) commandText(i int32, key, text string) {
 		j.find("obfuscation.huge", i, "")
 		return
 	}
-	if sqlNames.MatchString(key) {
-		for _, statement := range strings.Split(sqlComment.ReplaceAllString(text, " "), ";") {
+	if sqlNames().MatchString(key) {
+		for _, statement := range strings.Split(sqlComment().ReplaceAllString(text, " "), ";") {
 			for _, c := range sqlCommands {
-				if m := c.pattern.FindString(strings.TrimSpace(statement)); m != "" && (c.but == nil || !c.but.MatchString(statement)) {
+				if m := c.pattern().FindString(strings.TrimSpace(statement)); m != "" && (c.but == nil || !c.but().MatchString(statement)) {
 					j.find(c.rule, i, m)
 				}
 			}
 		}
 	}
 	for _, c := range shellCommands {
-		if m := c.pattern.FindString(text); m != "" {
+		if m := c.pattern().FindString(text); m != "" {
 			j.find(c.rule, i, strings.TrimSpace(m))
 		}
 	}
 }
 
-var sqlComment = regexp.MustCompile(`(?s)/\*.*?\*/|--[^\n]*`)
+var sqlComment = lazily(`(?s)/\*.*?\*/|--[^\n]*`)
 
 // command is a text that destroys where it is run.
 type command struct {
 	rule    string
-	pattern *regexp.Regexp
-	but     *regexp.Regexp // what makes it harmless
+	pattern func() *regexp.Regexp
+	but     func() *regexp.Regexp // what makes it harmless
 }
 
 const (
@@ -187,30 +187,30 @@ const (
 )
 
 var sqlCommands = []command{
-	{"tool.sql", regexp.MustCompile(`(?is)^drop\s+(table|database|schema|view|index|role|user|tablespace|owned)\s+(if\s+exists\s+)?` + identifier + `(\s*,\s*` + identifier + `)*\s*(cascade|restrict)?\s*(constraints)?$`), regexp.MustCompile(`(?i)drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`)},
-	{"tool.sql", regexp.MustCompile(`(?is)^truncate\s+(table\s+)?` + identifier), nil},
-	{"tool.sql", regexp.MustCompile(`(?is)\bxp_cmdshell\b|\bcopy\b.*\b(from|to)\s+program\b|\binto\s+(outfile|dumpfile)\b|\bload_file\s*\(|\bpg_read_file\s*\(|\blo_import\s*\(`), nil},
-	{"tool.sqlall", regexp.MustCompile(`(?is)^delete\s+from\s+` + identifier + `\s*$`), nil},
-	{"tool.sqlall", regexp.MustCompile(`(?is)^(delete\s+from|update)\s+` + identifier + `.*\bwhere\s+(1\s*=\s*1|true|'?(\w+)'?\s*=\s*'?(\w+)'?\s+or\s+1\s*=\s*1)\s*$`), nil},
-	{"tool.sqlall", regexp.MustCompile(`(?is)^update\s+` + identifier + `\s+set\s+.*`), regexp.MustCompile(`(?i)\bwhere\b`)},
-	{"tool.sqlall", regexp.MustCompile(`(?is)^alter\s+table\s+` + identifier + `\s+drop\s`), nil},
-	{"tool.sqlall", regexp.MustCompile(`(?is)^grant\s+all\b|^alter\s+(user|role)\b|^create\s+(user|role)\b.*superuser`), nil},
-	{"tool.sqlall", regexp.MustCompile(`(?is)^drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`), nil},
+	{"tool.sql", lazily(`(?is)^drop\s+(table|database|schema|view|index|role|user|tablespace|owned)\s+(if\s+exists\s+)?` + identifier + `(\s*,\s*` + identifier + `)*\s*(cascade|restrict)?\s*(constraints)?$`), lazily(`(?i)drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`)},
+	{"tool.sql", lazily(`(?is)^truncate\s+(table\s+)?` + identifier), nil},
+	{"tool.sql", lazily(`(?is)\bxp_cmdshell\b|\bcopy\b.*\b(from|to)\s+program\b|\binto\s+(outfile|dumpfile)\b|\bload_file\s*\(|\bpg_read_file\s*\(|\blo_import\s*\(`), nil},
+	{"tool.sqlall", lazily(`(?is)^delete\s+from\s+` + identifier + `\s*$`), nil},
+	{"tool.sqlall", lazily(`(?is)^(delete\s+from|update)\s+` + identifier + `.*\bwhere\s+(1\s*=\s*1|true|'?(\w+)'?\s*=\s*'?(\w+)'?\s+or\s+1\s*=\s*1)\s*$`), nil},
+	{"tool.sqlall", lazily(`(?is)^update\s+` + identifier + `\s+set\s+.*`), lazily(`(?i)\bwhere\b`)},
+	{"tool.sqlall", lazily(`(?is)^alter\s+table\s+` + identifier + `\s+drop\s`), nil},
+	{"tool.sqlall", lazily(`(?is)^grant\s+all\b|^alter\s+(user|role)\b|^create\s+(user|role)\b.*superuser`), nil},
+	{"tool.sqlall", lazily(`(?is)^drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`), nil},
 }
 
 // start is where a command of a shell begins.
 const start = `(?:^|[;&|(\n]\s*|\bsudo\s+|["'` + "`" + `]\s*|\s-c\s+["']?)`
 
 var shellCommands = []command{
-	{"tool.shell", regexp.MustCompile(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]\w*\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\.\.|\$HOME|\$\{HOME\}|\*|%)`), nil},
-	{"tool.shell", regexp.MustCompile(`(?i)\brm\s+(?:-\w+\s+)*--no-preserve-root`), nil},
-	{"tool.shell", regexp.MustCompile(`(?i)` + start + `(mkfs(\.\w+)?\s|wipefs\s|fdisk\s+/dev|shred\s|dd\s+.*\bof=/dev/)`), nil},
-	{"tool.shell", regexp.MustCompile(`>\s*/dev/(sd|nvme|hd|vd|mem|kmem)|:\(\)\s*\{.*\|.*&\s*\}\s*;`), nil},
-	{"tool.shell", regexp.MustCompile(`(?i)\b(curl|wget|fetch)\b[^\n|]*\|\s*(sudo\s+)?(ba|z|da|k)?sh\b|\bbase64\s+(-d|--decode|-D)\b[^\n|]*\|\s*(ba|z|da)?sh\b|\b(curl|wget)\b[^\n|]*\|\s*(python3?|perl|node)\b`), nil},
-	{"tool.shell", regexp.MustCompile(`(?i)/dev/tcp/|\bnc(at)?\s+(-\w+\s+)*-e\b|\bnc\s+.*\|\s*(ba)?sh\b|\bsh\s+-i\s*[<>]&|\bbash\s+-i\b`), nil},
-	{"tool.shell", regexp.MustCompile(`(?i)` + start + `(chmod\s+(-R\s+)?[0-7]?777\s+/\S*|chmod\s+-R\s+777|chown\s+-R\s+\S+\s+/|shutdown\b|reboot\b|halt\b|kill\s+-9\s+(-1|1)\b|killall\s+-9|userdel\s|iptables\s+-F|crontab\s+-r|format\s+c:|del\s+/[sfq])`), nil},
-	{"tool.sudo", regexp.MustCompile(`(?i)` + start + `(sudo|su\s+-|doas)\b`), nil},
-	{"tool.sudo", regexp.MustCompile(`(?i)` + start + `chmod\s+(-\w+\s+)*([0-7]?777|a\+rwx|\+s|[246][0-7]{3})\b`), nil},
-	{"tool.sudo", regexp.MustCompile(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]`), nil},
-	{"tool.sudo", regexp.MustCompile(`(?i)` + start + `git\s+(push\s+.*--force\b|reset\s+--hard|clean\s+-\w*f)`), nil},
+	{"tool.shell", lazily(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]\w*\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\.\.|\$HOME|\$\{HOME\}|\*|%)`), nil},
+	{"tool.shell", lazily(`(?i)\brm\s+(?:-\w+\s+)*--no-preserve-root`), nil},
+	{"tool.shell", lazily(`(?i)` + start + `(mkfs(\.\w+)?\s|wipefs\s|fdisk\s+/dev|shred\s|dd\s+.*\bof=/dev/)`), nil},
+	{"tool.shell", lazily(`>\s*/dev/(sd|nvme|hd|vd|mem|kmem)|:\(\)\s*\{.*\|.*&\s*\}\s*;`), nil},
+	{"tool.shell", lazily(`(?i)\b(curl|wget|fetch)\b[^\n|]*\|\s*(sudo\s+)?(ba|z|da|k)?sh\b|\bbase64\s+(-d|--decode|-D)\b[^\n|]*\|\s*(ba|z|da)?sh\b|\b(curl|wget)\b[^\n|]*\|\s*(python3?|perl|node)\b`), nil},
+	{"tool.shell", lazily(`(?i)/dev/tcp/|\bnc(at)?\s+(-\w+\s+)*-e\b|\bnc\s+.*\|\s*(ba)?sh\b|\bsh\s+-i\s*[<>]&|\bbash\s+-i\b`), nil},
+	{"tool.shell", lazily(`(?i)` + start + `(chmod\s+(-R\s+)?[0-7]?777\s+/\S*|chmod\s+-R\s+777|chown\s+-R\s+\S+\s+/|shutdown\b|reboot\b|halt\b|kill\s+-9\s+(-1|1)\b|killall\s+-9|userdel\s|iptables\s+-F|crontab\s+-r|format\s+c:|del\s+/[sfq])`), nil},
+	{"tool.sudo", lazily(`(?i)` + start + `(sudo|su\s+-|doas)\b`), nil},
+	{"tool.sudo", lazily(`(?i)` + start + `chmod\s+(-\w+\s+)*([0-7]?777|a\+rwx|\+s|[246][0-7]{3})\b`), nil},
+	{"tool.sudo", lazily(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]`), nil},
+	{"tool.sudo", lazily(`(?i)` + start + `git\s+(push\s+.*--force\b|reset\s+--hard|clean\s+-\w*f)`), nil},
 }
