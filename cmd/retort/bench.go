@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 func (a *app) bench() *cobra.Command {
 	var asJSON bool
 	var upstream int
+	var only []string
 	c := &cobra.Command{
 		Use: "bench", Short: "Measure what the engine costs on this machine", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -27,7 +29,7 @@ func (a *app) bench() *cobra.Command {
 				return run.Errorf(run.KindInternal, "bench", "%w", err)
 			}
 			say, done := a.progress("measuring")
-			rows, err := bench.Run(cmd.Context(), bench.Options{Self: self, Progress: say})
+			rows, err := bench.Run(cmd.Context(), bench.Options{Self: self, Progress: say, Only: only})
 			done()
 			if err != nil {
 				return err
@@ -39,6 +41,7 @@ func (a *app) bench() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringSliceVar(&only, "only", nil, "parts to measure: "+strings.Join(bench.Parts(), ", "))
 	c.Flags().IntVar(&upstream, "upstream", 0, "be an MCP server with so many made-up tools")
 	_ = c.Flags().MarkHidden("upstream")
 	c.AddCommand(&cobra.Command{

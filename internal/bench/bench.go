@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"retort/internal/run"
@@ -30,6 +31,35 @@ func (r Row) Met() bool { return r.Target == 0 || r.Median <= r.Target }
 type Options struct {
 	Self     string            // path of the retort binary
 	Progress func(what string) // told what is being measured; may be nil
+	Only     []string          // some of Parts; everything if empty
+}
+
+// step measures one part.
+type step struct {
+	part    string
+	measure func(*bench, context.Context) error
+}
+
+var steps = []step{
+	{"command", (*bench).command},
+	{"runtimes", (*bench).runtimes},
+	{"mcp", (*bench).overMCP},
+	{"calls", (*bench).calls},
+	{"type-check", (*bench).typeCheck},
+	{"validation", (*bench).validate},
+	{"wrappers", (*bench).wrappers},
+	{"search", (*bench).search},
+	{"memory", (*bench).memory},
+	{"binary", (*bench).binary},
+}
+
+// Parts names what can be measured, in order.
+func Parts() []string {
+	parts := make([]string, len(steps))
+	for i, s := range steps {
+		parts[i] = s.part
+	}
+	return parts
 }
 
 // bench is the state of one run.
@@ -40,8 +70,14 @@ type bench struct {
 	pause time.Duration // between the runs of one row
 }
 
-// Run measures everything. It takes some tens of seconds.
+// Run measures everything, or what Options name. Everything takes some tens of
+// seconds. Its errors are *run.Error.
 func Run(ctx context.Context, o Options) ([]Row, error) {
+	for _, part := range o.Only {
+		if !slices.Contains(Parts(), part) {
+			return nil, run.Errorf(run.KindInvalidArguments, "bench", "there is no part %q", part).WithHint("parts: %s", strings.Join(Parts(), ", "))
+		}
+	}
 	home, err := os.MkdirTemp("", "retort-bench-")
 	if err != nil {
 		return nil, run.Errorf(run.KindInternal, "bench", "%w", err)
@@ -51,24 +87,13 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 		o.Progress = func(string) {}
 	}
 	b := &bench{Options: o, home: home}
-	for _, step := range []struct {
-		what    string
-		measure func(context.Context) error
-	}{
-		{"starting the command", b.command},
-		{"runtimes", b.runtimes},
-		{"execute_code over MCP", b.overMCP},
-		{"calls", b.calls},
-		{"type-check", b.typeCheck},
-		{"validation", b.validate},
-		{"wrappers", b.wrappers},
-		{"search", b.search},
-		{"memory", b.memory},
-		{"binary", b.binary},
-	} {
-		o.Progress(step.what)
-		if err := step.measure(ctx); err != nil {
-			return b.rows, run.Errorf(run.KindInternal, "bench", "%s: %w", step.what, err)
+	for _, s := range steps {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, s.part) {
+			continue
+		}
+		o.Progress(s.part)
+		if err := s.measure(b, ctx); err != nil {
+			return b.rows, run.Errorf(run.KindInternal, "bench", "%s: %w", s.part, err)
 		}
 	}
 	return b.rows, nil

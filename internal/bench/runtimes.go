@@ -31,7 +31,7 @@ func (b *bench) runtimes(ctx context.Context) error {
 	for _, runtime := range cold.Capabilities().Runtimes {
 		target := startTargets[runtime]
 		b.Progress("starting " + runtime)
-		b.pause = 0
+		b.pause = 50 * time.Millisecond // in which the one before comes to its end
 		if err := b.time(runtime+": smallest program, from nothing", 20, target.cold, func() error { return smallest(ctx, cold, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
