@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"time"
 
 	"retort/internal/pipeline/isolate"
@@ -16,6 +17,12 @@ import (
 // from a child that is ready.
 var startTargets = map[string]struct{ cold, warm float64 }{
 	"quickjs": {15, 2}, "python": {40, 5}, "node": {60, 5},
+}
+
+// alone are commands that start an interpreter outside of any sandbox and do
+// nothing with it: what a start from nothing cannot be faster than.
+var alone = map[string][]string{
+	"node": {"node", "-e", ""}, "bun": {"bun", "-e", ""}, "deno": {"deno", "eval", ""},
 }
 
 // runtimes measures how long the smallest program takes in each runtime that
@@ -31,6 +38,11 @@ func (b *bench) runtimes(ctx context.Context) error {
 	for _, runtime := range cold.Capabilities().Runtimes {
 		target := startTargets[runtime]
 		b.Progress("starting " + runtime)
+		if command, ok := alone[runtime]; ok {
+			if err := b.time(runtime+": by itself, without a sandbox or program", 20, 0, func() error { return exec.CommandContext(ctx, command[0], command[1:]...).Run() }); err != nil {
+				return fmt.Errorf("%s: %w", runtime, err)
+			}
+		}
 		b.pause = 50 * time.Millisecond // in which the one before comes to its end
 		if err := b.time(runtime+": smallest program, from nothing", 20, target.cold, func() error { return smallest(ctx, cold, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
