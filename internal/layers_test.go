@@ -28,7 +28,7 @@ var layers = []struct {
 	{"internal/guest/script", []string{"internal/guest/js"}, "files, and how a process is started that reads them"},
 	{"internal/guest/python", nil, "text that runs on the other side of the wall"},
 	{"internal/reaper", nil, "a process of its own that must outlive every accident"},
-	{"internal/pipeline", []string{"internal/pipeline/...", "internal/ledger", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
+	{"internal/pipeline", []string{"internal/pipeline/...", "internal/ledger", "internal/policy", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
 	{"internal/pipeline/discover", []string{"internal/pipeline/discover/index"}, "declares the interfaces it needs"},
 	{"internal/pipeline/discover/index", nil, "pure: words in, ranking out"},
 	{"internal/pipeline/emit", nil, "pure: schema in, text out"},
@@ -41,15 +41,17 @@ var layers = []struct {
 	{"internal/pipeline/isolate/isolatetest", []string{"internal/pipeline/isolate"}, "the contract as tests, for backends that it does not know"},
 	{"internal/pipeline/isolate/process/walls", nil, "what a child does before it is anything"},
 	{"internal/pipeline/isolate/process", []string{"internal/pipeline/isolate", "internal/pipeline/isolate/process/walls", "internal/wire"}, "a backend sees Host and nothing else: no relay, no upstream, no other backend"},
+	{"internal/policy", []string{"internal/policy/cel"}, "pure: rules and a call in, a decision out"},
+	{"internal/policy/cel", nil, "pure: an expression and values in, a value out"},
 	{"internal/schema", nil, "pure: schema and value in, violations out"},
-	{"internal/pipeline/relay", []string{"internal/pipeline/isolate", "internal/schema"}, "a chain of guards around a Host; what answers in the end is given to it"},
+	{"internal/pipeline/relay", []string{"internal/pipeline/isolate", "internal/policy", "internal/schema"}, "a chain of guards around a Host; what answers in the end is given to it"},
 	{"internal/pipeline/report", []string{"internal/pipeline/isolate", "internal/ledger"}, "turns what a sandbox reports into what the model sees"},
 	{"internal/catalog", []string{"internal/pipeline/emit"}, "keeps definitions; where they come from is an interface"},
 	{"internal/upstream", []string{"internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
 	{"internal/mcpserver", []string{"internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
 	{"internal/workspace", nil, "files below one directory"},
-	{"internal/config", nil, "read by cmd and retort.go, which hand every package its own small struct"},
+	{"internal/config", []string{"internal/policy/cel"}, "read by cmd and retort.go, which hand every package its own small struct; says where a condition is wrong"},
 	{"internal/demo", []string{"internal/schema"}, "upstream servers like anybody else's: they check arguments, and know nothing of Retort"},
 	{"internal/testenv", nil, "tells tests what a machine has"},
 	{"internal/bench", []string{".", "internal/..."}, "measures the parts"},
@@ -81,11 +83,11 @@ var owners = []struct {
 var testOnly = []string{"internal/testenv", "internal/pipeline/isolate/isolatetest"}
 
 // testModules are for tests only, in every package.
-var testModules = []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/tools"}
+var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/tools"}
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/run", "internal/schema", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
+	pure       = []string{"internal/run", "internal/schema", "internal/policy", "internal/policy/cel", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

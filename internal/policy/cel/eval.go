@@ -1,0 +1,599 @@
+package cel
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+func overload(what string, values ...any) error {
+	types := make([]string, len(values))
+	for i, v := range values {
+		types[i] = typeName(v)
+	}
+	return fmt.Errorf("%s is not for %s", what, strings.Join(types, " and "))
+}
+
+func typeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "bool"
+	case int64:
+		return "int"
+	case float64:
+		return "double"
+	case string:
+		return "string"
+	case []any:
+		return "list"
+	}
+	return "map"
+}
+
+func constant(v any) node { return func(*machine) (any, error) { return v, nil } }
+
+func variable(name string) node { return func(m *machine) (any, error) { return m.lookup(name) } }
+
+// both evaluates two operands.
+func evalBoth(m *machine, a, b node) (x, y any, err error) {
+	if err = m.spend(1); err != nil {
+		return nil, nil, err
+	}
+	if x, err = a(m); err != nil {
+		return nil, nil, err
+	}
+	y, err = b(m)
+	return x, y, err
+}
+
+func choose(test, yes, no node) node {
+	return func(m *machine) (any, error) {
+		v, err := test(m)
+		if err != nil {
+			return nil, err
+		}
+		switch v {
+		case true:
+			return yes(m)
+		case false:
+			return no(m)
+		}
+		return nil, overload("?:", v)
+	}
+}
+
+// logic is && and ||. One operand that decides makes up for an error in the
+// other, but not for too many steps.
+func logic(sign string, a, b node) node {
+	decides := sign == "||"
+	return func(m *machine) (any, error) {
+		x, err := a(m)
+		if err == nil && x == decides {
+			return decides, nil
+		}
+		if errors.Is(err, errSteps) {
+			return nil, err
+		}
+		y, other := b(m)
+		switch {
+		case errors.Is(other, errSteps):
+			return nil, other
+		case other == nil && y == decides:
+			return decides, nil
+		case err != nil || other != nil:
+			return nil, cmp.Or(err, other)
+		case x == !decides && y == !decides:
+			return !decides, nil
+		}
+		return nil, overload(sign, x, y)
+	}
+}
+
+func negate(sign string, a node) node {
+	return func(m *machine) (any, error) {
+		v, err := a(m)
+		if err != nil {
+			return nil, err
+		}
+		switch x := v.(type) {
+		case bool:
+			if sign == "!" {
+				return !x, nil
+			}
+		case int64:
+			if sign == "-" && x != math.MinInt64 {
+				return -x, nil
+			}
+		case float64:
+			if sign == "-" {
+				return -x, nil
+			}
+		}
+		return nil, overload(sign, v)
+	}
+}
+
+func relate(sign string, a, b node) node {
+	return func(m *machine) (any, error) {
+		x, y, err := evalBoth(m, a, b)
+		if err != nil {
+			return nil, err
+		}
+		switch sign {
+		case "==", "!=":
+			same, err := equal(m, x, y)
+			return same == (sign == "=="), err
+		case "in":
+			return contains(m, x, y)
+		}
+		c, ok, err := compare(m, sign, x, y)
+		if err != nil || !ok {
+			return false, err
+		}
+		return sign[0] == '<' && c < 0 || sign[0] == '>' && c > 0 || len(sign) == 2 && c == 0, nil
+	}
+}
+
+// equal compares values of any types; those of different types differ, but for
+// numbers.
+func equal(m *machine, x, y any) (bool, error) {
+	if err := m.spend(1); err != nil {
+		return false, err
+	}
+	switch a := x.(type) {
+	case int64, float64:
+		if i, ok := x.(int64); ok {
+			if j, ok := y.(int64); ok {
+				return i == j, nil
+			}
+		}
+		f, _ := asFloat(x)
+		g, ok := asFloat(y)
+		return ok && f == g, nil
+	case string:
+		b, ok := y.(string)
+		return ok && a == b, m.read(a)
+	case []any:
+		b, ok := y.([]any)
+		if !ok || len(a) != len(b) {
+			return false, nil
+		}
+		for i := range a {
+			if same, err := equal(m, a[i], b[i]); err != nil || !same {
+				return false, err
+			}
+		}
+		return true, nil
+	case map[string]any:
+		b, ok := y.(map[string]any)
+		return ok && len(a) == len(b) && sameEntries(m, a, b), m.spend(0)
+	}
+	return x == y && !isNested(y), nil
+}
+
+func isNested(v any) bool {
+	switch v.(type) {
+	case []any, map[string]any:
+		return true
+	}
+	return false
+}
+
+func sameEntries(m *machine, a, b map[string]any) bool {
+	for key, v := range a {
+		w, ok := b[key]
+		if !ok {
+			return false
+		}
+		if same, err := equal(m, v, w); err != nil || !same {
+			return false
+		}
+	}
+	return true
+}
+
+func asFloat(v any) (float64, bool) {
+	switch x := v.(type) {
+	case int64:
+		return float64(x), true
+	case float64:
+		return x, true
+	}
+	return 0, false
+}
+
+// compare orders numbers, texts and truth values; not ok is a number that is none.
+func compare(m *machine, sign string, x, y any) (order int, ok bool, err error) {
+	switch a := x.(type) {
+	case string:
+		if b, ok := y.(string); ok {
+			return strings.Compare(a, b), true, m.read(a)
+		}
+	case bool:
+		if b, ok := y.(bool); ok {
+			rank := map[bool]int{true: 1}
+			return rank[a] - rank[b], true, nil
+		}
+	case int64:
+		if b, ok := y.(int64); ok {
+			return cmp.Compare(a, b), true, nil
+		}
+	}
+	f, ok := asFloat(x)
+	g, also := asFloat(y)
+	if !ok || !also {
+		return 0, false, overload(sign, x, y)
+	}
+	return cmp.Compare(f, g), !math.IsNaN(f) && !math.IsNaN(g), nil
+}
+
+func contains(m *machine, x, y any) (any, error) {
+	switch in := y.(type) {
+	case []any:
+		for _, item := range in {
+			if same, err := equal(m, x, item); err != nil || same {
+				return same, err
+			}
+		}
+		return false, nil
+	case map[string]any:
+		key, ok := x.(string)
+		if ok {
+			_, ok = in[key]
+		}
+		return ok, nil
+	}
+	return nil, overload("in", x, y)
+}
+
+func arithmetic(sign string, a, b node) node {
+	return func(m *machine) (any, error) {
+		x, y, err := evalBoth(m, a, b)
+		if err != nil {
+			return nil, err
+		}
+		switch v := x.(type) {
+		case int64:
+			if w, ok := y.(int64); ok {
+				return integers(sign, v, w)
+			}
+		case float64:
+			if w, ok := y.(float64); ok && sign != "%" {
+				return map[string]float64{"+": v + w, "-": v - w, "*": v * w, "/": v / w}[sign], nil
+			}
+		case string:
+			if w, ok := y.(string); ok && sign == "+" {
+				return v + w, m.read(v, w)
+			}
+		case []any:
+			if w, ok := y.([]any); ok && sign == "+" {
+				return slices.Concat(v, w), m.spend(len(v) + len(w))
+			}
+		}
+		return nil, overload(sign, x, y)
+	}
+}
+
+var errOverflow = errors.New("an integer is too large for 64 bits")
+
+func integers(sign string, a, b int64) (any, error) {
+	switch sign {
+	case "+":
+		if c := a + b; c > a == (b > 0) {
+			return c, nil
+		}
+	case "-":
+		if c := a - b; c < a == (b > 0) {
+			return c, nil
+		}
+	case "*":
+		if a == 0 || b == 0 {
+			return int64(0), nil
+		}
+		if c := a * b; c/b == a && (a != -1 || b != math.MinInt64) && (b != -1 || a != math.MinInt64) {
+			return c, nil
+		}
+	default:
+		switch {
+		case b == 0:
+			return nil, errors.New("division by zero")
+		case a == math.MinInt64 && b == -1:
+			return nil, errOverflow
+		case sign == "/":
+			return a / b, nil
+		}
+		return a % b, nil
+	}
+	return nil, errOverflow
+}
+
+func selectField(operand node, field string) node {
+	return func(m *machine) (any, error) {
+		v, err := operand(m)
+		if err != nil {
+			return nil, err
+		}
+		in, ok := v.(map[string]any)
+		if !ok {
+			return nil, overload("."+field, v)
+		}
+		found, ok := in[field]
+		if !ok {
+			return nil, fmt.Errorf("there is no %s", field)
+		}
+		return found, m.spend(1)
+	}
+}
+
+// hasField is has. A value that has no fields is an error, as CEL's definition says;
+// cel-go answers false.
+func hasField(operand node, field string) node {
+	return func(m *machine) (any, error) {
+		v, err := operand(m)
+		if err != nil {
+			return nil, err
+		}
+		in, ok := v.(map[string]any)
+		if !ok {
+			return nil, overload("has", v)
+		}
+		_, ok = in[field]
+		return ok, m.spend(1)
+	}
+}
+
+func indexed(operand, key node) node {
+	return func(m *machine) (any, error) {
+		v, k, err := evalBoth(m, operand, key)
+		if err != nil {
+			return nil, err
+		}
+		switch in := v.(type) {
+		case map[string]any:
+			if name, ok := k.(string); ok {
+				if found, ok := in[name]; ok {
+					return found, nil
+				}
+			}
+			return nil, errors.New("there is no such key")
+		case []any:
+			f, ok := asFloat(k)
+			if !ok || f != math.Trunc(f) {
+				return nil, overload("[]", v, k)
+			}
+			if f < 0 || f >= float64(len(in)) {
+				return nil, errors.New("the index is out of range")
+			}
+			return in[int(f)], nil
+		}
+		return nil, overload("[]", v, k)
+	}
+}
+
+func makeList(items []part) node {
+	return func(m *machine) (any, error) {
+		list := make([]any, len(items))
+		for i := range items {
+			v, err := items[i].eval(m)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = v
+		}
+		return list, m.spend(1 + len(list))
+	}
+}
+
+func evalText(m *machine, what string, a node) (string, error) {
+	v, err := a(m)
+	if err != nil {
+		return "", err
+	}
+	s, ok := v.(string)
+	if !ok {
+		return "", overload(what, v)
+	}
+	return s, m.read(s)
+}
+
+func textTest(name string, a, b node) node {
+	test := map[string]func(s, part string) bool{"startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "contains": strings.Contains}[name]
+	return func(m *machine) (any, error) {
+		s, err := evalText(m, name, a)
+		if err != nil {
+			return nil, err
+		}
+		part, err := evalText(m, name, b)
+		if err != nil {
+			return nil, err
+		}
+		return test(s, part), nil
+	}
+}
+
+func call1(name string, a node) node {
+	f := map[string]func(any) (any, error){"size": size, "int": toInt, "double": toDouble, "string": toText}[name]
+	return func(m *machine) (any, error) {
+		v, err := a(m)
+		if err != nil {
+			return nil, err
+		}
+		if s, ok := v.(string); ok {
+			if err := m.read(s); err != nil {
+				return nil, err
+			}
+		}
+		return f(v)
+	}
+}
+
+func size(v any) (any, error) {
+	switch x := v.(type) {
+	case string:
+		return int64(utf8.RuneCountInString(x)), nil
+	case []any:
+		return int64(len(x)), nil
+	case map[string]any:
+		return int64(len(x)), nil
+	}
+	return nil, overload("size", v)
+}
+
+func toInt(v any) (any, error) {
+	switch x := v.(type) {
+	case int64:
+		return x, nil
+	case float64:
+		if x > math.MinInt64 && x < math.MaxInt64 {
+			return int64(x), nil
+		}
+		return nil, errOverflow
+	case string:
+		return strconv.ParseInt(x, 10, 64)
+	}
+	return nil, overload("int", v)
+}
+
+func toDouble(v any) (any, error) {
+	if s, ok := v.(string); ok {
+		return strconv.ParseFloat(s, 64)
+	}
+	if f, ok := asFloat(v); ok {
+		return f, nil
+	}
+	return nil, overload("double", v)
+}
+
+func toText(v any) (any, error) {
+	switch x := v.(type) {
+	case string:
+		return x, nil
+	case bool:
+		return strconv.FormatBool(x), nil
+	case int64:
+		return strconv.FormatInt(x, 10), nil
+	case float64:
+		return strconv.FormatFloat(x, 'g', -1, 64), nil
+	}
+	return nil, overload("string", v)
+}
+
+// iteration is a macro over the items of a list or the keys of a map.
+type iteration struct {
+	items    node
+	variable string
+	body     node
+}
+
+// each calls visit with every item, while the item is the variable's value.
+func (i iteration) each(m *machine, visit func(item any) (more bool, err error)) error {
+	v, err := i.items(m)
+	if err != nil {
+		return err
+	}
+	list, ok := v.([]any)
+	if in, isMap := v.(map[string]any); isMap {
+		ok = true
+		for _, key := range slices.Sorted(maps.Keys(in)) {
+			list = append(list, key)
+		}
+	}
+	if !ok {
+		return overload("a macro", v)
+	}
+	outer := m.scope
+	defer func() { m.scope = outer }()
+	for _, item := range list {
+		if err := m.spend(1); err != nil {
+			return err
+		}
+		m.scope = &binding{i.variable, item, outer}
+		if more, err := visit(item); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i iteration) test(m *machine) (bool, error) {
+	v, err := i.body(m)
+	if err != nil {
+		return false, err
+	}
+	b, ok := v.(bool)
+	if !ok {
+		return false, overload("a macro's test", v)
+	}
+	return b, nil
+}
+
+// quantified is all and exists. An item that decides makes up for errors in others.
+func (i iteration) quantified(all bool) node {
+	return func(m *machine) (any, error) {
+		result := all
+		var failed error
+		err := i.each(m, func(any) (bool, error) {
+			holds, err := i.test(m)
+			switch {
+			case errors.Is(err, errSteps):
+				return false, err
+			case err != nil:
+				failed = err
+			case holds != all:
+				result, failed = !all, nil
+				return false, nil
+			}
+			return true, nil
+		})
+		if err = cmp.Or(err, failed); err != nil {
+			return nil, err
+		}
+		return result, nil
+	}
+}
+
+func (i iteration) one(m *machine) (any, error) {
+	count := 0
+	err := i.each(m, func(any) (bool, error) {
+		holds, err := i.test(m)
+		if holds {
+			count++
+		}
+		return true, err
+	})
+	return count == 1, err
+}
+
+// mapped is filter and map: the items for which test holds, as value makes them.
+func (i iteration) mapped(test, value node) node {
+	return func(m *machine) (any, error) {
+		made := []any{}
+		err := i.each(m, func(item any) (bool, error) {
+			if test != nil {
+				if holds, err := (iteration{body: test}).test(m); err != nil || !holds {
+					return true, err
+				}
+			}
+			if value != nil {
+				var err error
+				if item, err = value(m); err != nil {
+					return false, err
+				}
+			}
+			made = append(made, item)
+			return true, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return made, nil
+	}
+}

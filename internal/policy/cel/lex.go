@@ -1,0 +1,174 @@
+package cel
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+type tokenKind uint8
+
+const (
+	endToken tokenKind = iota
+	nameToken
+	numberToken
+	textToken
+	signToken
+)
+
+type token struct {
+	kind tokenKind
+	text string // of a textToken, what it stands for
+	at   int
+}
+
+var signs = []string{"&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",", "(", ")", "[", "]"}
+
+// lex splits an expression; the last token is an endToken.
+func lex(text string) ([]token, error) {
+	var tokens []token
+	for at := 0; at < len(text); {
+		t, next, err := scan(text, at)
+		if err != nil {
+			return nil, err
+		}
+		if t.kind != endToken {
+			tokens = append(tokens, t)
+		}
+		at = next
+	}
+	return append(tokens, token{kind: endToken, at: len(text)}), nil
+}
+
+// scan reads what stands at an offset. Space and comments are an endToken.
+func scan(s string, at int) (t token, next int, err error) {
+	c := s[at]
+	switch {
+	case strings.IndexByte(" \t\r\n\f", c) >= 0:
+		return token{}, at + 1, nil
+	case strings.HasPrefix(s[at:], "//"):
+		if n := strings.IndexByte(s[at:], '\n'); n >= 0 {
+			return token{}, at + n, nil
+		}
+		return token{}, len(s), nil
+	case c == '"' || c == '\'' || (c == 'r' || c == 'R') && at+1 < len(s) && (s[at+1] == '"' || s[at+1] == '\''):
+		return scanText(s, at)
+	case isDigit(c) || c == '.' && at+1 < len(s) && isDigit(s[at+1]):
+		return scanNumber(s, at)
+	case isLetter(c):
+		next = at
+		for next < len(s) && (isLetter(s[next]) || isDigit(s[next])) {
+			next++
+		}
+		return token{nameToken, s[at:next], at}, next, nil
+	}
+	for _, sign := range signs {
+		if strings.HasPrefix(s[at:], sign) {
+			return token{signToken, sign, at}, at + len(sign), nil
+		}
+	}
+	r, _ := utf8.DecodeRuneInString(s[at:])
+	e := &Error{At: at, Message: fmt.Sprintf("%q means nothing here", r)}
+	switch r {
+	case '=':
+		e.Hint = "equality is =="
+	case '&', '|':
+		e.Hint = "and is &&, or is ||"
+	case '{', '}':
+		e.Hint = "literal maps are left out of CEL here"
+	}
+	return token{}, 0, e
+}
+
+func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+func isHex(c byte) bool    { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
+
+func scanNumber(s string, at int) (token, int, error) {
+	next := at
+	take := func(is func(byte) bool) bool {
+		from := next
+		for next < len(s) && is(s[next]) {
+			next++
+		}
+		return next > from
+	}
+	if strings.HasPrefix(s[at:], "0x") {
+		next += 2
+		take(isHex)
+	} else {
+		take(isDigit)
+		if next+1 < len(s) && s[next] == '.' && isDigit(s[next+1]) {
+			next++
+			take(isDigit)
+		}
+		if mark := next; next < len(s) && s[next]|0x20 == 'e' {
+			next++
+			if next < len(s) && (s[next] == '+' || s[next] == '-') {
+				next++
+			}
+			if !take(isDigit) {
+				next = mark
+			}
+		}
+	}
+	if next < len(s) && (isLetter(s[next]) || s[next] == '.' && next+1 < len(s) && isDigit(s[next+1])) {
+		return token{}, 0, &Error{At: at, Message: "this is no number", Hint: "numbers are 1000, 0x3e8, 0.5 and 1e3"}
+	}
+	return token{numberToken, s[at:next], at}, next, nil
+}
+
+// scanText reads a string: 'a', "a", ”'a”', r"a".
+func scanText(s string, at int) (token, int, error) {
+	open, raw := at, false
+	if s[at]|0x20 == 'r' {
+		open, raw = at+1, true
+	}
+	quote := s[open : open+1]
+	if triple := strings.Repeat(quote, 3); strings.HasPrefix(s[open:], triple) {
+		quote = triple
+	}
+	var b strings.Builder
+	for i := open + len(quote); i < len(s); {
+		switch {
+		case strings.HasPrefix(s[i:], quote):
+			return token{textToken, b.String(), at}, i + len(quote), nil
+		case len(quote) == 1 && (s[i] == '\n' || s[i] == '\r'):
+			return token{}, 0, &Error{At: at, Message: "the text does not end in its line"}
+		case s[i] == '\\' && !raw:
+			r, n, ok := escape(s[i+1:])
+			if !ok {
+				return token{}, 0, &Error{At: i, Message: "this escape means nothing", Hint: `write \\ for a backslash, or r"..." for a text without escapes`}
+			}
+			b.WriteRune(r)
+			i += 1 + n
+		default:
+			b.WriteByte(s[i])
+			i++
+		}
+	}
+	return token{}, 0, &Error{At: at, Message: "the text does not end"}
+}
+
+// escape reads what follows a backslash, and says how many bytes that is.
+func escape(s string) (r rune, n int, ok bool) {
+	if s == "" {
+		return 0, 0, false
+	}
+	if i := strings.IndexByte(`abfnrtv`, s[0]); i >= 0 {
+		return rune("\a\b\f\n\r\t\v"[i]), 1, true
+	}
+	if strings.IndexByte("\\?\"'`", s[0]) >= 0 {
+		return rune(s[0]), 1, true
+	}
+	digits, base, skip := map[byte]int{'x': 2, 'X': 2, 'u': 4, 'U': 8}[s[0]], 16, 1
+	if s[0] >= '0' && s[0] <= '3' {
+		digits, base, skip = 3, 8, 0
+	}
+	if digits == 0 || len(s) < skip+digits {
+		return 0, 0, false
+	}
+	v, err := strconv.ParseUint(s[skip:skip+digits], base, 32)
+	return rune(v), skip + digits, err == nil && utf8.ValidRune(rune(v))
+}

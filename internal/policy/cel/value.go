@@ -1,0 +1,109 @@
+package cel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// maxDepth is how deep a value may be nested.
+const maxDepth = 500
+
+// Value reads one JSON value as expressions see it: integers of 64 bits as
+// such, other numbers as doubles. Two keys of an object that are equal but for
+// case are an error, since readers differ in which of them counts.
+func Value(raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	v, err := value(d, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is something after the value")
+	}
+	return v, nil
+}
+
+func value(d *json.Decoder, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, errors.New("the value is nested too deep")
+	}
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t {
+	case json.Delim('['):
+		return items(d, depth)
+	case json.Delim('{'):
+		return entries(d, depth)
+	}
+	if n, ok := t.(json.Number); ok {
+		return numeric(n)
+	}
+	return t, nil
+}
+
+func items(d *json.Decoder, depth int) (any, error) {
+	list := []any{}
+	for d.More() {
+		v, err := value(d, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, err := d.Token()
+	return list, err
+}
+
+func entries(d *json.Decoder, depth int) (any, error) {
+	object, folded := map[string]any{}, map[string]bool{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		key, ok := t.(string)
+		if !ok {
+			return nil, fmt.Errorf("a key is %v", t)
+		}
+		if f := Fold(key); folded[f] {
+			return nil, fmt.Errorf("the key %q is there twice", key)
+		} else {
+			folded[f] = true
+		}
+		if object[key], err = value(d, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.Token()
+	return object, err
+}
+
+func numeric(n json.Number) (any, error) {
+	if i, err := n.Int64(); err == nil {
+		return i, nil
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return nil, errors.New("a number is too large")
+	}
+	return f, nil
+}
+
+// Fold makes names equal that differ in case only, in any of Unicode's scripts.
+func Fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, s)
+}
