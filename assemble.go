@@ -19,6 +19,7 @@ import (
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/process"
 	"retort/internal/pipeline/relay"
+	"retort/internal/policy"
 	"retort/internal/reaper"
 	"retort/internal/run"
 	"retort/internal/runtimes"
@@ -36,6 +37,7 @@ type parts struct {
 	live      *catalog.Live
 	sandboxes *isolate.Chooser
 	ledger    *ledger.Ledger
+	policy    *policy.Policy
 	pipeline  *pipeline.Pipeline
 	closers   []func() error
 }
@@ -54,6 +56,9 @@ func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err
 		}
 	}()
 	if err := refuseUnbuilt(loaded.Settings); err != nil {
+		return nil, err
+	}
+	if p.policy, err = policy.New(rulesOf(loaded.Settings)); err != nil {
 		return nil, err
 	}
 	if p.servers, err = c.servers(loaded); err != nil {
@@ -99,23 +104,36 @@ func (p *parts) connect(children *reaper.Reaper) (err error) {
 	changed := func(server string) { p.live.Changed(server) }
 	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, Log: p.log})
 	p.onClose(p.pool.Close)
-	p.live = catalog.NewLive(p.catalog, lister{p.pool}, catalog.LiveOptions{Servers: names, Allows: p.allows(), Count: ledger.Count})
+	p.live = catalog.NewLive(p.catalog, lister{p.pool}, catalog.LiveOptions{Servers: names, Count: ledger.Count})
 	p.onClose(p.live.Close)
 	return nil
 }
 
-// allows is what the settings say of tools; it decides for listing, searching
-// and calling alike.
-func (p *parts) allows() func(server, tool string) bool {
-	servers := map[string]*config.Server{}
-	for i := range p.config.Servers {
-		servers[p.config.Servers[i].Name] = &p.config.Servers[i]
+// rulesOf are what the settings say of who may call what; they decide for listing,
+// searching and calling alike.
+func rulesOf(s config.Settings) policy.Rules {
+	r := policy.Rules{Limits: policy.Limits{Level: policy.Level(s.PermissionLevel), Servers: map[string]policy.Server{}}, Trusted: map[string]bool{}, Principals: map[string]policy.Limits{}}
+	for name, server := range s.Servers {
+		r.Servers[name], r.Trusted[name] = policy.Server(server.ToolRules), server.Trusted
 	}
-	return func(server, tool string) bool {
-		s, ok := servers[server]
-		return !ok || s.Allows(tool)
+	for name, principal := range s.Principals {
+		limits := policy.Limits{Level: policy.Level(principal.PermissionLevel), Servers: map[string]policy.Server{}}
+		for server, rules := range principal.Servers {
+			limits.Servers[server] = policy.Server(rules)
+		}
+		r.Principals[name] = limits
 	}
+	return r
 }
+
+// visible are the tools that may be seen by everybody; what single principals may
+// not see is taken out of what is found.
+type visible struct {
+	live *catalog.Live
+	view *policy.View
+}
+
+func (v visible) Toolset() *run.Toolset { return v.view.Toolset(v.live.Toolset()) }
 
 // levels are how strictly programs are judged.
 var levels = map[config.SecurityLevel]rules.Level{
@@ -172,7 +190,8 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		home = dir
 		p.onClose(func() error { return os.RemoveAll(dir) })
 	}
-	searcher, err := discover.New(p.live, p.embeddings(home))
+	everybody := p.policy.For("")
+	searcher, err := discover.New(visible{p.live, everybody}, p.embeddings(home))
 	if err != nil {
 		return err
 	}
@@ -183,7 +202,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	go g.Warm()
 	go ledger.Warm()
 	p.pipeline = &pipeline.Pipeline{
-		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool),
+		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
 		Runtime: p.config.Settings.Runtime,
 	}

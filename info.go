@@ -59,7 +59,7 @@ func (e *Engine) Settle(ctx context.Context) { e.live.Settle(ctx) }
 func (e *Engine) Pending() []string { return e.live.Pending() }
 
 // Toolset is the set of tools that programs may see now.
-func (e *Engine) Toolset() *run.Toolset { return e.live.Toolset() }
+func (e *Engine) Toolset() *run.Toolset { return e.pipeline.Toolset() }
 
 // Stats counts servers, tools and executions: those of one session, or of all.
 func (e *Engine) Stats(_ context.Context, session string) any {
@@ -77,7 +77,7 @@ func (e *Engine) Stats(_ context.Context, session string) any {
 
 // Servers describes every server that is configured or statically defined.
 func (e *Engine) Servers() []ServerInfo {
-	tools := e.live.Toolset()
+	tools := e.Toolset()
 	var infos []ServerInfo
 	configured := map[string]bool{}
 	for _, name := range e.pool.Names() {
@@ -129,7 +129,7 @@ func (e *Engine) Doctor() Diagnosis {
 
 // notBuilt lists what the settings know of and this version does not do.
 func notBuilt() []string {
-	return []string{"approvals and permission levels", "hiding of personal data", "the audit log", "skills", "serve --http", "docker and vm sandboxes"}
+	return []string{"approvals", "hiding of personal data", "the audit log", "skills", "serve --http", "docker and vm sandboxes"}
 }
 
 // refuseUnbuilt refuses settings that ask for more protection than this
@@ -142,8 +142,6 @@ func refuseUnbuilt(s config.Settings) error {
 	switch {
 	case !s.Enabled.Bool():
 		return run.Errorf(run.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
-	case s.PermissionLevel == config.PermissionReadOnly:
-		return refuse("permissionLevel", string(s.PermissionLevel))
 	case s.SandboxMode == config.SandboxDocker || s.SandboxMode == config.SandboxVM || s.SandboxMode == config.SandboxAuto:
 		return refuse("sandboxMode", string(s.SandboxMode))
 	case len(s.PII.Modes) > 0:

@@ -127,6 +127,15 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	return &Engine{p}, nil
 }
 
+// As is the engine for one principal, who may see and call what the settings let
+// that principal. The engine that was opened is the one to close.
+func (e *Engine) As(principal string) *Engine {
+	p, lane := *e.parts, *e.pipeline
+	lane.Policy = e.policy.For(principal)
+	p.pipeline = &lane
+	return &Engine{&p}
+}
+
 // Execute runs one program. Whatever becomes of it is in the Outcome.
 func (e *Engine) Execute(ctx context.Context, r Request) Outcome {
 	return e.logged("executed", e.pipeline.Execute(ctx, r))

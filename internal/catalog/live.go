@@ -20,8 +20,6 @@ type Lister interface {
 // LiveOptions say what a Live keeps current.
 type LiveOptions struct {
 	Servers []string
-	// Allows decides whether a tool may be seen at all; nil allows every one.
-	Allows func(server, tool string) bool
 	// Count is the number of tokens of a text.
 	Count func(text string) int
 }
@@ -37,10 +35,8 @@ type Live struct {
 	wait    sync.WaitGroup
 	servers map[string]*watched
 
-	mu       sync.Mutex
-	seen     *run.Toolset // what the catalogue had when filtered was made
-	filtered *run.Toolset
-	counted  map[string]int // tokens by pin
+	mu      sync.Mutex
+	counted map[string]int // tokens by pin
 }
 
 // watched is one server that is kept current.
@@ -149,8 +145,8 @@ func (l *Live) Settle(ctx context.Context) {
 	}
 }
 
-// Toolset is the set of tools that may be seen now.
-func (l *Live) Toolset() *run.Toolset { return l.filter(l.catalog.Toolset()) }
+// Toolset is the set of all tools now.
+func (l *Live) Toolset() *run.Toolset { return l.catalog.Toolset() }
 
 // Pending names the servers of which nothing is known yet, not even from an
 // earlier run, sorted.
@@ -187,39 +183,6 @@ func (l *Live) unknown() map[string]*watched {
 		}
 	}
 	return unknown
-}
-
-// filter takes out what the settings do not allow. Listing, searching and
-// calling all go by its answer.
-func (l *Live) filter(tools *run.Toolset) *run.Toolset {
-	if l.options.Allows == nil {
-		return tools
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.seen == tools {
-		return l.filtered
-	}
-	servers := make([]*run.Server, len(tools.Servers))
-	for i, s := range tools.Servers {
-		servers[i] = l.allowed(s)
-	}
-	l.seen, l.filtered = tools, run.NewToolset(servers)
-	return l.filtered
-}
-
-func (l *Live) allowed(s *run.Server) *run.Server {
-	kept := *s
-	kept.Tools = nil
-	for _, t := range s.Tools {
-		if l.options.Allows(s.Name, t.Name) {
-			kept.Tools = append(kept.Tools, t)
-		}
-	}
-	if len(kept.Tools) == len(s.Tools) {
-		return s
-	}
-	return &kept
 }
 
 // Tokens is what the definitions of all tools cost a client that has them in

@@ -200,7 +200,7 @@ func (l *loader) join() {
 		if !ok {
 			continue
 		}
-		server.Allow, server.Deny, server.Category, server.Reveal = extra.Allow, extra.Deny, extra.Category, extra.PII.Reveal
+		server.Category, server.Reveal = extra.Category, extra.PII.Reveal
 		server.Disabled = server.Disabled || extra.Disabled
 		if extra.Timeout > 0 {
 			server.Timeout = extra.Timeout
@@ -210,16 +210,12 @@ func (l *loader) join() {
 		return
 	}
 	r := l.reader(l.found[0].file)
-	servers := l.found[0].node.find("servers")
-	if servers == nil {
-		return
-	}
 	names := l.names()
-	for _, e := range servers.value.entries {
-		if _, known := l.defined[e.key.text]; known {
+	for _, key := range namedServers(l.found[0].node) {
+		if _, known := l.defined[key.text]; known {
 			continue
 		}
-		r.fail(e.key, suggest(e.key.text, names), "settings for the server %q, which is not configured", shorten(e.key.text))
+		r.fail(key, suggest(key.text, names), "settings for the server %q, which is not configured", shorten(key.text))
 	}
 	if !l.found[0].user && len(s.ToolDefinitions) == 0 && len(names) > 0 {
 		l.problems = append(l.problems, r.problems...)
@@ -228,6 +224,25 @@ func (l *loader) join() {
 	for _, p := range r.problems {
 		l.warn("%s", p)
 	}
+}
+
+// namedServers are the keys in settings that name servers.
+func namedServers(settings *node) []*node {
+	var keys []*node
+	add := func(n *node) {
+		if servers := n.find("servers"); servers != nil {
+			for _, e := range servers.value.entries {
+				keys = append(keys, e.key)
+			}
+		}
+	}
+	add(settings)
+	if principals := settings.find("principals"); principals != nil {
+		for _, e := range principals.value.entries {
+			add(e.value)
+		}
+	}
+	return keys
 }
 
 // names are those of all servers of the files, sorted.

@@ -308,13 +308,9 @@ func TestSettingsOfAServer(t *testing.T) {
 	if s.Category != "code" || s.Timeout != time.Minute || !cmp.Equal(s.Reveal, []string{"email"}) || !s.Disabled || !c.Servers[1].Disabled {
 		t.Errorf("got %+v", c.Servers)
 	}
-	for tool, want := range map[string]bool{"list_issues": true, "get_secrets": false, "get_x/y": true, "delete": false} {
-		if s.Allows(tool) != want {
-			t.Errorf("Allows(%q) = %v", tool, !want)
-		}
-	}
-	if !c.Servers[1].Allows("anything") {
-		t.Error("no patterns must allow all")
+	rules := c.Settings.Servers["github"].ToolRules
+	if !cmp.Equal(rules, ToolRules{Allow: []string{"list_*", "get_*"}, Deny: []string{"get_secret*"}}) {
+		t.Errorf("got %+v", rules)
 	}
 }
 
@@ -334,7 +330,7 @@ func TestWholeSettings(t *testing.T) {
 	want.Network.Whitelist = []NetworkRule{{Domain: "*.googleapis.com", Ports: []int{443}, Protocols: []string{"https"}}}
 	want.Network.Blacklist = []string{"10.0.0.0/8"}
 	want.Servers = map[string]ServerSettings{"github": {
-		Allow: []string{"list_*", "get_*"}, Deny: []string{"delete_*"}, Category: "code", PII: ServerPII{Reveal: []string{"email"}},
+		ToolRules: ToolRules{Allow: []string{"list_*", "get_*"}, Deny: []string{"delete_*"}}, Category: "code", PII: ServerPII{Reveal: []string{"email"}},
 	}}
 	want.ToolDefinitions = []string{filepath.FromSlash("/p/tools_registry")}
 	want.Search.Embeddings = Embeddings{URL: "http://127.0.0.1:11434/v1", Model: "…"}

@@ -340,8 +340,10 @@ func (r *reader) resolve(p string) string {
 
 // pattern reads a name in which * stands for any characters and ? for one.
 func pattern(v *string) into {
-	return checked(v, "a tool's name, perhaps with * and ?", func(s string) bool {
-		_, err := path.Match(s, "")
-		return s != "" && err == nil && !strings.ContainsAny(s, "[]\\ \t\n")
-	})
+	return checked(v, "a tool's name, perhaps with * and ?", isPattern)
+}
+
+func isPattern(s string) bool {
+	_, err := path.Match(s, "")
+	return s != "" && err == nil && !strings.ContainsAny(s, "[]\\ \t\n")
 }

@@ -39,30 +39,11 @@ type Server struct {
 	Timeout   time.Duration     // of one call; 0 is not stated
 	Disabled  bool
 	Err       *run.Error // why this server cannot be started; nil if it can
-	Allow     []string   // patterns of tools; none means all
-	Deny      []string
 	Category  string
 	Reveal    []string // types of personal data that are not hidden
 	// Extra are the fields that only the client knows, as strict JSON.
 	Extra  map[string]json.RawMessage
 	Source Place
-}
-
-// Allows says whether the settings let anybody see or call a tool, given by its
-// raw name.
-func (s *Server) Allows(tool string) bool {
-	if matches(s.Deny, tool) {
-		return false
-	}
-	return len(s.Allow) == 0 || matches(s.Allow, tool)
-}
-
-func matches(patterns []string, tool string) bool {
-	tool = strings.ReplaceAll(tool, "/", "\x00") // * stands for slashes too
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		ok, err := path.Match(strings.ReplaceAll(p, "/", "\x00"), tool)
-		return ok && err == nil
-	})
 }
 
 // serverName refuses names that could not be written in a program or a log.

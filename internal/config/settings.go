@@ -1,13 +1,19 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"retort/internal/policy"
+	"retort/internal/policy/cel"
 	"retort/internal/run"
 )
 
@@ -43,7 +49,8 @@ type Settings struct {
 	Approval         Approval
 	Network          Network
 	Servers          map[string]ServerSettings // by the server's name in the client's file
-	ToolDefinitions  []string                  // absolute paths of folders
+	Principals       map[string]Principal
+	ToolDefinitions  []string // absolute paths of folders
 	Search           Search
 }
 
@@ -173,13 +180,25 @@ type NetworkRule struct {
 
 // ServerSettings are what a person adds to one server of a client's file.
 type ServerSettings struct {
-	Allow    []string // patterns of tools; none means all
-	Deny     []string // patterns of tools; stronger than Allow
+	ToolRules
 	Category string
 	Disabled bool
 	Trusted  bool          // its hints may lower the effect that its tools are taken to have
 	Timeout  time.Duration // of one call; 0 is not stated
 	PII      ServerPII
+}
+
+// ToolRules say which tools of a server may be called.
+type ToolRules struct {
+	Allow      []string          // patterns of tools; nil means all
+	Deny       []string          // patterns of tools; stronger than Allow
+	Conditions map[string]string // pattern of tools → what must be true of a call
+}
+
+// Principal is what one who calls may do, at most what everybody may.
+type Principal struct {
+	PermissionLevel PermissionLevel
+	Servers         map[string]ToolRules
 }
 
 // ServerPII are exceptions for one server.
@@ -270,6 +289,7 @@ func (s *Settings) read() into {
 		field{"approval", s.Approval.read()},
 		field{"network", s.Network.read()},
 		field{"servers", dict(&s.Servers, serverName, (*ServerSettings).read)},
+		field{"principals", dict(&s.Principals, principalName, (*Principal).read)},
 		field{"toolDefinitions", list(&s.ToolDefinitions, folder)},
 		field{"search", object(field{"embeddings", s.Search.Embeddings.read()})},
 	)
@@ -386,15 +406,63 @@ func isTarget(s string) bool {
 }
 
 func (s *ServerSettings) read() into {
-	return object(
-		field{"allow", list(&s.Allow, pattern)},
-		field{"deny", list(&s.Deny, pattern)},
+	return object(append(s.fields(),
 		field{"category", checked(&s.Category, "a word", func(c string) bool { return c != "" && len(c) <= 64 })},
 		field{"disabled", boolean(&s.Disabled)},
 		field{"trusted", boolean(&s.Trusted)},
 		field{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
 		field{"pii", object(field{"reveal", list(&s.PII.Reveal, piiType)})},
+	)...)
+}
+
+func (t *ToolRules) fields() []field {
+	return []field{
+		{"allow", list(&t.Allow, pattern)},
+		{"deny", list(&t.Deny, pattern)},
+		{"conditions", dict(&t.Conditions, patternKey, condition)},
+	}
+}
+
+func (p *Principal) read() into {
+	return object(
+		field{"permissionLevel", oneOf(&p.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
+		field{"servers", dict(&p.Servers, serverName, func(t *ToolRules) into { return object(t.fields()...) })},
 	)
+}
+
+func principalName(r *reader, key *node) {
+	if s := key.text; strings.TrimSpace(s) == "" || len(s) > 128 || strings.ContainsFunc(s, unicode.IsControl) {
+		r.fail(key, "", "%q is no name for a principal", shorten(s))
+	}
+}
+
+func patternKey(r *reader, key *node) {
+	if !isPattern(key.text) {
+		r.fail(key, "", "expected a tool's name, perhaps with * and ?, found %q", shorten(key.text))
+	}
+}
+
+// condition reads an expression over the arguments of a call.
+func condition(s *string) into {
+	return func(r *reader, n *node) {
+		written, ok := r.scalar(n)
+		if !ok {
+			return
+		}
+		if _, err := cel.Compile(written, policy.Variables()...); err != nil {
+			var e *cel.Error
+			hint, where := "", ""
+			if errors.As(err, &e) {
+				hint = e.Hint
+				if written == n.text { // no variable was expanded: the place is that in the text
+					where = fmt.Sprintf(" at character %d", utf8.RuneCountInString(written[:e.At])+1)
+				}
+			}
+			r.fail(n, hint, "the condition is wrong%s: %s", where, err)
+			return
+		}
+		*s = written
+	}
 }
 
 func (e *Embeddings) read() into {

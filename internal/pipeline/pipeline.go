@@ -15,11 +15,12 @@ import (
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/relay"
 	"retort/internal/pipeline/report"
+	"retort/internal/policy"
 	"retort/internal/run"
 	"retort/internal/workspace"
 )
 
-// Tools is where the current set of tools comes from.
+// Tools is where the current set of all tools comes from.
 type Tools interface {
 	// Toolset is the set of tools as it is known now.
 	Toolset() *run.Toolset
@@ -53,6 +54,7 @@ type Pipeline struct {
 	Gate       Gate
 	Sandboxes  Sandboxes
 	Relay      *relay.Relay
+	Policy     *policy.View // of whoever this pipeline executes for
 	Ledger     *ledger.Ledger
 	Workspaces *workspace.Store
 	Limits     run.Limits // the most that a request can have
@@ -64,6 +66,10 @@ type Pipeline struct {
 // servers that have not said yet what they have.
 const patience = 10 * time.Second
 
+// Toolset is what the policy lets be seen. Searching, describing, checking and
+// calling go by nothing else.
+func (p *Pipeline) Toolset() *run.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
+
 // Execute runs one program, whatever becomes of it.
 func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
 	x, err := p.open(req)
@@ -71,7 +77,7 @@ func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
 		return x.fail(err)
 	}
 	verdict, refusal := p.Gate.Check(ctx, x.req, x.tools)
-	if refusal != nil && refusal.Kind != run.KindLimit && x.seesMore(ctx) {
+	if refusal != nil && refusal.Kind != run.KindLimit && refusal.Kind != run.KindPolicy && x.seesMore(ctx) {
 		verdict, refusal = p.Gate.Check(ctx, x.req, x.tools)
 	}
 	if refusal != nil {
@@ -130,7 +136,7 @@ type execution struct {
 
 func (p *Pipeline) open(req run.Request) (*execution, error) {
 	req = p.complete(req)
-	x := &execution{pipeline: p, req: req, entry: p.Ledger.Open(req.Session), tools: p.Tools.Toolset()}
+	x := &execution{pipeline: p, req: req, entry: p.Ledger.Open(req.Session), tools: p.Toolset()}
 	files, err := p.Workspaces.Open(req.Session)
 	if err != nil {
 		return x, err
@@ -144,7 +150,7 @@ func (p *Pipeline) open(req run.Request) (*execution, error) {
 // execution can see other tools now than before.
 func (x *execution) seesMore(ctx context.Context) bool {
 	x.pipeline.Tools.Wait(ctx, patience)
-	now := x.pipeline.Tools.Toolset()
+	now := x.pipeline.Toolset()
 	if now == x.tools {
 		return false
 	}
@@ -156,7 +162,7 @@ func (x *execution) seesMore(ctx context.Context) bool {
 func (x *execution) see(tools *run.Toolset) {
 	x.tools = tools
 	x.host, x.tally = x.pipeline.Relay.Open(relay.Execution{
-		ID: x.req.ID, Tools: tools, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
+		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: x.files, Carried: x.entry.Carried, Progress: x.req.Progress,
 	})
 }

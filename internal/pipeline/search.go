@@ -37,8 +37,8 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 		return run.Found{}, run.Errorf(run.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description or full", q.Detail)
 	}
 	p.Tools.Wait(ctx, searchPatience)
-	tools := p.Tools.Toolset()
-	answer, err := p.Searcher.Search(ctx, discover.Query{Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit})
+	tools := p.Toolset()
+	answer, err := p.Searcher.Search(ctx, discover.Query{Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit})
 	if err != nil {
 		return run.Found{}, err
 	}
@@ -73,10 +73,10 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Langua
 	if len(names) == 0 {
 		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.describe", "no tool is named").WithHint("give name or names, as found by search_tools")
 	}
-	tools := p.Tools.Toolset()
+	tools := p.Toolset()
 	if slices.ContainsFunc(names, func(name string) bool { _, ok := tools.Tool(name); return !ok }) {
 		p.Tools.Wait(ctx, patience)
-		tools = p.Tools.Toolset()
+		tools = p.Toolset()
 	}
 	var definitions []run.Definition
 	var missing *run.Error

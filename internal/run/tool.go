@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -49,6 +50,9 @@ type Toolset struct {
 
 	servers map[string]*Server
 	tools   map[string]*Tool
+
+	whole  *Toolset           // of which this is a part
+	refuse func(*Tool) *Error // why a tool of whole is not in it
 }
 
 // NewToolset indexes servers, which must be sorted by name and not change
@@ -105,6 +109,57 @@ func (ts *Toolset) Tool(name string) (*Tool, bool) {
 	return t, ok
 }
 
+// Exact finds a tool by the raw names of its server and of its own.
+func (ts *Toolset) Exact(server, tool string) (*Tool, bool) {
+	if t, ok := ts.tools[server+"__"+tool]; ok && t.Server == server && t.Name == tool {
+		return t, true
+	}
+	if s, ok := ts.servers[server]; ok && s.Name == server {
+		for _, t := range s.Tools {
+			if t.Name == tool {
+				return t, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Without is ts without the tools that refuse has an error for. It remembers them,
+// so that whoever names one is told why; refuse must answer the same every time.
+func (ts *Toolset) Without(refuse func(*Tool) *Error) *Toolset {
+	servers, removed := make([]*Server, len(ts.Servers)), false
+	for i, s := range ts.Servers {
+		kept := *s
+		kept.Tools = slices.DeleteFunc(slices.Clone(s.Tools), func(t *Tool) bool { return refuse(t) != nil })
+		if servers[i] = s; len(kept.Tools) < len(s.Tools) {
+			servers[i], removed = &kept, true
+		}
+	}
+	if !removed {
+		return ts
+	}
+	part := NewToolset(servers)
+	part.whole, part.refuse = ts, refuse
+	return part
+}
+
+// Hides reports whether a tool was taken out of ts.
+func (ts *Toolset) Hides(t *Tool) bool {
+	return ts.whole != nil && (ts.refuse(t) != nil || ts.whole.Hides(t))
+}
+
+// Refused is why a tool, named in any spelling, was taken out of ts; nil if it
+// was not.
+func (ts *Toolset) Refused(name string) *Error {
+	if ts.whole == nil {
+		return nil
+	}
+	if t, ok := ts.whole.Tool(name); ok {
+		return ts.refuse(t)
+	}
+	return ts.whole.Refused(name)
+}
+
 // On finds a tool by any spelling of its own name on this server.
 func (s *Server) On(name string) (*Tool, bool) {
 	for _, spell := range []func(*Tool) string{
@@ -139,8 +194,11 @@ func (ts *Toolset) Qualified(t *Tool) string {
 }
 
 // NotFound is the error for a tool name that nothing answers to; it names the
-// nearest tools.
+// nearest tools. One that was taken out is refused for the reason of that.
 func (ts *Toolset) NotFound(name string) *Error {
+	if e := ts.Refused(name); e != nil {
+		return e
+	}
 	e := Errorf(KindToolNotFound, "toolset", "there is no tool %q", name)
 	if near := ts.Near(name, 3); len(near) > 0 {
 		return e.WithHint("did you mean %s?", strings.Join(near, ", "))

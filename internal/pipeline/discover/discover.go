@@ -35,10 +35,11 @@ type Options struct {
 
 // Query asks for tools.
 type Query struct {
-	Text     string // empty, or without a letter or digit: all tools, in their order
-	Server   string // in any spelling; empty: all
-	Category string // empty: all
-	Limit    int    // 10 if not positive
+	Tools    *run.Toolset // those that may be found, of the catalogue's; nil: all
+	Text     string       // empty, or without a letter or digit: all tools, in their order
+	Server   string       // in any spelling; empty: all
+	Category string       // empty: all
+	Limit    int          // 10 if not positive
 }
 
 // Answer is what was found.
@@ -100,9 +101,15 @@ func (d *Discoverer) Close() error {
 // that names the nearest right ones; whatever ails the embeddings is a warning.
 func (d *Discoverer) Search(ctx context.Context, q Query) (Answer, error) {
 	tools := d.refresh(ctx)
+	if q.Tools != nil {
+		tools = q.Tools
+	}
 	filter, err := scope(tools, q)
 	if err != nil {
 		return Answer{}, err
+	}
+	if q.Tools != nil && q.Tools != d.index.Toolset() {
+		filter.Hidden = q.Tools.Hides
 	}
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit

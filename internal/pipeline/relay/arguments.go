@@ -28,7 +28,7 @@ func newSchemas() *schemas { return &schemas{byPin: map[string]*schema.Schema{}}
 func (s *schemas) guard(tools *run.Toolset) Guard {
 	return func(next isolate.Host) isolate.Host {
 		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
-			if tool, ok := tools.Tool(c.Server + "__" + c.Tool); ok {
+			if tool, ok := tools.Exact(c.Server, c.Tool); ok {
 				if err := s.check(tool, c.Arguments); err != nil {
 					return run.Result{}, err.At(c.Server, c.Tool)
 				}

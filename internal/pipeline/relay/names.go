@@ -52,7 +52,7 @@ func resolve(tools *run.Toolset, c run.Call) (run.Call, error) {
 	}
 	tool, ok := server.On(c.Tool)
 	if !ok {
-		return c, tools.NotFound(c.Server+"."+c.Tool).At(c.Server, c.Tool)
+		return c, tools.NotFound(server.Name+"."+c.Tool).At(c.Server, c.Tool)
 	}
 	return run.Call{Server: tool.Server, Tool: tool.Name, Arguments: object(c.Arguments)}, nil
 }

@@ -1,7 +1,7 @@
 // Package relay carries the calls of programs out to the upstreams. It is a
 // chain of guards, each of which can only subtract: refuse, delay, rewrite.
 //
-//	names → budget → arguments → journal → upstream
+//	names → budget → arguments → policy → journal → upstream
 package relay
 
 import (
@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/policy"
 	"retort/internal/run"
 )
 
@@ -38,11 +39,15 @@ type Function func(ctx context.Context, arguments json.RawMessage) (any, error)
 type Execution struct {
 	ID        string
 	Tools     *run.Toolset // what this execution may see and call
+	Policy    *policy.View // by which calls are judged
 	Limits    run.Limits   // complete
 	Functions map[string]Function
 	Files     Files           // where images and blobs from tools go
 	Carried   func([]byte)    // is told of data that stays out of the model's context
 	Progress  func(calls int) // may be nil
+	// Ask is told of a call about which a person should be asked. Its error
+	// refuses the call; if it is nil, nobody is asked and the call passes.
+	Ask func(ctx context.Context, c run.Call, d policy.Decision) *run.Error
 }
 
 // Relay makes the Hosts of executions. The zero value is not usable.
@@ -61,9 +66,31 @@ func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
 		names(x),
 		tally.guard,
 		r.schemas.guard(x.Tools),
+		police(x),
 		journal(x.Carried),
 	)
 	return host, tally
+}
+
+// police judges each call on its real arguments, whatever was known of it before.
+func police(x Execution) Guard {
+	return func(next isolate.Host) isolate.Host {
+		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+			tool, ok := x.Tools.Exact(c.Server, c.Tool)
+			if !ok {
+				return run.Result{}, x.Tools.NotFound(c.Server+"."+c.Tool).At(c.Server, c.Tool)
+			}
+			switch d := x.Policy.Call(tool, c.Arguments); {
+			case d.Verdict == policy.Deny:
+				return run.Result{}, d.Error(tool)
+			case d.Verdict == policy.Ask && x.Ask != nil:
+				if refused := x.Ask(ctx, c, d); refused != nil {
+					return run.Result{}, refused
+				}
+			}
+			return next.Call(ctx, c)
+		})
+	}
 }
 
 // out is the innermost Host: the call leaves for the upstream, and what comes

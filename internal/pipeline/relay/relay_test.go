@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"retort/internal/policy"
 	"retort/internal/run"
 )
 
@@ -57,8 +58,12 @@ func toolset() *run.Toolset {
 
 func execution(progress func(int)) (Execution, drawer) {
 	files := drawer{}
+	rules, err := policy.New(policy.Rules{})
+	if err != nil {
+		panic(err)
+	}
 	return Execution{
-		ID: "x", Tools: toolset(), Limits: run.DefaultLimits(), Files: files, Carried: func([]byte) {}, Progress: progress,
+		ID: "x", Tools: toolset(), Policy: rules.For(""), Limits: run.DefaultLimits(), Files: files, Carried: func([]byte) {}, Progress: progress,
 		Functions: map[string]Function{"double": func(_ context.Context, a json.RawMessage) (any, error) { return []json.RawMessage{a, a}, nil }},
 	}, files
 }

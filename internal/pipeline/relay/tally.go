@@ -41,7 +41,7 @@ func (t *Tally) count(c run.Call) (n int, ok bool) {
 		return t.total, false
 	}
 	t.total++
-	if tool, known := t.tools.Tool(c.Server + "__" + c.Tool); known {
+	if tool, known := t.tools.Exact(c.Server, c.Tool); known {
 		t.calls[t.tools.Qualified(tool)]++
 	}
 	return t.total, true

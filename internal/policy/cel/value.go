@@ -99,6 +99,9 @@ func numeric(n json.Number) (any, error) {
 
 // Fold makes names equal that differ in case only, in any of Unicode's scripts.
 func Fold(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return strings.ToUpper(s) // in each set of letters, the least is the capital
+	}
 	return strings.Map(func(r rune) rune {
 		least := r
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {

@@ -11,11 +11,12 @@ import (
 type Filter struct {
 	Server   string // as configured
 	Category string
+	Hidden   func(*run.Tool) bool
 }
 
 // Passes reports whether the filter lets a tool through.
 func (f Filter) Passes(t *run.Tool) bool {
-	return (f.Server == "" || f.Server == t.Server) && (f.Category == "" || f.Category == t.Category)
+	return (f.Server == "" || f.Server == t.Server) && (f.Category == "" || f.Category == t.Category) && (f.Hidden == nil || !f.Hidden(t))
 }
 
 // Hit is one tool that was found.

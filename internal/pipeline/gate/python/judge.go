@@ -75,7 +75,9 @@ func (p *program) absences() []finding {
 	said := map[string]bool{}
 	for _, a := range p.reach.missing {
 		f := finding{kind: run.KindToolNotFound, place: a.place}
-		if a.server != nil {
+		if e := source.Refused(p.tools, a.server, a.name); e != nil {
+			f.kind, f.message, f.hint, f.server, f.tool = e.Kind, e.Message, e.Hint, e.Server, e.Tool
+		} else if a.server != nil {
 			f.server = a.server.Name
 			f.message, f.hint = p.words().NoTool(a.server, a.name)
 		} else {

@@ -14,6 +14,15 @@ type Words struct {
 	Signature func(*run.Tool) string // its call in one line
 }
 
+// Refused is why a tool that exists may not be seen; nil if it does not exist. s
+// is its server, nil if name is a whole name.
+func Refused(tools *run.Toolset, s *run.Server, name string) *run.Error {
+	if s != nil {
+		name = s.Name + "." + name
+	}
+	return tools.Refused(name)
+}
+
 // NoTool is for a tool that s does not have.
 func (w Words) NoTool(s *run.Server, name string) (message, hint string) {
 	message = fmt.Sprintf("%s has no tool %q", w.Server(s), name)

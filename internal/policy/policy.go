@@ -1,0 +1,258 @@
+// Package policy decides who may call what with which arguments. A rule can only
+// subtract: whatever is added to Rules, nothing is allowed that was not before. One
+// decision hides a tool from listing and refuses its call.
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"retort/internal/policy/cel"
+	"retort/internal/run"
+)
+
+// Level says how far the effects of calls may go.
+type Level string
+
+// The levels, strictest first.
+const (
+	ReadOnly        Level = "read_only"        // tools that only read
+	WriteRestricted Level = "write_restricted" // all tools; a person is asked about each call that can't be taken back
+	ExecuteFull     Level = "execute_full"     // all tools
+)
+
+// Rules are the whole policy. The zero Rules are the level write_restricted and
+// allow every tool.
+type Rules struct {
+	Limits                       // for everybody
+	Trusted    map[string]bool   // servers whose hints may lower the effects of their tools
+	Principals map[string]Limits // for one principal, on top of those for everybody
+}
+
+// Limits narrow what may be called.
+type Limits struct {
+	Level   Level // for everybody, WriteRestricted if empty; for a principal, not stated
+	Servers map[string]Server
+}
+
+// Server narrows what may be called on one server. Patterns are for raw names of
+// tools; * stands for any characters and ? for one. Those of Deny and Conditions
+// match in any case of letters.
+type Server struct {
+	Allow      []string          // nil: every tool; empty: none
+	Deny       []string          // stronger than Allow
+	Conditions map[string]string // pattern → expression of package cel that must be true
+}
+
+// Variables are the names that conditions see: the arguments, and the raw names.
+func Variables() []string { return []string{"args", "tool", "server", "principal"} }
+
+// Verdict is what becomes of a call.
+type Verdict uint8
+
+// The verdicts, mildest first.
+const (
+	Allow Verdict = iota
+	Ask           // a person is asked
+	Deny
+)
+
+// Decision is a verdict with the rule that it comes from: "permissionLevel:
+// read_only", "servers.crm.deny: delete_*". An Allow has no rule.
+type Decision struct {
+	Verdict Verdict
+	Rule    string
+	Effect  run.Effect // of the tool
+}
+
+// Error is what a program hears of a Deny: the rule, and not what lies behind it.
+func (d Decision) Error(t *run.Tool) *run.Error {
+	return run.Errorf(run.KindPolicy, "policy", "the policy refuses %s.%s: %s", t.Server, t.Name, d.Rule).
+		WithHint("do without this call; only the person who runs Retort can change the rule").At(t.Server, t.Name)
+}
+
+// Policy is a set of rules, ready to decide. It is safe for concurrent use.
+type Policy struct {
+	everybody *sight
+	named     map[string]*sight
+}
+
+// New checks rules. Its error is a *run.Error of kind invalid_arguments.
+func New(r Rules) (*Policy, error) {
+	if r.Level == "" {
+		r.Level = WriteRestricted
+	}
+	base, err := newLayer("", r.Limits)
+	if err != nil {
+		return nil, err
+	}
+	trusted := maps.Clone(r.Trusted)
+	p := &Policy{everybody: &sight{layers: []*layer{base}, trusted: trusted}, named: map[string]*sight{}}
+	for name, limits := range r.Principals {
+		l, err := newLayer("principals."+name+".", limits)
+		if err != nil {
+			return nil, err
+		}
+		p.named[name] = &sight{layers: []*layer{base, l}, trusted: trusted}
+	}
+	return p, nil
+}
+
+// For is the policy as it is for one principal; the empty one is whoever sits at
+// this machine. One that no rule names has the rules for everybody.
+func (p *Policy) For(principal string) *View {
+	s, ok := p.named[principal]
+	if !ok {
+		s = p.everybody
+	}
+	return &View{principal, s}
+}
+
+// layer is one set of limits, compiled.
+type layer struct {
+	prefix  string // of the names of its rules
+	level   Level
+	servers map[string]*server
+}
+
+type server struct {
+	allow      []string
+	deny       []pattern
+	conditions []condition
+}
+
+// pattern matches in any case of letters.
+type pattern struct{ written, folded string }
+
+type condition struct {
+	pattern
+	expr  *cel.Expr
+	names map[string]string // that the expression asks for, by their folded form
+}
+
+func newLayer(prefix string, l Limits) (*layer, error) {
+	if l.Level != "" && !slices.Contains([]Level{ReadOnly, WriteRestricted, ExecuteFull}, l.Level) {
+		return nil, invalid("%spermissionLevel: there is no level %q", prefix, l.Level)
+	}
+	made := &layer{prefix: prefix, level: l.Level, servers: map[string]*server{}}
+	for name, s := range l.Servers {
+		compiled, err := newServer(s)
+		if err != nil {
+			return nil, invalid("%sservers.%s.%w", prefix, name, err)
+		}
+		made.servers[name] = compiled
+	}
+	return made, nil
+}
+
+func invalid(format string, args ...any) error {
+	return run.Errorf(run.KindInvalidArguments, "policy.new", format, args...)
+}
+
+func newServer(s Server) (*server, error) {
+	made := &server{allow: slices.Clone(s.Allow)}
+	for _, p := range slices.Concat(s.Allow, s.Deny, slices.Collect(maps.Keys(s.Conditions))) {
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, fmt.Errorf("%q is no pattern", p)
+		}
+	}
+	for _, p := range s.Deny {
+		made.deny = append(made.deny, pattern{p, cel.Fold(p)})
+	}
+	for _, p := range slices.Sorted(maps.Keys(s.Conditions)) {
+		expr, err := cel.Compile(s.Conditions[p], Variables()...)
+		if err != nil {
+			return nil, fmt.Errorf("conditions.%s: %w", p, err)
+		}
+		c := condition{pattern: pattern{p, cel.Fold(p)}, expr: expr, names: map[string]string{}}
+		for _, name := range expr.Names() {
+			c.names[cel.Fold(name)] = name
+		}
+		made.conditions = append(made.conditions, c)
+	}
+	return made, nil
+}
+
+// denial is the rule that denies a tool whatever the arguments are, "" if none
+// does. effect is asked for only if it matters.
+func (l *layer) denial(t *run.Tool, effect func() run.Effect) string {
+	if s := l.servers[t.Server]; s != nil {
+		folded := cel.Fold(t.Name)
+		for _, p := range s.deny {
+			if matches(p.folded, folded) {
+				return l.prefix + "servers." + t.Server + ".deny: " + p.written
+			}
+		}
+		if s.allow != nil && !slices.ContainsFunc(s.allow, func(p string) bool { return matches(p, t.Name) }) {
+			return l.prefix + "servers." + t.Server + ".allow"
+		}
+	}
+	if l.level == ReadOnly && effect().Kind != run.EffectRead {
+		return l.prefix + "permissionLevel: " + string(ReadOnly)
+	}
+	return ""
+}
+
+// matches holds a name to a pattern; * stands for slashes too.
+func matches(pattern, name string) bool {
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+	return ok && err == nil
+}
+
+// broken is the condition that a call does not meet, "" if there is none. What
+// can't be evaluated is not met.
+func (l *layer) broken(t *run.Tool, variables func() (map[string]any, error)) string {
+	s := l.servers[t.Server]
+	if s == nil {
+		return ""
+	}
+	folded := cel.Fold(t.Name)
+	for _, c := range s.conditions {
+		if matches(c.folded, folded) && !c.met(variables) {
+			return l.prefix + "servers." + t.Server + ".conditions: " + c.written
+		}
+	}
+	return ""
+}
+
+func (c condition) met(variables func() (map[string]any, error)) bool {
+	v, err := variables()
+	if err != nil || c.disguised(v["args"]) {
+		return false
+	}
+	ok, err := c.expr.True(v)
+	return ok && err == nil
+}
+
+// disguised reports whether a key is one that the condition asks for, but for the
+// case of letters. The condition would miss it, and some servers would read it.
+func (c condition) disguised(v any) bool {
+	switch x := v.(type) {
+	case []any:
+		return slices.ContainsFunc(x, c.disguised)
+	case map[string]any:
+		for key, value := range x {
+			if name, ok := c.names[cel.Fold(key)]; ok && name != key || c.disguised(value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// arguments are the variables of conditions, read when first asked for.
+func arguments(t *run.Tool, principal string, args json.RawMessage) func() (map[string]any, error) {
+	var made map[string]any
+	var failed error
+	return func() (map[string]any, error) {
+		if made == nil && failed == nil {
+			v, err := cel.Value(args)
+			made, failed = map[string]any{"args": v, "tool": t.Name, "server": t.Server, "principal": principal}, err
+		}
+		return made, failed
+	}
+}

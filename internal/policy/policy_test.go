@@ -1,0 +1,359 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+func must(t testing.TB, r policy.Rules) *policy.Policy {
+	t.Helper()
+	p, err := policy.New(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func tool(server, name string) *run.Tool { return &run.Tool{Server: server, Name: name} }
+
+// shape is a Decision in one line.
+func shape(d policy.Decision) string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s", [...]string{"allow", "ask", "deny"}[d.Verdict], d.Rule))
+}
+
+// Every combination of level for everybody, level for a principal, effect, and what
+// the lists say of the tool, for everybody and for the principal.
+func TestTable(t *testing.T) {
+	levels := []policy.Level{"", policy.ReadOnly, policy.WriteRestricted, policy.ExecuteFull}
+	names := map[run.EffectKind]string{run.EffectRead: "get_row", run.EffectWrite: "update_row", run.EffectDestructive: "delete_row"}
+	lists := map[string]policy.Server{
+		"none": {}, "allowed": {Allow: []string{"*_row"}}, "not allowed": {Allow: []string{"*_column"}}, "nothing allowed": {Allow: []string{}},
+		"denied": {Deny: []string{"*_row"}}, "not denied": {Deny: []string{"*_column"}}, "both": {Allow: []string{"*_row"}, Deny: []string{"*_r?w"}},
+	}
+	want := func(l policy.Level, kind run.EffectKind, list string) policy.Verdict {
+		switch {
+		case list == "not allowed", list == "nothing allowed", list == "denied", list == "both":
+			return policy.Deny
+		case l == policy.ReadOnly && kind != run.EffectRead:
+			return policy.Deny
+		case l == policy.WriteRestricted && kind == run.EffectDestructive:
+			return policy.Ask
+		}
+		return policy.Allow
+	}
+	cases := 0
+	for _, base := range levels {
+		for _, own := range levels {
+			for baseList, baseServer := range lists {
+				for ownList, ownServer := range lists {
+					p := must(t, policy.Rules{
+						Limits:     policy.Limits{Level: base, Servers: map[string]policy.Server{"db": baseServer}},
+						Principals: map[string]policy.Limits{"ada": {Level: own, Servers: map[string]policy.Server{"db": ownServer}}},
+					})
+					for kind, name := range names {
+						cases++
+						everybody := want(max(base, policy.Level("")), kind, baseList)
+						if base == "" {
+							everybody = want(policy.WriteRestricted, kind, baseList)
+						}
+						ada := max(everybody, want(own, kind, ownList))
+						at := fmt.Sprintf("%q %q %s, %q %q", base, baseList, name, own, ownList)
+						for principal, verdict := range map[string]policy.Verdict{"": everybody, "eve": everybody, "ada": ada} {
+							d := p.For(principal).Tool(tool("db", name))
+							if d.Verdict != verdict || (d.Rule == "") != (verdict == policy.Allow) || d.Effect.Kind != kind {
+								t.Errorf("%s for %q: %s, want %d", at, principal, shape(d), verdict)
+							}
+							if other := p.For(principal).Tool(tool("other", "get_row")); other.Verdict != policy.Allow {
+								t.Errorf("%s: another server: %s", at, shape(other))
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if cases != 4*4*7*7*3 {
+		t.Errorf("%d cases", cases)
+	}
+}
+
+func TestRulesHaveNames(t *testing.T) {
+	p := must(t, policy.Rules{
+		Limits: policy.Limits{Level: policy.ReadOnly, Servers: map[string]policy.Server{
+			"pay": {Deny: []string{"list_secret*"}, Allow: []string{"*_payment*", "list_*"}, Conditions: map[string]string{"get_*": "args.id < 10"}},
+		}},
+		Principals: map[string]policy.Limits{"ada": {Servers: map[string]policy.Server{"pay": {Deny: []string{"list_p*"}}}}},
+	})
+	for _, c := range []struct{ principal, tool, args, want string }{
+		{"", "list_payments", `{}`, "allow"},
+		{"", "list_secrets", `{}`, "deny servers.pay.deny: list_secret*"},
+		{"", "LIST_SECRETS", `{}`, "deny servers.pay.deny: list_secret*"},
+		{"", "get_other", `{}`, "deny servers.pay.allow"},
+		{"", "Get_payment", `{"id":1}`, "allow"},
+		{"", "Get_payment", `{"id":11}`, "deny servers.pay.conditions: get_*"},
+		{"", "refund_payment", `{}`, "deny permissionLevel: read_only"},
+		{"", "get_payment", `{"id":1}`, "allow"},
+		{"", "get_payment", `{"id":10}`, "deny servers.pay.conditions: get_*"},
+		{"ada", "list_payments", `{}`, "deny principals.ada.servers.pay.deny: list_p*"},
+		{"ada", "get_payment", `{"id":1}`, "allow"},
+		{"Ada", "list_payments", `{}`, "allow"},
+	} {
+		if got := shape(p.For(c.principal).Call(tool("pay", c.tool), json.RawMessage(c.args))); got != c.want {
+			t.Errorf("%s %s %s: %s, want %s", c.principal, c.tool, c.args, got, c.want)
+		}
+	}
+}
+
+func TestTrustedHints(t *testing.T) {
+	yes := true
+	hinted := &run.Tool{Server: "db", Name: "run_query", Annotations: run.Annotations{ReadOnly: &yes}}
+	for trusted, want := range map[bool]policy.Verdict{true: policy.Allow, false: policy.Deny} {
+		p := must(t, policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}, Trusted: map[string]bool{"db": trusted}})
+		if d := p.For("").Tool(hinted); d.Verdict != want {
+			t.Errorf("trusted %v: %s", trusted, shape(d))
+		}
+	}
+}
+
+// A condition sees what the upstream will read, and denies what it cannot judge.
+func TestConditions(t *testing.T) {
+	for _, c := range []struct{ condition, args, want string }{
+		{"args.amount < 1000", `{"amount":999}`, "allow"},
+		{"args.amount < 1000", `{"amount":999.5}`, "allow"},
+		{"args.amount < 1000", `{"amount":1000}`, "deny"},
+		{"args.amount < 1000", `{"amount":1e3}`, "deny"},
+		{"args.amount < 1000", `{"amount":-0}`, "allow"},
+		{"args.amount < 1000", `{"amount":"1"}`, "deny"},
+		{"args.amount < 1000", `{"amount":null}`, "deny"},
+		{"args.amount < 1000", `{"amount":[1]}`, "deny"},
+		{"args.amount < 1000", `{}`, "deny"},
+		{"args.amount < 1000", ``, "deny"},
+		{"args.amount < 1000", `null`, "deny"},
+		{"args.amount < 1000", `[1]`, "deny"},
+		{"args.amount < 1000", `{"amount":1} `, "allow"},
+		{"args.amount < 1000", `{"amount":1}{"amount":1e9}`, "deny"},
+		{"args.amount < 1000", `{"amount":1,"amount":100000}`, "deny"},
+		{"args.amount < 1000", `{"amount":100000,"amount":1}`, "deny"},
+		{"args.amount < 1000", `{"amount":1,"\u0061mount":100000}`, "deny"},
+		{"args.amount < 1000", `{"amount":1,"Amount":100000}`, "deny"},
+		{"args.amount < 1000", `{"Amount":1}`, "deny"},
+		{"!has(args.amount) || args.amount < 1000", `{}`, "allow"},
+		{"!has(args.amount) || args.amount < 1000", `{"Amount":100000}`, "deny"},
+		{"!has(args.amount) || args.amount < 1000", `{"AMOUNT":100000}`, "deny"},
+		{"!has(args.kind) || args.kind == 'a'", `{"` + "\u212a" + `ind":"b"}`, "deny"},
+		{"!('amount' in args) || args['amount'] < 1000", `{"AMOUNT":100000}`, "deny"},
+		{"!has(args.amount) || args.amount < 1000", `{"list":[{"AMOUNT":100000}]}`, "deny"},
+		{"args.amount < 9007199254740993", `{"amount":9007199254740992}`, "allow"},
+		{"args.amount < 9007199254740993", `{"amount":9007199254740993}`, "deny"},
+		{"args.amount < 1000", `{"amount":-99999999999999999999}`, "allow"},
+		{"args.amount < 1000", `{"amount":99999999999999999999}`, "deny"},
+		{"args.amount < 1000", `{"amount":1,"other":1e999}`, "deny"},
+		{"args.to.all(a, a.endsWith('@example.com'))", `{"to":["a@example.com"]}`, "allow"},
+		{"args.to.all(a, a.endsWith('@example.com'))", `{"to":["a@example.com","b@evil.org"]}`, "deny"},
+		{"args.to.all(a, a.endsWith('@example.com'))", `{"to":"b@evil.org"}`, "deny"},
+		{"tool == 'refund' && server == 'pay' && principal == ''", `{}`, "allow"},
+	} {
+		p := must(t, policy.Rules{Limits: policy.Limits{Level: policy.ExecuteFull, Servers: map[string]policy.Server{"pay": {Conditions: map[string]string{"refund*": c.condition}}}}})
+		if got := strings.Fields(shape(p.For("").Call(tool("pay", "refund"), json.RawMessage(c.args))))[0]; got != c.want {
+			t.Errorf("%s with %s: %s, want %s", c.condition, c.args, got, c.want)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for want, r := range map[string]policy.Rules{
+		`there is no level "read-only"`:           {Limits: policy.Limits{Level: "read-only"}},
+		`servers.a."[" is no pattern`:             {Limits: policy.Limits{Servers: map[string]policy.Server{"a": {Deny: []string{"["}}}}},
+		`servers.a.conditions.x: there is no arg`: {Principals: map[string]policy.Limits{"p": {Servers: map[string]policy.Server{"a": {Conditions: map[string]string{"x": "arg.b"}}}}}},
+	} {
+		if _, err := policy.New(r); err == nil || !strings.Contains(err.Error(), want) || run.AsError(err).Kind != run.KindInvalidArguments {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+var (
+	servers = []string{"db", "pay", "a", "a__b"}
+	names   = []string{"get_row", "update_row", "delete_row", "Delete_Row", "refund", "b__c", "c", "odd"}
+	calls   = []string{`{}`, `{"amount":1}`, `{"amount":5000}`, `{"amount":"1"}`, `{"amount":1,"AMOUNT":5000}`, `{"to":["a"]}`, ``}
+)
+
+func whole() *run.Toolset {
+	yes, no := true, false
+	var list []*run.Server
+	for _, s := range servers {
+		server := &run.Server{Name: s, TypeScript: s, Python: s}
+		for i, n := range names {
+			t := &run.Tool{Server: s, Name: n, TypeScript: n, Python: n}
+			t.Annotations.ReadOnly = []*bool{nil, &yes, &no}[i%3]
+			server.Tools = append(server.Tools, t)
+		}
+		list = append(list, server)
+	}
+	slices.SortFunc(list, func(a, b *run.Server) int { return strings.Compare(a.Name, b.Name) })
+	return run.NewToolset(list)
+}
+
+// add puts one rule more into r, which is not changed.
+func add(r policy.Rules, rnd *rand.Rand) policy.Rules {
+	pick := func(options ...string) string { return options[rnd.IntN(len(options))] }
+	limits := func(l policy.Limits) policy.Limits {
+		l.Servers = copied(l.Servers)
+		name := pick(servers...)
+		s := l.Servers[name]
+		pattern := pick("*", "get_*", "*_row", "delete_*", "c", "?", "refund", "b__*")
+		switch rnd.IntN(4) {
+		case 0:
+			stricter := map[policy.Level]policy.Level{"": policy.ExecuteFull, policy.ExecuteFull: policy.WriteRestricted, policy.WriteRestricted: policy.ReadOnly, policy.ReadOnly: policy.ReadOnly}
+			l.Level = stricter[l.Level]
+			return l
+		case 1:
+			s.Deny = append(slices.Clone(s.Deny), pattern)
+		case 2:
+			if s.Allow == nil {
+				s.Allow = []string{pattern, pick("*", "get_*", "refund")}
+			} else {
+				s.Allow = s.Allow[:rnd.IntN(len(s.Allow)+1)]
+			}
+		case 3:
+			s.Conditions = copied(s.Conditions)
+			if _, taken := s.Conditions[pattern]; !taken {
+				s.Conditions[pattern] = pick("args.amount < 1000", "!has(args.amount) || args.amount < 10", "has(args.to)", "true", "principal != 'ada'")
+			}
+		}
+		l.Servers[name] = s
+		return l
+	}
+	if rnd.IntN(2) == 0 {
+		r.Limits = limits(r.Limits)
+		return r
+	}
+	r.Principals = copied(r.Principals)
+	r.Principals["ada"] = limits(r.Principals["ada"])
+	return r
+}
+
+func copied[V any](m map[string]V) map[string]V {
+	c := map[string]V{}
+	for k, v := range m {
+		c[k] = v
+	}
+	return c
+}
+
+// FuzzSubtracts adds rule upon rule. None may allow what was not allowed before; what
+// Tool denies Call denies, and what is listed can be called unless a condition says no.
+func FuzzSubtracts(f *testing.F) {
+	for seed := range uint64(200) {
+		f.Add(seed)
+	}
+	all := whole()
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		rules := policy.Rules{Limits: policy.Limits{Level: policy.ExecuteFull}, Trusted: map[string]bool{"db": true}}
+		before := must(t, rules)
+		for range 8 {
+			rules = add(rules, rnd)
+			after := must(t, rules)
+			for _, principal := range []string{"", "ada"} {
+				compare(t, all, before.For(principal), after.For(principal), rules)
+			}
+			for _, s := range all.Servers {
+				for _, tool := range s.Tools {
+					if ada, all := after.For("ada").Tool(tool), after.For("").Tool(tool); ada.Verdict < all.Verdict {
+						t.Errorf("%+v\n widens %s for ada: %s, %s", rules, tool.Name, shape(all), shape(ada))
+					}
+				}
+			}
+			before = after
+		}
+	})
+}
+
+func compare(t *testing.T, all *run.Toolset, before, after *policy.View, rules policy.Rules) {
+	visible := after.Toolset(all)
+	for _, s := range all.Servers {
+		for _, tool := range s.Tools {
+			static := after.Tool(tool)
+			listed, found := visible.Exact(tool.Server, tool.Name)
+			if found != (static.Verdict != policy.Deny) || found && listed != tool || visible.Hides(tool) == found {
+				t.Errorf("%+v\n %s.%s is listed: %v, %s", rules, tool.Server, tool.Name, found, shape(static))
+			}
+			if static.Verdict < before.Tool(tool).Verdict {
+				t.Errorf("%+v\n allows %s.%s: %s", rules, tool.Server, tool.Name, shape(static))
+			}
+			for _, args := range calls {
+				d := after.Call(tool, json.RawMessage(args))
+				if d.Verdict < static.Verdict || d.Verdict < before.Call(tool, json.RawMessage(args)).Verdict {
+					t.Errorf("%+v\n calls %s.%s %s: %s, before %s", rules, tool.Server, tool.Name, args, shape(d), shape(static))
+				}
+				if d.Verdict == policy.Deny && found && !strings.Contains(d.Rule, ".conditions: ") {
+					t.Errorf("%+v\n lists %s.%s and refuses it: %s", rules, tool.Server, tool.Name, shape(d))
+				}
+			}
+		}
+	}
+}
+
+// What is hidden is refused by the name of the rule, and by nothing else.
+func TestToolset(t *testing.T) {
+	p := must(t, policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}})
+	all := whole()
+	visible := p.For("").Toolset(all)
+	if visible == all || p.For("").Toolset(all) != visible || p.For("eve").Toolset(all) != visible {
+		t.Error("the same toolset must be filtered once")
+	}
+	e := visible.NotFound("pay.delete_row")
+	if e.Kind != run.KindPolicy || e.Message != "the policy refuses pay.delete_row: permissionLevel: read_only" {
+		t.Errorf("%+v", e)
+	}
+	if e := visible.NotFound("pay.delete_rows"); e.Kind != run.KindToolNotFound || strings.Contains(e.Hint, "delete_row") {
+		t.Errorf("%+v", e)
+	}
+	if full := must(t, policy.Rules{}).For(""); full.Toolset(all) != all {
+		t.Error("a policy that hides nothing must not copy")
+	}
+}
+
+func many(n int) *run.Toolset {
+	s := &run.Server{Name: "big", TypeScript: "big", Python: "big"}
+	for i := range n {
+		s.Tools = append(s.Tools, &run.Tool{Server: "big", Name: fmt.Sprintf("%s_row_%d", []string{"get", "update"}[i%2], i), Description: "Does something with a row of a table."})
+	}
+	return run.NewToolset([]*run.Server{s})
+}
+
+func BenchmarkToolset(b *testing.B) {
+	all := many(100_000)
+	v := must(b, policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}).For("")
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			must(b, policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}).For("").Toolset(all)
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		for b.Loop() {
+			v.Toolset(all)
+		}
+	})
+}
+
+func BenchmarkCall(b *testing.B) {
+	v := must(b, policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"pay": {Conditions: map[string]string{"refund_*": "args.amount < 1000"}}}}}).For("")
+	args := json.RawMessage(`{"amount":10,"currency":"EUR","reason":"it came broken"}`)
+	for _, name := range []string{"get_payment", "refund_payment"} {
+		t := tool("pay", name)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				v.Call(t, args)
+			}
+		})
+	}
+}

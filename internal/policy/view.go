@@ -1,0 +1,148 @@
+package policy
+
+import (
+	"encoding/json"
+	"sync"
+
+	"retort/internal/run"
+)
+
+// View is the policy for one principal.
+type View struct {
+	principal string
+	*sight
+}
+
+// sight is what principals with the same rules can see and call.
+type sight struct {
+	layers  []*layer // a call must pass all of them
+	trusted map[string]bool
+
+	mu      sync.Mutex
+	seen    *run.Toolset // of which visible was made
+	visible *run.Toolset
+	judged  map[*run.Tool]string // rules that deny tools of seen; "" denies nothing
+	decided map[*run.Tool]Decision
+}
+
+// Principal is for whom the view is; empty is everybody whom no rule names.
+func (v *View) Principal() string { return v.principal }
+
+// Tool decides on a tool before anything is known of arguments.
+func (s *sight) Tool(t *run.Tool) Decision {
+	const most = 4096
+	s.mu.Lock()
+	d, ok := s.decided[t]
+	s.mu.Unlock()
+	if ok {
+		return d
+	}
+	d = s.decide(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.decided == nil || len(s.decided) >= most {
+		s.decided = map[*run.Tool]Decision{}
+	}
+	s.decided[t] = d
+	return d
+}
+
+func (s *sight) decide(t *run.Tool) Decision {
+	effect := run.EffectOf(t, s.trusted[t.Server])
+	if rule := s.denial(t); rule != "" {
+		return Decision{Deny, rule, effect}
+	}
+	for _, l := range s.layers {
+		if l.level == WriteRestricted && effect.Kind == run.EffectDestructive {
+			return Decision{Ask, l.prefix + "permissionLevel: " + string(WriteRestricted), effect}
+		}
+	}
+	return Decision{Allow, "", effect}
+}
+
+// Call decides on a call by its arguments, one JSON object. It is never milder
+// than Tool.
+func (v *View) Call(t *run.Tool, args json.RawMessage) Decision {
+	d := v.Tool(t)
+	if d.Verdict == Deny {
+		return d
+	}
+	variables := arguments(t, v.principal, args)
+	for _, l := range v.layers {
+		if rule := l.broken(t, variables); rule != "" {
+			return Decision{Deny, rule, d.Effect}
+		}
+	}
+	return d
+}
+
+// denial is the rule by which Tool denies, "" if it does not.
+func (s *sight) denial(t *run.Tool) string {
+	s.mu.Lock()
+	rule, ok := s.judged[t]
+	s.mu.Unlock()
+	if ok {
+		return rule
+	}
+	return s.judge(t)
+}
+
+func (s *sight) judge(t *run.Tool) string {
+	effect := func() run.Effect { return run.EffectOf(t, s.trusted[t.Server]) }
+	for _, l := range s.layers {
+		if rule := l.denial(t, effect); rule != "" {
+			return rule
+		}
+	}
+	return ""
+}
+
+// Toolset is what of a toolset the principal may see: what Tool does not deny. It is
+// the same for the same toolset, and costs nothing again.
+func (s *sight) Toolset(whole *run.Toolset) *run.Toolset {
+	if !s.hides() {
+		return whole
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == whole {
+		return s.visible
+	}
+	judged := make(map[*run.Tool]string, whole.Count())
+	for _, server := range whole.Servers {
+		for _, t := range server.Tools {
+			rule, ok := s.judged[t]
+			if !ok {
+				rule = s.judge(t)
+			}
+			judged[t] = rule
+		}
+	}
+	s.seen, s.judged = whole, judged
+	s.visible = whole.Without(func(t *run.Tool) *run.Error {
+		rule, ok := judged[t]
+		if !ok {
+			rule = s.judge(t)
+		}
+		if rule == "" {
+			return nil
+		}
+		return Decision{Verdict: Deny, Rule: rule}.Error(t)
+	})
+	return s.visible
+}
+
+// hides reports whether any rule can hide a tool.
+func (s *sight) hides() bool {
+	for _, l := range s.layers {
+		if l.level == ReadOnly {
+			return true
+		}
+		for _, rules := range l.servers {
+			if rules.allow != nil || len(rules.deny) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
