@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -21,6 +25,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
 			file := filepath.Join(e.WorkDir, ".mcp.json")
@@ -30,6 +35,20 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(file, []byte(demoConfig), 0o644)
 		},
 	})
+}
+
+// exits runs a command that must end with a code: exits 3 retort call …
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	code, err := 0, ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if args[0] != strconv.Itoa(code) {
+		ts.Fatalf("%s ended with %d, want %s", strings.Join(args[1:], " "), code, args[0])
+	}
 }
 
 // demoConfig is what a script has as .mcp.json unless it brings its own.

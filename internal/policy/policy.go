@@ -67,12 +67,17 @@ type Decision struct {
 	Verdict Verdict
 	Rule    string
 	Effect  run.Effect // of the tool
+	Some    bool       // other arguments may be allowed
 }
 
 // Error is what a program hears of a Deny: the rule, and not what lies behind it.
 func (d Decision) Error(t *run.Tool) *run.Error {
-	return run.Errorf(run.KindPolicy, "policy", "the policy refuses %s.%s: %s", t.Server, t.Name, d.Rule).
-		WithHint("do without this call; only the person who runs Retort can change the rule").At(t.Server, t.Name)
+	what, hint := "", "do without this tool"
+	if d.Some {
+		what, hint = "these arguments of ", "other arguments may be allowed"
+	}
+	return run.Errorf(run.KindPolicy, "policy", "the policy refuses %s%s.%s: %s", what, t.Server, t.Name, d.Rule).
+		WithHint("%s; only the person who runs Retort can change the rule", hint).At(t.Server, t.Name)
 }
 
 // Policy is a set of rules, ready to decide. It is safe for concurrent use.

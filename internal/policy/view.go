@@ -50,14 +50,14 @@ func (s *sight) Tool(t *run.Tool) Decision {
 func (s *sight) decide(t *run.Tool) Decision {
 	effect := run.EffectOf(t, s.trusted[t.Server])
 	if rule := s.denial(t); rule != "" {
-		return Decision{Deny, rule, effect}
+		return Decision{Verdict: Deny, Rule: rule, Effect: effect}
 	}
 	for _, l := range s.layers {
 		if l.level == WriteRestricted && effect.Kind == run.EffectDestructive {
-			return Decision{Ask, l.prefix + "permissionLevel: " + string(WriteRestricted), effect}
+			return Decision{Verdict: Ask, Rule: l.prefix + "permissionLevel: " + string(WriteRestricted), Effect: effect}
 		}
 	}
-	return Decision{Allow, "", effect}
+	return Decision{Verdict: Allow, Effect: effect}
 }
 
 // Call decides on a call by its arguments, one JSON object. It is never milder
@@ -70,7 +70,7 @@ func (v *View) Call(t *run.Tool, args json.RawMessage) Decision {
 	variables := arguments(t, v.principal, args)
 	for _, l := range v.layers {
 		if rule := l.broken(t, variables); rule != "" {
-			return Decision{Deny, rule, d.Effect}
+			return Decision{Verdict: Deny, Rule: rule, Effect: d.Effect, Some: true}
 		}
 	}
 	return d

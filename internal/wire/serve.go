@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -109,6 +110,7 @@ type session struct {
 	limits run.Limits
 	clock  *clock
 	calls  *calls
+	denied denials
 
 	// The goroutine of Serve alone uses what follows.
 	made   int // tool calls
@@ -199,7 +201,9 @@ func (s *session) answer(id uint32, r run.Result, err error) {
 	}
 	f := Frame{Kind: KindResult, ID: id, Body: r.Value}
 	if err != nil {
-		f.Head, f.Body = encode(Answer{Error: run.AsError(err)}), nil
+		e := run.AsError(err)
+		s.denied.add(e)
+		f.Head, f.Body = encode(Answer{Error: e}), nil
 	} else if len(f.Body) == 0 {
 		f.Body = []byte("null")
 	}
@@ -212,7 +216,7 @@ func (s *session) finish(f Frame) error {
 	if err := decode(f, &head); err != nil {
 		return err
 	}
-	s.end = End{Status: head.Status, Error: sanitize(head.Error), Warnings: head.Warnings}
+	s.end = End{Status: head.Status, Error: s.sanitize(head.Error), Warnings: head.Warnings}
 	switch head.Status {
 	case run.StatusOK:
 		s.end.Error = nil
@@ -236,13 +240,41 @@ func (s *session) finish(f Frame) error {
 	return nil
 }
 
-// sanitize bounds the error of a guest, and keeps it from blaming the host.
-func sanitize(e *run.Error) *run.Error {
+// denials are what the policy has said to a guest, which may end with it.
+type denials struct {
+	mu   sync.Mutex
+	said map[string]bool
+}
+
+func (d *denials) add(e *run.Error) {
+	const most = 256
+	if e.Kind != run.KindPolicy {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.said == nil {
+		d.said = map[string]bool{}
+	}
+	if len(d.said) < most {
+		d.said[e.Message] = true
+	}
+}
+
+func (d *denials) has(message string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.said[message]
+}
+
+// sanitize bounds the error of a guest, and keeps it from blaming the host. Only
+// what the policy has said is the policy's.
+func (s *session) sanitize(e *run.Error) *run.Error {
 	if e == nil {
 		return nil
 	}
 	c := *e
-	if c.Kind == "" || c.Kind == run.KindPolicy || c.Kind == run.KindSandboxUnavailable {
+	if c.Kind == "" || c.Kind == run.KindPolicy && !s.denied.has(c.Message) || c.Kind == run.KindSandboxUnavailable {
 		c.Kind = run.KindRuntime
 	}
 	c.Message, c.Hint, c.Stack, c.Frame = clip(c.Message), clip(c.Hint), clip(c.Stack), ""
