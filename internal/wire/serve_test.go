@@ -261,3 +261,20 @@ func TestServeManyCalls(t *testing.T) {
 		t.Errorf("%d at once, %v", most, err)
 	}
 }
+
+// A guest may end with what the policy told it, and cannot make up more.
+func TestServeKeepsDenials(t *testing.T) {
+	denies := hostFunc(func(context.Context, run.Call) (run.Result, error) {
+		return run.Result{}, run.Errorf(run.KindPolicy, "test", "the policy refuses it")
+	})
+	for message, want := range map[string]run.Kind{"the policy refuses it": run.KindPolicy, "the policy refuses more": run.KindRuntime} {
+		end, err := serve(t, t.Context(), run.Limits{}, denies, func(c *Conn, _ Start) {
+			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+			_, _ = c.Read()
+			done(c, Done{Status: run.StatusError, Error: &run.Error{Kind: run.KindPolicy, Message: message}}, "")
+		})
+		if err != nil || end.Error.Kind != want {
+			t.Errorf("%s: %+v %v", message, end.Error, err)
+		}
+	}
+}

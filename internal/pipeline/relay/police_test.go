@@ -1,0 +1,85 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+// policed is an execution under rules, towards two servers whose names run into each other.
+func policed(t *testing.T, r policy.Rules) Execution {
+	t.Helper()
+	rules, err := policy.New(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := func(name string, tools ...string) *run.Server {
+		s := &run.Server{Name: name, TypeScript: name, Python: name}
+		for _, tool := range tools {
+			s.Tools = append(s.Tools, &run.Tool{Server: name, Name: tool, TypeScript: tool, Python: tool})
+		}
+		return s
+	}
+	x, _ := execution(nil)
+	x.Policy = rules.For("")
+	x.Tools = x.Policy.Toolset(run.NewToolset([]*run.Server{server("a", "b__get", "get"), server("a__b", "get", "delete")}))
+	return x
+}
+
+func TestPolice(t *testing.T) {
+	full := policy.ExecuteFull
+	rules := func(server string, s policy.Server) policy.Rules {
+		return policy.Rules{Limits: policy.Limits{Level: full, Servers: map[string]policy.Server{server: s}}}
+	}
+	byName := func(name, args string) run.Call {
+		return run.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"` + name + `","arguments":` + args + `}`)}
+	}
+	deny := func(p string) policy.Server { return policy.Server{Deny: []string{p}} }
+	small := policy.Server{Conditions: map[string]string{"get": "args.n < 10"}}
+	for _, c := range []struct {
+		name  string
+		rules policy.Rules
+		call  run.Call
+		want  string
+		left  string
+	}{
+		{"denied, as a member", rules("a__b", deny("del*")), run.Call{Server: "a__b", Tool: "delete"}, "error policy: the policy refuses a__b.delete: servers.a__b.deny: del*", ""},
+		{"denied, by its raw name", rules("a__b", deny("del*")), byName("a__b__delete", "{}"), "error policy: the policy refuses a__b.delete: servers.a__b.deny: del*", ""},
+		{"the other of two tools with one name", rules("a", deny("b__get")), run.Call{Server: "a__b", Tool: "get"}, `"ok"`, "a__b get {}"},
+		{"the one of two tools with one name", rules("a__b", deny("get")), run.Call{Server: "a", Tool: "b__get"}, `"ok"`, "a b__get {}"},
+		{"the same, judged by its own server", rules("a__b", small), run.Call{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":10}`)}, "error policy: the policy refuses these arguments of a__b.get: servers.a__b.conditions: get", ""},
+		{"a condition that is met", rules("a__b", small), run.Call{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":9}`)}, `"ok"`, `a__b get {"n":9}`},
+		{"two keys", rules("a", small), byName("a.get", `{"n":1,"n":100}`), "error policy: the policy refuses these arguments of a.get: servers.a.conditions: get", ""},
+		{"read_only", policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}, run.Call{Server: "a__b", Tool: "delete"}, "error policy: the policy refuses a__b.delete: permissionLevel: read_only", ""},
+		{"an Ask that nobody answers passes", policy.Rules{}, run.Call{Server: "a__b", Tool: "delete"}, `"ok"`, "a__b delete {}"},
+	} {
+		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
+		host, _ := New(up).Open(policed(t, c.rules))
+		got, _, _ := strings.Cut(outcome(host.Call(t.Context(), c.call)), " | ")
+		if left := strings.Join(up.calls, "; "); got != c.want || left != c.left {
+			t.Errorf("%s:\n got %s, left %q\nwant %s, left %q", c.name, got, left, c.want, c.left)
+		}
+	}
+}
+
+// Whoever answers for a person is told of calls that can't be taken back, and can refuse them.
+func TestAsk(t *testing.T) {
+	x := policed(t, policy.Rules{})
+	var asked []string
+	x.Ask = func(_ context.Context, c run.Call, d policy.Decision) *run.Error {
+		asked = append(asked, c.Server+"."+c.Tool+": "+d.Rule+", "+d.Effect.Kind.String())
+		return run.Errorf(run.KindPolicy, "test", "a person said no")
+	}
+	up := &recorder{answer: `{"content":[]}`}
+	host, _ := New(up).Open(x)
+	for _, tool := range []string{"get", "delete"} {
+		_, _ = host.Call(t.Context(), run.Call{Server: "a__b", Tool: tool})
+	}
+	if got := strings.Join(asked, "; "); got != "a__b.delete: permissionLevel: write_restricted, destructive" || strings.Join(up.calls, "; ") != "a__b get {}" {
+		t.Errorf("asked %q, left %q", got, up.calls)
+	}
+}

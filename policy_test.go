@@ -1,0 +1,76 @@
+package retort_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"retort"
+	"retort/internal/demo"
+	"retort/internal/run"
+)
+
+// What a principal may not call it does not find, in no way of looking; what it
+// finds it may call.
+func TestPrincipals(t *testing.T) {
+	e, err := retort.Open(t.Context(), retort.Config{
+		NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}, {Name: "mail", Dial: demo.Dial("mail")}},
+		Settings: `
+servers: {mail: {deny: [list_history]}}
+principals:
+  reader: {permissionLevel: read_only}
+  clerk: {servers: {crm: {deny: ["delete_*"], conditions: {search_records: "args.objectType == 'Lead' && principal == 'clerk'"}}}}
+`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	e.Settle(t.Context())
+	for _, c := range []struct {
+		principal string
+		tools     int
+		hidden    string
+	}{
+		{"", 21, "mail.listHistory"}, {"stranger", 21, "mail.listHistory"},
+		{"reader", 11, "crm.deleteRecord crm.updateRecord mail.sendMessage mail.listHistory"}, {"clerk", 20, "crm.deleteRecord mail.listHistory"},
+	} {
+		as := e.As(c.principal)
+		all, err := as.Search(t.Context(), retort.Query{Limit: 100})
+		if err != nil || all.Total != c.tools || len(all.Tools) != c.tools || as.Toolset().Count() != c.tools {
+			t.Errorf("%q finds %d of %d tools and has %d, want %d, %v", c.principal, len(all.Tools), all.Total, as.Toolset().Count(), c.tools, err)
+		}
+		found, err := as.Search(t.Context(), retort.Query{Text: "record message history list send delete update", Limit: 100})
+		if err != nil || found.Total != len(found.Tools) {
+			t.Errorf("%q: %d of %d, %v", c.principal, len(found.Tools), found.Total, err)
+		}
+		for _, name := range strings.Fields(c.hidden) {
+			if slices.ContainsFunc(append(all.Tools, found.Tools...), func(f run.FoundTool) bool { return f.Name == name }) {
+				t.Errorf("%q finds %s", c.principal, name)
+			}
+			if _, err := as.Describe(t.Context(), []string{name}, ""); kind(err) != run.KindPolicy {
+				t.Errorf("%q describes %s: %v", c.principal, name, err)
+			}
+			if o := as.Call(t.Context(), retort.Request{}, name, []byte(`{}`)); o.Status != run.StatusDenied || o.Error.Kind != run.KindPolicy {
+				t.Errorf("%q calls %s: %s %+v", c.principal, name, o.Status, o.Error)
+			}
+			if o := as.Execute(t.Context(), retort.Request{Code: "return " + name + "({})"}); o.Status != run.StatusRejected || o.Error.Kind != run.KindPolicy {
+				t.Errorf("%q runs %s: %s %+v", c.principal, name, o.Status, o.Error)
+			}
+			if o := as.Execute(t.Context(), retort.Request{Code: "return (await searchTools('record message history list send delete update', 'name')).some((t: any) => t.name === '" + name + "')"}); string(o.Result) != "false" {
+				t.Errorf("%q: searchTools finds %s: %s %+v", c.principal, name, o.Result, o.Error)
+			}
+		}
+	}
+	for principal, want := range map[string]run.Status{"": run.StatusOK, "reader": run.StatusOK, "clerk": run.StatusDenied} {
+		if o := e.As(principal).Call(t.Context(), retort.Request{}, "crm.search_records", []byte(`{"objectType":"Contact"}`)); o.Status != want {
+			t.Errorf("%q: %s, %+v, want %s", principal, o.Status, o.Error, want)
+		}
+	}
+}
+
+func kind(err error) run.Kind {
+	if err == nil {
+		return ""
+	}
+	return run.AsError(err).Kind
+}
