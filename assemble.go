@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"retort/internal/catalog"
 	"retort/internal/config"
@@ -62,6 +63,9 @@ func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err
 		return nil, err
 	}
 	if p.servers, err = c.servers(loaded); err != nil {
+		return nil, err
+	}
+	if err := c.strangers(loaded); err != nil {
 		return nil, err
 	}
 	commands, err := c.commands()
@@ -251,6 +255,29 @@ func (c Config) servers(loaded *config.Config) ([]Server, error) {
 		seen[s.Name] = true
 	}
 	return servers, nil
+}
+
+// strangers refuses settings given as text that name a server which nobody has: a
+// misspelt name would quietly drop a rule. Settings in files were held to that
+// where they were read.
+func (c Config) strangers(loaded *config.Config) error {
+	if c.Settings == "" && !c.NoFiles || len(loaded.Settings.ToolDefinitions) > 0 {
+		return nil
+	}
+	var known []string
+	for _, s := range c.Servers {
+		known = append(known, s.Name)
+	}
+	for _, s := range loaded.Servers {
+		known = append(known, s.Name)
+	}
+	for _, name := range loaded.Settings.Named() {
+		if !slices.Contains(known, name) {
+			return run.Errorf(run.KindInvalidArguments, "retort.open", "settings for the server %q, which is not configured", name).
+				WithHint("configured are %s", strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 func fromConfig(s config.Server) Server {

@@ -68,6 +68,16 @@ principals:
 	}
 }
 
+// A misspelt server in settings must not quietly drop what they deny.
+func TestSettingsForNobody(t *testing.T) {
+	for _, text := range []string{`servers: {crn: {deny: ["*"]}}`, `principals: {ada: {servers: {crn: {deny: ["*"]}}}}`} {
+		_, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Settings: text, Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
+		if kind(err) != run.KindInvalidArguments || !strings.Contains(err.Error(), `the server "crn", which is not configured`) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func kind(err error) run.Kind {
 	if err == nil {
 		return ""

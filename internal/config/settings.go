@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -216,6 +217,16 @@ type Embeddings struct {
 	URL    string
 	Model  string
 	APIKey string
+}
+
+// Named are the servers that the settings speak of, sorted.
+func (s Settings) Named() []string {
+	names := slices.Collect(maps.Keys(s.Servers))
+	for _, p := range s.Principals {
+		names = slices.AppendSeq(names, maps.Keys(p.Servers))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Limits are the limits of one execution, complete.

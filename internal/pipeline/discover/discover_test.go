@@ -195,3 +195,25 @@ func TestConcurrentSearches(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// What is hidden takes no place among the hits, however well it fits, and is not counted.
+func TestHiddenTools(t *testing.T) {
+	tools := []string{"z: Once mentions a row among other things that it does"}
+	for i := range 3 * candidates {
+		tools = append(tools, fmt.Sprintf("row_%d: Deletes a row", i))
+	}
+	c := shelve(server("db", "data", tools...))
+	d := start(t, c, Options{})
+	visible := c.Toolset().Without(func(t *run.Tool) *run.Error {
+		if t.Name == "z" {
+			return nil
+		}
+		return run.Errorf(run.KindPolicy, "test", "hidden")
+	})
+	for _, text := range []string{"row", ""} {
+		a := search(t, d, Query{Text: text, Tools: visible, Limit: 1})
+		if diff := cmp.Diff([]string{"db.z"}, names(a)); diff != "" || a.Total != 1 {
+			t.Errorf("%q: %d in all, %s", text, a.Total, diff)
+		}
+	}
+}
