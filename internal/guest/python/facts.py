@@ -20,6 +20,7 @@ OWN = {
     "__module__", "__qualname__", "__path__", "__cached__",
 }  # fmt: skip
 COMPUTE = {"globals", "locals", "vars", "exec", "eval", "compile", "__import__"}
+ANNOTATED = {_ast.AnnAssign: "annotation", _ast.arg: "annotation", _ast.FunctionDef: "returns", _ast.AsyncFunctionDef: "returns"}
 CONSTANTS = {str: "str", bool: "bool", int: "int", float: "float", type(None): "none", bytes: "bytes"}
 
 
@@ -92,28 +93,27 @@ class Facts:
         stack = [(self.tree, self.scopes.module, False)]
         while stack:
             node, scope, quiet = stack.pop()
-            inner = self.scopes.of.get(node, scope)
+            kind = node.__class__
             quiet = quiet or id(node) in self.annotations
-            if isinstance(node, _ast.Call):
+            if kind is _ast.Call:
                 self.call(node, scope)
-            elif isinstance(node, (_ast.Attribute, _ast.Name)):
+            elif kind is _ast.Attribute or kind is _ast.Name:
                 self.chain(node, scope, quiet)
-            elif isinstance(node, (_ast.Import, _ast.ImportFrom)):
+            elif kind is _ast.Import or kind is _ast.ImportFrom:
                 self.bring(node)
-            elif isinstance(node, _ast.Try):
+            elif kind is _ast.Try:
                 self.guard(node)
-            for field in ("annotation", "returns"):
-                if isinstance(getattr(node, field, None), _ast.AST):
-                    self.annotations.add(id(getattr(node, field)))
-            stack.extend((child, self.scope_of(child, node, scope, inner), quiet) for child in reversed(list(children(node))))
+            elif kind in ANNOTATED:
+                self.annotations.add(id(getattr(node, ANNOTATED[kind])))
+            inner = self.scopes.of.get(node, scope)
+            for child in reversed(children(node)):
+                stack.append((child, scope if inner is scope else self.scope_of(child, node, scope, inner), quiet))
         self.uses.sort(key=lambda use: (use["line"], use["column"]))
         self.imports.sort(key=lambda i: (i["line"], i["column"]))
 
     def scope_of(self, child, node, scope, inner):
         """The scope of a child: what stands at a function, and what a comprehension
         goes over first, belongs to the scope around."""
-        if inner is scope:
-            return scope
         if isinstance(node, _ast.Lambda):
             return inner if child is node.body else scope
         if isinstance(node, scopes_part.FUNCTIONS):

@@ -5,19 +5,32 @@ import _ast
 
 FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.Lambda)
 COMPREHENSIONS = (_ast.ListComp, _ast.SetComp, _ast.DictComp, _ast.GeneratorExp)
+# What neither binds a name nor has a scope, and is frequent.
+PASSED = {_ast.Constant, _ast.Attribute, _ast.Call, _ast.Expr, _ast.BinOp, _ast.Compare, _ast.Subscript, _ast.Assign, _ast.keyword, _ast.If, _ast.For, _ast.Dict, _ast.List, _ast.Tuple, _ast.JoinedStr, _ast.FormattedValue, _ast.Return}
 AST, Name, Store, Load = _ast.AST, _ast.Name, _ast.Store, _ast.Load
 
 
+PLAIN = {"ctx", "op", "ops", "id", "attr", "type_comment", "level", "kind", "asname", "module", "is_async", "simple", "conversion"}
+FIELDS = {_ast.Constant: ()}  # type of node → its fields that hold nodes
+
+
 def children(node):
-    """The nodes inside of a node, in the order of the text but for decorators."""
-    for field in node._fields:
+    """The nodes inside of a node, in the order of the text but for decorators.
+    Operators are none."""
+    kind = node.__class__
+    fields = FIELDS.get(kind)
+    if fields is None:
+        fields = FIELDS[kind] = tuple(field for field in kind._fields if field not in PLAIN)
+    found = []
+    for field in fields:
         value = getattr(node, field, None)
-        if isinstance(value, list):
+        if value.__class__ is list:
             for item in value:
                 if isinstance(item, AST):
-                    yield item
+                    found.append(item)
         elif isinstance(value, AST):
-            yield value
+            found.append(value)
+    return found
 
 
 class Scope:
@@ -64,7 +77,14 @@ class Scopes:
             self.enter(node, scope, stack)
 
     def enter(self, node, scope, stack):
-        if isinstance(node, FUNCTIONS):
+        kind = node.__class__
+        if kind is Name:
+            if node.ctx.__class__ is not Load:
+                scope.bind(node.id, node)
+        elif kind in PASSED:
+            for child in children(node):
+                stack.append((child, scope))
+        elif isinstance(node, FUNCTIONS):
             self.function(node, scope, stack)
         elif isinstance(node, _ast.ClassDef):
             scope.bind(node.name, node)
@@ -102,10 +122,7 @@ class Scopes:
             inner.bind(parameter.name, parameter)
 
     def bind(self, node, scope):
-        if isinstance(node, Name):
-            if not isinstance(node.ctx, Load):
-                scope.bind(node.id, node)
-        elif isinstance(node, _ast.NamedExpr):
+        if isinstance(node, _ast.NamedExpr):
             while scope.kind == "comprehension":
                 scope = scope.parent
             scope.bind(node.target.id, node)
