@@ -159,7 +159,7 @@ class Facts:
             return {"known": True}
         if not has_module(head):
             return {"known": False}
-        loaded = sys.modules.get(module)
+        loaded = usual(module) if name else None
         if loaded is not None and name and name != "*" and not hasattr(loaded, name) and not is_submodule(loaded, module, name):
             from difflib import get_close_matches
 
@@ -304,6 +304,17 @@ def is_submodule(package, module, name):
         return find_spec("%s.%s" % (module, name)) is not None
     except (ImportError, ValueError):
         return False
+
+
+def usual(module):
+    """A module of the library that is loaded, or is soon since most programs use
+    it. No other is loaded for a program that may be refused."""
+    if module not in sys.modules and module in need("serve").USUAL:
+        try:
+            __import__(module)
+        except ImportError:
+            return None
+    return sys.modules.get(module)
 
 
 def has_module(name):

@@ -34,8 +34,9 @@ func inside() (io.ReadWriteCloser, error) {
 
 // interpreter parses with one guest, without walls.
 type interpreter struct {
-	mu   sync.Mutex
-	conn *wire.Conn
+	mu      sync.Mutex
+	conn    *wire.Conn
+	version string
 }
 
 type pipes struct {
@@ -75,10 +76,11 @@ func newInterpreter(t testing.TB) *interpreter {
 		_ = conn.Close()
 		_ = cmd.Wait()
 	})
-	if _, err := wire.Greet(conn); err != nil {
+	ready, err := wire.Greet(conn)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &interpreter{conn: conn}
+	return &interpreter{conn: conn, version: ready.Version}
 }
 
 func (i *interpreter) Parse(ctx context.Context, code string) (json.RawMessage, error) {
