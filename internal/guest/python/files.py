@@ -128,6 +128,8 @@ def is_real(path, writes=False):
 class Raw(io.RawIOBase):
     """One open file of the tree."""
 
+    changed = False  # also where it could not be opened
+
     def __init__(self, path, mode):
         super().__init__()
         self.path, self.name, self.mode = full(path), path, mode
@@ -135,7 +137,6 @@ class Raw(io.RawIOBase):
         self.at = 0
         self.part, self.part_at = b"", 0  # what was read last, and where it begins
         self.whole = None  # all of a file that is written out of order
-        self.changed = False
         self.size = self.begin(mode[0], path)
         if self.appends:
             self.at = self.size
