@@ -2,6 +2,8 @@ package retort
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -16,6 +18,7 @@ import (
 	"retort/internal/pipeline"
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/gate"
+	"retort/internal/pipeline/gate/approval"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/process"
@@ -208,9 +211,36 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
-		Runtime: p.config.Settings.Runtime,
+		Runtime: p.config.Settings.Runtime, Approvals: p.approvals(home), Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
+	p.onClose(p.pipeline.Flights.Close)
 	return nil
+}
+
+// approvals say about what a person is asked. What is approved for always is kept in
+// home, and its key beside the user's own data.
+func (p *parts) approvals(home string) pipeline.Approvals {
+	s := p.config.Settings.Approval
+	version := p.policyVersion()
+	var kept approval.Rules
+	if userHome, err := os.UserHomeDir(); err == nil && p.config.Home != "" {
+		kept = approval.OpenKept(filepath.Join(home, "approvals", "always.json"), filepath.Join(userHome, ".local", "share", "retort", "approvals.key"), version)
+	}
+	return pipeline.Approvals{
+		Table: approval.New(s.Timeout, kept), Version: version, Wait: s.Wait,
+		Auto: map[rules.RiskLevel]bool{rules.RiskLow: s.AutoApproveLow.Bool(), rules.RiskMedium: s.AutoApproveMedium.Bool(), rules.RiskHigh: s.AutoApproveHigh.Bool()},
+	}
+}
+
+// policyVersion is another one whenever settings change that decide what may be done.
+func (p *parts) policyVersion() string {
+	s := p.config.Settings
+	text, err := json.Marshal([]any{rulesOf(s), s.Approval, s.SecurityLevel})
+	if err != nil {
+		panic(err) // they are made of strings, numbers and maps of them
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // embeddings says how searches are helped by vectors, if the settings name an

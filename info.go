@@ -129,7 +129,7 @@ func (e *Engine) Doctor() Diagnosis {
 
 // notBuilt lists what the settings know of and this version does not do.
 func notBuilt() []string {
-	return []string{"approvals", "hiding of personal data", "the audit log", "skills", "serve --http", "docker and vm sandboxes"}
+	return []string{"hiding of personal data", "the audit log", "skills", "serve --http", "docker and vm sandboxes"}
 }
 
 // refuseUnbuilt refuses settings that ask for more protection than this

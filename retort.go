@@ -37,6 +37,8 @@ type (
 	Query      = run.Query      // asks for tools
 	Found      = run.Found      // what a search answers
 	Definition = run.Definition // typed definition of a tool
+	Approval   = run.Approval   // what waits for a person
+	Answer     = run.Answer     // what the person decided
 	Server     = upstream.Server
 )
 
@@ -139,6 +141,27 @@ func (e *Engine) As(principal string) *Engine {
 // Execute runs one program. Whatever becomes of it is in the Outcome.
 func (e *Engine) Execute(ctx context.Context, r Request) Outcome {
 	return e.logged("executed", e.pipeline.Execute(ctx, r))
+}
+
+// Resume waits for an execution that was answered as pending: for its Outcome, or
+// for what it waits for next.
+func (e *Engine) Resume(ctx context.Context, id string) Outcome {
+	return e.logged("resumed", e.pipeline.Resume(ctx, id))
+}
+
+// Waiting lists what waits for a person, of one execution or of all if it is
+// empty, oldest first.
+func (e *Engine) Waiting(execution string) []Approval {
+	return e.pipeline.Approvals.Table.Waiting(execution)
+}
+
+// Decide answers what waits, for whoever calls it is the person. digest is that of
+// what the person has seen. An error says that the answer does not count.
+func (e *Engine) Decide(id, digest string, a Answer) error {
+	if err := e.pipeline.Approvals.Table.Decide(id, digest, a); err != nil {
+		return err
+	}
+	return nil
 }
 
 // Search finds tools by what they do.

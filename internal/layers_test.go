@@ -36,6 +36,7 @@ var layers = []struct {
 	{"internal/pipeline/gate/rules", nil, "pure: a tree in, findings out"},
 	{"internal/pipeline/gate/typescript", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "hides the compiler, which checks against what emit writes"},
 	{"internal/pipeline/gate/python", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "judges facts that it is given; the sandbox they come from is an interface"},
+	{"internal/pipeline/gate/approval", nil, "a table that everybody who may answer reads; it knows none of them"},
 	{"internal/pipeline/gate/source", nil, "what checkers have in common; it knows none of them"},
 	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},
 	{"internal/pipeline/isolate/isolatetest", []string{"internal/pipeline/isolate"}, "the contract as tests, for backends that it does not know"},

@@ -152,6 +152,7 @@ type Approval struct {
 	AutoApproveMedium Switch
 	AutoApproveHigh   Switch
 	Timeout           time.Duration
+	Wait              time.Duration // before an execution is answered as pending that nobody can be asked about directly
 }
 
 // Network says which hosts a program may reach itself.
@@ -363,6 +364,7 @@ func (a *Approval) read() into {
 		field{"autoApproveMedium", toggle(&a.AutoApproveMedium)},
 		field{"autoApproveHigh", toggle(&a.AutoApproveHigh)},
 		field{"timeout", duration(&a.Timeout, time.Second, 30*24*time.Hour)},
+		field{"wait", duration(&a.Wait, 0, 24*time.Hour)},
 	)
 }
 

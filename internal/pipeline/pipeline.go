@@ -12,6 +12,7 @@ import (
 	"retort/internal/ledger"
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/gate"
+	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/relay"
 	"retort/internal/pipeline/report"
@@ -55,6 +56,8 @@ type Pipeline struct {
 	Sandboxes  Sandboxes
 	Relay      *relay.Relay
 	Policy     *policy.View // of whoever this pipeline executes for
+	Approvals  Approvals
+	Flights    *Flights
 	Ledger     *ledger.Ledger
 	Workspaces *workspace.Store
 	Limits     run.Limits // the most that a request can have
@@ -70,9 +73,15 @@ const patience = 10 * time.Second
 // calling go by nothing else.
 func (p *Pipeline) Toolset() *run.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
 
-// Execute runs one program, whatever becomes of it.
+// Execute runs one program, whatever becomes of it. If it waits for a person and
+// the channel of ctx can't ask one, it goes on waiting, and the Outcome is pending.
 func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
-	x, err := p.open(req)
+	req = p.complete(req)
+	return p.fly(ctx, req.ID, func(ctx context.Context, f *flight) run.Outcome { return p.execute(ctx, req, f) })
+}
+
+func (p *Pipeline) execute(ctx context.Context, req run.Request, f *flight) run.Outcome {
+	x, err := p.open(req, f)
 	if err != nil {
 		return x.fail(err)
 	}
@@ -83,7 +92,10 @@ func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
 	if refusal != nil {
 		return x.refuse(refusal)
 	}
-	x.risk = &verdict.Risk.Score
+	x.risk = &verdict.Risk
+	if refused := x.approveProgram(ctx); refused != nil {
+		return x.fail(refused)
+	}
 	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code})
 	if err != nil {
 		return x.fail(err)
@@ -99,14 +111,21 @@ func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
 	return x.close(report.Make(x.req.ID, result, p.MaxTokens, x.files))
 }
 
-// Call makes one call without a program, through the same relay.
+// Call makes one call without a program, through the same relay. It waits for a
+// person as Execute does.
 func (p *Pipeline) Call(ctx context.Context, req run.Request, name string, arguments json.RawMessage) run.Outcome {
-	x, err := p.open(req)
+	req = p.complete(req)
+	return p.fly(ctx, req.ID, func(ctx context.Context, f *flight) run.Outcome { return p.call(ctx, req, name, arguments, f) })
+}
+
+func (p *Pipeline) call(ctx context.Context, req run.Request, name string, arguments json.RawMessage, f *flight) run.Outcome {
+	req.Code = ""
+	x, err := p.open(req, f)
 	if err != nil {
 		return x.fail(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.req.Limits.Timeout)
-	defer cancel()
+	x.callTimeout = x.req.Limits.Timeout
+	x.see(x.tools)
 	byName, err := json.Marshal(map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
 		return x.fail(run.Errorf(run.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
@@ -130,13 +149,15 @@ type execution struct {
 	files    *workspace.Workspace
 	host     isolate.Host
 	tally    *relay.Tally
-	risk     *int // of the program, once it has passed the gate
+	risk     *rules.Risk // of the program, once it has passed the gate
 	entry    *ledger.Entry
+	flight   *flight
+
+	callTimeout time.Duration // of a call without a program
 }
 
-func (p *Pipeline) open(req run.Request) (*execution, error) {
-	req = p.complete(req)
-	x := &execution{pipeline: p, req: req, entry: p.Ledger.Open(req.Session), tools: p.Toolset()}
+func (p *Pipeline) open(req run.Request, f *flight) (*execution, error) {
+	x := &execution{pipeline: p, req: req, flight: f, entry: p.Ledger.Open(req.Session), tools: p.Toolset()}
 	files, err := p.Workspaces.Open(req.Session)
 	if err != nil {
 		return x, err
@@ -164,6 +185,7 @@ func (x *execution) see(tools *run.Toolset) {
 	x.host, x.tally = x.pipeline.Relay.Open(relay.Execution{
 		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: x.files, Carried: x.entry.Carried, Progress: x.req.Progress,
+		Approve: x.approveCall, CallTimeout: x.callTimeout,
 	})
 }
 
@@ -222,7 +244,9 @@ func (x *execution) close(o run.Outcome) run.Outcome {
 	if x.files != nil {
 		_ = x.files.Close() // what was written is on disk already
 	}
-	o.Stats.Risk = x.risk
+	if x.risk != nil {
+		o.Stats.Risk = &x.risk.Score
+	}
 	x.entry.Settle(&o, report.Returned(o), x.pipeline.Tools.Tokens(x.tools))
 	return o
 }

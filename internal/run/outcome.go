@@ -29,7 +29,17 @@ type Outcome struct {
 	Error       *Error          `json:"error,omitempty"`
 	Warnings    []string        `json:"warnings,omitempty"`
 	Artifacts   []Artifact      `json:"artifacts,omitempty"`
+	Approvals   []Approval      `json:"approvals,omitempty"` // what waits for a person, without the program
+	Calls       []SentCall      `json:"calls,omitempty"`     // of an execution that was lost: what had left and may have had effects
 	Stats       Stats           `json:"stats"`
+}
+
+// SentCall is a call with effects that left for its server. Arguments may be left
+// out where they are large.
+type SentCall struct {
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
 // Artifact is a file that an execution left in the workspace.

@@ -1,12 +1,13 @@
 // Package relay carries the calls of programs out to the upstreams. It is a
 // chain of guards, each of which can only subtract: refuse, delay, rewrite.
 //
-//	names → budget → arguments → policy → journal → upstream
+//	names → budget → arguments → policy → approval → journal → upstream
 package relay
 
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/policy"
@@ -45,9 +46,12 @@ type Execution struct {
 	Files     Files           // where images and blobs from tools go
 	Carried   func([]byte)    // is told of data that stays out of the model's context
 	Progress  func(calls int) // may be nil
-	// Ask is told of a call about which a person should be asked. Its error
-	// refuses the call; if it is nil, nobody is asked and the call passes.
-	Ask func(ctx context.Context, c run.Call, d policy.Decision) *run.Error
+	// Approve is asked about each call that the policy lets pass and that may have
+	// effects. It may wait for a person, refuse the call, or spell its arguments
+	// in another way; the call that it returns leaves at once. Nil approves all.
+	Approve func(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error)
+	// CallTimeout, if it is not 0, bounds each call from when it leaves.
+	CallTimeout time.Duration
 }
 
 // Relay makes the Hosts of executions. The zero value is not usable.
@@ -80,13 +84,16 @@ func police(x Execution) Guard {
 			if !ok {
 				return run.Result{}, x.Tools.NotFound(c.Server+"."+c.Tool).At(c.Server, c.Tool)
 			}
-			switch d := x.Policy.Call(tool, c.Arguments); {
-			case d.Verdict == policy.Deny:
+			d := x.Policy.Call(tool, c.Arguments)
+			if d.Verdict == policy.Deny {
 				return run.Result{}, d.Error(tool)
-			case d.Verdict == policy.Ask && x.Ask != nil:
-				if refused := x.Ask(ctx, c, d); refused != nil {
+			}
+			if d.Effect.Kind > run.EffectRead && x.Approve != nil {
+				approved, refused := x.Approve(ctx, tool, c, d)
+				if refused != nil {
 					return run.Result{}, refused
 				}
+				c = approved
 			}
 			return next.Call(ctx, c)
 		})
@@ -97,6 +104,11 @@ func police(x Execution) Guard {
 // back becomes the value that programs see.
 func (r *Relay) out(x Execution) isolate.Host {
 	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		if x.CallTimeout > 0 {
+			timed, cancel := context.WithTimeout(ctx, x.CallTimeout)
+			defer cancel()
+			ctx = timed
+		}
 		answer, err := r.upstream.Call(ctx, c.Server, c.Tool, c.Arguments)
 		if err != nil {
 			return run.Result{}, run.AsError(err).At(c.Server, c.Tool)

@@ -34,6 +34,14 @@ type Risk struct {
 	Uses    []Use    // the tools it can call, what goes furthest first
 	Unknown bool     // it computes which tools it calls, so that Uses are all
 	Impact  Impact
+
+	report Report
+}
+
+// Without is the risk as it would be without the uses that are told.
+func (r Risk) Without(told func(Use) bool) Risk {
+	rest := slices.DeleteFunc(slices.Clone(r.Uses), told)
+	return Weigh(r.report, rest, r.Unknown && len(rest) > 0)
 }
 
 // Weights of the score.
@@ -60,7 +68,7 @@ var weightOf = [...]int{0, 0, 3, 15, 40, 70}
 // it computes which.
 func Weigh(r Report, uses []Use, unknown bool) Risk {
 	slices.SortStableFunc(uses, func(a, b Use) int { return int(b.Effect.Kind) - int(a.Effect.Kind) })
-	w := &weighing{risk: Risk{Uses: uses, Unknown: unknown, Impact: r.Impact}}
+	w := &weighing{risk: Risk{Uses: uses, Unknown: unknown, Impact: r.Impact, report: r}}
 	w.tools(uses, unknown)
 	w.files(r.Impact)
 	w.findings(r)

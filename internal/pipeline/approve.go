@@ -1,0 +1,111 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"retort/internal/pipeline/gate/approval"
+	"retort/internal/pipeline/gate/rules"
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+// Approvals say about what a person is asked, and where.
+type Approvals struct {
+	Table   *approval.Table
+	Auto    map[rules.RiskLevel]bool // levels that need nobody; RiskCritical never is one
+	Version string                   // of the policy and of these settings
+	Wait    time.Duration            // before an execution is answered as pending
+}
+
+// auto is the setting by which a level needs nobody.
+var auto = map[rules.RiskLevel]string{
+	rules.RiskLow: "approval.autoApproveLow: false", rules.RiskMedium: "approval.autoApproveMedium: false", rules.RiskHigh: "approval.autoApproveHigh: false",
+	rules.RiskCritical: "a program of critical risk is never approved automatically",
+}
+
+// aboutLevel is why a person is asked about a level, "" if nobody is.
+func (a Approvals) aboutLevel(l rules.RiskLevel) string {
+	if a.Auto[l] && l != rules.RiskCritical {
+		return ""
+	}
+	return auto[l]
+}
+
+// aboutCall is why a person is asked about a call that the policy lets pass, "" if
+// nobody is. A call that writes counts as medium, a destructive one as high.
+func (a Approvals) aboutCall(d policy.Decision) string {
+	switch {
+	case d.Effect.Kind == run.EffectRead:
+		return ""
+	case d.Verdict == policy.Ask:
+		return d.Rule
+	case d.Effect.Kind == run.EffectDestructive:
+		return a.aboutLevel(rules.RiskHigh)
+	}
+	return a.aboutLevel(rules.RiskMedium)
+}
+
+// aboutProgram is why a person is asked about a program before it runs. Calls
+// that are asked about one by one do not count: nobody is asked twice for one thing.
+func (x *execution) aboutProgram(r rules.Risk) string {
+	p := x.pipeline
+	rest := r.Without(func(u rules.Use) bool {
+		t, ok := x.tools.Tool(u.Tool)
+		return ok && p.Approvals.aboutCall(p.Policy.Tool(t)) != ""
+	})
+	return p.Approvals.aboutLevel(rest.Level)
+}
+
+// approveProgram asks about the program, if somebody has to be.
+func (x *execution) approveProgram(ctx context.Context) *run.Error {
+	rule := x.aboutProgram(*x.risk)
+	if rule == "" {
+		return nil
+	}
+	return x.pipeline.Approvals.Table.Ask(ctx, x.question(rule))
+}
+
+func (x *execution) question(rule string) run.Question {
+	q := run.Question{Execution: x.req.ID, Session: x.req.Session, Client: x.req.Client, Rule: rule, Policy: x.pipeline.Approvals.Version}
+	q.Language, q.Code = x.req.Language, x.req.Code
+	if x.risk != nil {
+		q.Risk, q.Level, q.Reasons = x.risk.Score, string(x.risk.Level), x.risk.Reasons
+	}
+	return q
+}
+
+// approveCall asks about a call, if somebody has to be, and notes that it leaves.
+// A person is shown the arguments in one spelling, and that is what leaves.
+func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error) {
+	if rule := x.pipeline.Approvals.aboutCall(d); rule != "" {
+		c.Arguments = approval.Canonical(c.Arguments)
+		q := x.question(rule)
+		q.Server, q.Tool, q.Arguments, q.Effect, q.Pin = c.Server, c.Tool, c.Arguments, d.Effect.Kind.String(), t.Pin
+		q.Reasons = append([]string{fmt.Sprintf("%s.%s: %s", c.Server, c.Tool, d.Effect.Reason)}, q.Reasons...)
+		if err := x.pipeline.Approvals.Table.Ask(ctx, q); err != nil {
+			return c, err
+		}
+		if err := x.unchanged(t, c); err != nil {
+			return c, err
+		}
+	}
+	if err := x.flight.journal.Add(run.SentCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments}); err != nil {
+		return c, run.Errorf(run.KindInternal, "pipeline.journal", "the call could not be noted, so it did not leave: %w", err).At(c.Server, c.Tool)
+	}
+	return c, nil
+}
+
+// unchanged reports what is no longer as it was when a person was asked.
+func (x *execution) unchanged(t *run.Tool, c run.Call) *run.Error {
+	now, ok := x.pipeline.Tools.Toolset().Exact(t.Server, t.Name)
+	if !ok || now.Pin != t.Pin {
+		return run.Errorf(run.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call did not leave", t.Server, t.Name).
+			WithHint("read its definition again and run the program anew").At(t.Server, t.Name)
+	}
+	if d := x.pipeline.Policy.Call(now, c.Arguments); d.Verdict == policy.Deny {
+		return d.Error(now)
+	}
+	return nil
+}

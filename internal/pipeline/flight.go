@@ -1,0 +1,306 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/pipeline/gate/approval"
+	"retort/internal/run"
+)
+
+// Flights are the executions under way. One that waits for a person can outlive
+// the request that began it. It is safe for concurrent use.
+type Flights struct {
+	journals *approval.Journals
+
+	mu     sync.Mutex
+	flying map[string]*flight
+	closed bool
+	all    sync.WaitGroup
+}
+
+// NewFlights has what outlives a request noted in journals.
+func NewFlights(journals *approval.Journals) *Flights {
+	return &Flights{journals: journals, flying: map[string]*flight{}}
+}
+
+// flight is one execution.
+type flight struct {
+	id, principal string
+	cancel        context.CancelCauseFunc
+	journal       *approval.Journal
+	ended         chan struct{} // closed when outcome is there
+	outcome       run.Outcome
+	turn          chan struct{} // holds one token: a person is asked one thing at a time
+
+	mu       sync.Mutex
+	channel  run.Channel   // of the request that is answered with the Outcome; nil if there is none
+	news     chan struct{} // closed and made anew when a question is left to other channels
+	detached bool
+	landed   time.Time // when it ended with nobody there
+}
+
+// resumePatience is how long a request that resumes an execution waits for a
+// person, before it is told again that it waits.
+const resumePatience = 25 * time.Second
+
+// fly makes an execution, on a context of its own, and follows it.
+func (p *Pipeline) fly(ctx context.Context, id string, execute func(context.Context, *flight) run.Outcome) run.Outcome {
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	f := &flight{
+		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id),
+		ended: make(chan struct{}), turn: make(chan struct{}, 1), channel: run.ChannelOf(ctx), news: make(chan struct{}),
+	}
+	f.turn <- struct{}{}
+	if err := p.Flights.add(f); err != nil {
+		cancel(nil)
+		return run.Outcome{ExecutionID: id, Status: run.StatusRejected, Error: err}
+	}
+	go func() {
+		defer p.Flights.all.Done()
+		defer cancel(nil)
+		o := execute(run.WithChannel(own, f.ask), f)
+		p.Approvals.Table.End(id)
+		f.mu.Lock()
+		f.outcome, f.landed = o, time.Now()
+		f.mu.Unlock()
+		close(f.ended)
+	}()
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	defer stop()
+	return p.follow(ctx, f, p.Approvals.Wait, stop)
+}
+
+func (s *Flights) add(f *flight) *run.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return run.Errorf(run.KindCancelled, "pipeline", "the engine is closed")
+	}
+	if _, taken := s.flying[f.id]; taken {
+		return run.Errorf(run.KindInvalidArguments, "pipeline", "there is an execution %q already", f.id)
+	}
+	s.flying[f.id] = f
+	s.all.Add(1)
+	return nil
+}
+
+// follow waits for the Outcome, or until nobody can be asked about what waits for
+// so long. free ends the bond between ctx and the execution; it reports false if
+// ctx has ended it already.
+func (p *Pipeline) follow(ctx context.Context, f *flight, patience time.Duration, free func() bool) run.Outcome {
+	for {
+		news := f.tidings()
+		if f.left() && len(p.Approvals.Table.Waiting(f.id)) > 0 && f.wait(ctx, patience) {
+			if waiting := p.Approvals.Table.Waiting(f.id); len(waiting) > 0 && free() {
+				return p.pending(f, waiting)
+			}
+		}
+		select {
+		case <-f.ended:
+			return p.Flights.land(f)
+		case <-news:
+		}
+	}
+}
+
+// wait waits for a while, or until ctx ends. It reports false if the flight ended.
+func (f *flight) wait(ctx context.Context, patience time.Duration) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-f.ended:
+		return false
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return true
+}
+
+// ask is the channel of the execution: that of the request that follows it.
+func (f *flight) ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
+	select {
+	case <-f.turn:
+		defer func() { f.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return run.Answer{}, false
+	}
+	f.mu.Lock()
+	channel := f.channel
+	f.mu.Unlock()
+	if channel != nil && ctx.Err() == nil {
+		if answer, ok := channel(ctx, a); ok || ctx.Err() != nil {
+			return answer, ok
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.channel = nil
+	close(f.news)
+	f.news = make(chan struct{})
+	return run.Answer{}, false
+}
+
+func (f *flight) tidings() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.news
+}
+
+// left reports whether what is asked is left to others than the request.
+func (f *flight) left() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.channel == nil
+}
+
+// pending answers for an execution that goes on without the request.
+func (p *Pipeline) pending(f *flight, waiting []run.Approval) run.Outcome {
+	if err := f.journal.Keep(); err != nil {
+		f.cancel(nil)
+		<-f.ended
+		o := p.Flights.land(f)
+		o.Warnings = append(o.Warnings, "it was cancelled, since what it does could not be noted: "+err.Error())
+		return o
+	}
+	f.mu.Lock()
+	f.detached = true
+	f.mu.Unlock()
+	p.Flights.evict()
+	o := run.Outcome{ExecutionID: f.id, Status: run.StatusPendingApproval}
+	var actions []string
+	for _, a := range waiting {
+		a.Code = ""
+		o.Approvals, actions = append(o.Approvals, a), append(actions, a.Action())
+	}
+	o.Error = run.Errorf(run.KindPolicy, "approval", "a person has to approve: %s", strings.Join(slices.Compact(actions), "; ")).
+		WithHint("ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it goes on where it stands", waiting[0].ID)
+	return o
+}
+
+// land hands an Outcome out, once it is there.
+func (s *Flights) land(f *flight) run.Outcome {
+	s.mu.Lock()
+	delete(s.flying, f.id)
+	s.mu.Unlock()
+	f.journal.Remove()
+	return f.outcome
+}
+
+// What is kept of executions whose Outcome nobody has asked for.
+const (
+	maxLanded = 256
+	maxAge    = time.Hour
+)
+
+// evict forgets Outcomes that nobody has asked for; their journals stay.
+func (s *Flights) evict() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var landed []*flight
+	for _, f := range s.flying {
+		if at := f.landing(); !at.IsZero() {
+			landed = append(landed, f)
+		}
+	}
+	slices.SortFunc(landed, func(a, b *flight) int { return cmp.Or(a.landing().Compare(b.landing()), strings.Compare(a.id, b.id)) })
+	for i, f := range landed {
+		if len(landed)-i > maxLanded || time.Since(f.landing()) > maxAge {
+			delete(s.flying, f.id)
+			f.journal.Leave()
+		}
+	}
+}
+
+// landing is when a detached flight ended, zero while it goes on.
+func (f *flight) landing() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.detached {
+		return time.Time{}
+	}
+	return f.landed
+}
+
+// Resume waits for an execution that was answered as pending: for its Outcome, or
+// for what it waits for next. If ctx ends while it waits for a person, it goes on
+// waiting; else it is cancelled.
+func (p *Pipeline) Resume(ctx context.Context, id string) run.Outcome {
+	p.Flights.mu.Lock()
+	f, ok := p.Flights.flying[id]
+	p.Flights.mu.Unlock()
+	if !ok || f.principal != p.Policy.Principal() {
+		return p.lost(id)
+	}
+	f.setChannel(run.ChannelOf(ctx))
+	waiting := p.Approvals.Table.Waiting(id)
+	if run.ChannelOf(ctx) != nil {
+		for _, a := range waiting {
+			go p.askAgain(ctx, f, a)
+		}
+	}
+	stop := context.AfterFunc(ctx, func() {
+		if len(p.Approvals.Table.Waiting(id)) == 0 {
+			f.cancel(context.Cause(ctx))
+		}
+	})
+	defer stop()
+	return p.follow(ctx, f, max(resumePatience, p.Approvals.Wait), func() bool { return true })
+}
+
+// askAgain asks through a request what was asked before it came.
+func (p *Pipeline) askAgain(ctx context.Context, f *flight, a run.Approval) {
+	if answer, ok := f.ask(ctx, a); ok {
+		_ = p.Approvals.Table.Decide(a.ID, a.Digest, answer) // another answer was faster
+	}
+}
+
+func (f *flight) setChannel(c run.Channel) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.channel = c
+}
+
+// lost answers for an execution that this engine does not know.
+func (p *Pipeline) lost(id string) run.Outcome {
+	sent, err := p.Flights.journals.Lost(id)
+	switch {
+	case errors.Is(err, approval.ErrAlive):
+		return run.Outcome{ExecutionID: id, Status: run.StatusRejected, Error: run.Errorf(run.KindInvalidArguments, "pipeline.resume", "the execution %q belongs to another engine that still runs", id).
+			WithHint("resume it where it was begun")}
+	case errors.Is(err, fs.ErrNotExist):
+		return run.Outcome{ExecutionID: id, Status: run.StatusRejected, Error: run.Errorf(run.KindInvalidArguments, "pipeline.resume", "there is no execution %q that waits", id).
+			WithHint("its outcome was handed out, or it never waited for a person")}
+	case err != nil:
+		return run.Outcome{ExecutionID: id, Status: run.StatusOutcomeUnknown, Error: run.Errorf(run.KindInternal, "pipeline.resume", "%w", err)}
+	}
+	said := "no call that may have effects had left"
+	if len(sent) > 0 {
+		said = "the calls listed had left, and their effects may be there"
+	}
+	return run.Outcome{ExecutionID: id, Status: run.StatusOutcomeUnknown, Calls: sent, Error: run.Errorf(run.KindInternal, "pipeline.resume", "the engine ended before the outcome was handed out; %s", said).
+		WithHint("look at what is there before anything is done again; nothing was repeated")}
+}
+
+// Close cancels what is under way and waits for its end.
+func (s *Flights) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for _, f := range s.flying {
+		f.cancel(nil)
+	}
+	s.mu.Unlock()
+	s.all.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.flying {
+		f.journal.Leave()
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+// Package approval is one table of what waits for a person. Whoever needs a yes
+// asks and waits; channels (a client's elicitation, a terminal, the command line)
+// read the table and answer it. The first answer counts, once, and only for
+// exactly what was shown: a question carries a digest of the code, the arguments,
+// the tool's definition and the policy, and an answer must repeat it.
+//
+// Nothing that runs in a sandbox has a way to the table.
+package approval
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Table holds what waits. It is safe for concurrent use.
+type Table struct {
+	timeout time.Duration
+	rules   Rules
+
+	mu      sync.Mutex
+	waiting map[string]*entry
+	granted map[grant]bool // for the rest of a run
+}
+
+// Rules keep what was approved for always.
+type Rules interface {
+	Allows(Rule) bool
+	Allow(Rule) error
+}
+
+// Rule is a tool with a shape of arguments.
+type Rule struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+	Pin    string `json:"pin"`
+	Policy string `json:"policy"`
+	Shape  string `json:"shape"`
+}
+
+// grant is a yes for the rest of a run.
+type grant struct{ execution, server, tool, pin, policy string }
+
+type entry struct {
+	run.Approval
+	answer  run.Answer
+	decided chan struct{} // closed with the first answer, or when nobody waits any more
+	settled bool
+}
+
+// New makes a table whose requests wait so long; 10 minutes if it is 0. rules may
+// be nil: then always is as long as a run.
+func New(timeout time.Duration, rules Rules) *Table {
+	return &Table{timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, waiting: map[string]*entry{}, granted: map[grant]bool{}}
+}
+
+// Ask waits for a person's yes to q. It returns nil for a yes, also one that was
+// given before with a scope that covers q, and else an error of kind policy, or
+// cancelled when ctx ends. The caller checks that what it does then is still what
+// was asked.
+func (t *Table) Ask(ctx context.Context, q run.Question) *run.Error {
+	e := t.open(q)
+	if e == nil {
+		return nil
+	}
+	timer := time.NewTimer(time.Until(e.Expires))
+	defer timer.Stop()
+	resume := run.Pause(ctx)
+	defer resume()
+	if ask := run.ChannelOf(ctx); ask != nil {
+		go t.through(ctx, ask, e)
+	}
+	select {
+	case <-e.decided:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return t.settle(ctx, e)
+}
+
+// covered says whether a yes was given before that goes as far as q.
+func (t *Table) covered(q run.Question) bool {
+	return q.IsCall() && (t.granted[grantOf(q)] || t.rules != nil && t.rules.Allows(ruleOf(q)))
+}
+
+func grantOf(q run.Question) grant { return grant{q.Execution, q.Server, q.Tool, q.Pin, q.Policy} }
+
+func ruleOf(q run.Question) Rule { return Rule{q.Server, q.Tool, q.Pin, q.Policy, Shape(q.Arguments)} }
+
+// open puts a question on the table; nil if there is a yes already.
+func (t *Table) open(q run.Question) *entry {
+	now := time.Now()
+	e := &entry{
+		Approval: run.Approval{ID: strings.ToLower(rand.Text()[:10]), Digest: q.Digest(), Created: now, Expires: now.Add(t.timeout), Question: q},
+		decided:  make(chan struct{}),
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.covered(q) {
+		return nil
+	}
+	t.waiting[e.ID] = e
+	return e
+}
+
+// through asks through a channel until something else has decided.
+func (t *Table) through(ctx context.Context, ask run.Channel, e *entry) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-e.decided:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if answer, ok := ask(ctx, e.Approval); ok {
+		_ = t.Decide(e.ID, e.Digest, answer) // another answer was faster
+	}
+}
+
+// settle takes a request from the table. From here on no answer counts.
+func (t *Table) settle(ctx context.Context, e *entry) *run.Error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.waiting, e.ID)
+	answered := e.settled
+	if !answered {
+		e.settle(run.Answer{})
+	}
+	switch {
+	case ctx.Err() != nil: // also if there is a yes: nothing runs after its end
+		return run.Errorf(run.KindCancelled, "approval", "the execution was cancelled while %s waited for a person", e.subject())
+	case !answered:
+		return refusal(e, "nobody answered within %v", t.timeout)
+	case !e.answer.Approve:
+		if e.answer.Note != "" {
+			return refusal(e, "a person said no: %s", e.answer.Note)
+		}
+		return refusal(e, "a person said no")
+	}
+	return nil
+}
+
+// grant keeps a yes that goes further than this once, and gives it to what waits
+// already and is covered by it.
+func (t *Table) grant(e *entry) {
+	if !e.IsCall() || !e.answer.Approve || e.answer.Scope == run.ScopeOnce {
+		return
+	}
+	t.granted[grantOf(e.Question)] = true
+	if e.answer.Scope == run.ScopeAlways && t.rules != nil {
+		// What could not be kept is asked again; this once was approved all the same.
+		_ = t.rules.Allow(ruleOf(e.Question))
+	}
+	for _, other := range t.waiting {
+		if !other.settled && t.covered(other.Question) && time.Now().Before(other.Expires) {
+			other.settle(run.Answer{Approve: true, Scope: run.ScopeOnce})
+		}
+	}
+}
+
+func (e *entry) settle(a run.Answer) {
+	e.answer, e.settled = a, true
+	close(e.decided)
+}
+
+func refusal(e *entry, format string, args ...any) *run.Error {
+	err := run.Errorf(run.KindPolicy, "approval", e.subject()+" was not approved: "+format, args...)
+	return err.WithHint("do not try it again unasked; tell the person what it is needed for").At(e.Server, e.Tool)
+}
+
+func (e *entry) subject() string {
+	if e.IsCall() {
+		return "the call"
+	}
+	return "the program"
+}
+
+// End forgets what was approved for the rest of a run.
+func (t *Table) End(execution string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for g := range t.granted {
+		if g.execution == execution {
+			delete(t.granted, g)
+		}
+	}
+}
+
+// Waiting lists what waits, of one execution or of all if it is empty, oldest first.
+func (t *Table) Waiting(execution string) []run.Approval {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := []run.Approval{}
+	for _, e := range t.waiting {
+		if !e.settled && (execution == "" || e.Execution == execution) {
+			list = append(list, e.Approval)
+		}
+	}
+	slices.SortFunc(list, func(a, b run.Approval) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// Decide answers a request. digest must be that of the request. An error says
+// that the answer does not count: there is no such request, it was answered
+// before, or it is too late.
+func (t *Table) Decide(id, digest string, a run.Answer) *run.Error {
+	scope, err := run.ParseScope(string(a.Scope))
+	if err != nil {
+		return err
+	}
+	a.Scope = scope
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.waiting[id]
+	switch {
+	case !ok:
+		return run.Errorf(run.KindInvalidArguments, "approval", "nothing waits with the id %q: it was answered, ran out, or was cancelled", id)
+	case e.settled:
+		return run.Errorf(run.KindInvalidArguments, "approval", "%s was answered already", id)
+	case digest != e.Digest:
+		return run.Errorf(run.KindInvalidArguments, "approval", "the answer is for something else than what waits as %s", id).WithHint("look at it again: retort approvals show %s", id)
+	case !time.Now().Before(e.Expires):
+		return run.Errorf(run.KindInvalidArguments, "approval", "%s has run out", id)
+	}
+	e.settle(a)
+	t.grant(e)
+	return nil
+}

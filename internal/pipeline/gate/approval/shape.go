@@ -1,0 +1,78 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// maxShape is how deep the shape of arguments is looked at. What lies below is
+// compared as it is.
+const maxShape = 32
+
+// Canonical is JSON in one spelling: keys sorted, no blanks, numbers as they were
+// written. What is no JSON stays as it is.
+func Canonical(raw json.RawMessage) json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return raw
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil { // which sorts the keys
+		return raw
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Shape is what arguments look like without their values: the same keys and the
+// same types have the same shape.
+func Shape(arguments json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return string(arguments)
+	}
+	return shapeOf(v, 0)
+}
+
+func shapeOf(v any, depth int) string {
+	if depth > maxShape {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return "?"
+		}
+		return string(raw)
+	}
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case json.Number:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		var of []string
+		for _, item := range v {
+			of = append(of, shapeOf(item, depth+1))
+		}
+		slices.Sort(of)
+		return "[" + strings.Join(slices.Compact(of), "|") + "]"
+	case map[string]any:
+		var of []string
+		for key, item := range v {
+			name, _ := json.Marshal(key) // a string always marshals
+			of = append(of, string(name)+":"+shapeOf(item, depth+1))
+		}
+		slices.Sort(of)
+		return "{" + strings.Join(of, ",") + "}"
+	}
+	return "?"
+}

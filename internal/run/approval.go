@@ -1,0 +1,173 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Question is what a person is asked before a program runs, or before a call of
+// it leaves.
+type Question struct {
+	Execution string   `json:"execution_id"`
+	Session   string   `json:"session,omitempty"`
+	Client    string   `json:"client,omitempty"` // name and version of the MCP client
+	Language  Language `json:"language,omitempty"`
+	Code      string   `json:"code,omitempty"` // the program, as written; empty for a call without one
+	// Server and Tool name the call that waits; they are empty if it is the
+	// program that waits, before it runs.
+	Server    string          `json:"server,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
+	Effect    string          `json:"effect,omitempty"`    // of the call: "write", "destructive"
+	Rule      string          `json:"rule,omitempty"`      // why a person is asked: a setting
+	Risk      int             `json:"risk,omitempty"`      // of the program, 0 to 100
+	Level     string          `json:"level,omitempty"`     // the same in a word: "low" to "critical"
+	Reasons   []string        `json:"reasons,omitempty"`   // in words, what weighs most first
+	Pin       string          `json:"-"`                   // of the tool's definition
+	Policy    string          `json:"-"`                   // version of the policy
+}
+
+// Digest is what a yes is bound to: 64 hexadecimal digits.
+func (q Question) Digest() string {
+	h := sha256.New()
+	for _, part := range []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Pin, q.Policy} {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// IsCall says that the question is about one call and not about a program.
+func (q Question) IsCall() bool { return q.Tool != "" }
+
+// Action is what a yes allows, in one line.
+func (q Question) Action() string {
+	if q.IsCall() {
+		return fmt.Sprintf("call %s.%s (%s)", legible(q.Server), legible(q.Tool), q.Effect)
+	}
+	return fmt.Sprintf("run a program in %s (risk %d, %s)", q.Language, q.Risk, q.Level)
+}
+
+// Approval is a question that waits for a person.
+type Approval struct {
+	ID      string    `json:"id"`
+	Digest  string    `json:"digest"`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires"`
+	Question
+}
+
+// Text is everything that a person needs to decide, as plain text: the action, the
+// arguments in full, why it is asked, the risk and the program. What would not be
+// seen as it is, such as marks that turn the direction of text, is escaped.
+func (a Approval) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s wants to %s\n", legible(nonEmpty(a.Client, "A program")), a.Action())
+	if a.IsCall() {
+		fmt.Fprintf(&b, "\narguments:\n%s\n", indented(a.Arguments))
+	}
+	if a.Rule != "" {
+		fmt.Fprintf(&b, "\nasked because of: %s\n", legible(a.Rule))
+	}
+	if a.IsCall() && a.Code != "" {
+		fmt.Fprintf(&b, "risk of the program: %d (%s)\n", a.Risk, a.Level)
+	}
+	for _, reason := range a.Reasons {
+		fmt.Fprintf(&b, "  - %s\n", legible(reason))
+	}
+	if a.Code != "" {
+		fmt.Fprintf(&b, "\nthe program:\n%s\n", legible(strings.TrimRight(a.Code, "\n")))
+	}
+	return b.String()
+}
+
+func nonEmpty(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return legible(string(raw))
+	}
+	return legible(b.String())
+}
+
+// legible escapes what is not seen as it is.
+func legible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t' || r == ' ' || unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != unicode.ReplacementChar:
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, "\\U%08x", r)
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
+
+// Scope is how far a yes goes.
+type Scope string
+
+// The scopes of a yes.
+const (
+	ScopeOnce   Scope = "once"   // for this one
+	ScopeRun    Scope = "run"    // and for the rest of this kind, the same tool, in this run
+	ScopeAlways Scope = "always" // and for this tool with arguments of this shape, until its definition or the policy changes
+)
+
+// Scopes lists the scopes, narrowest first.
+func Scopes() []Scope { return []Scope{ScopeOnce, ScopeRun, ScopeAlways} }
+
+// ParseScope reads a scope; the empty one is ScopeOnce.
+func ParseScope(s string) (Scope, *Error) {
+	if s == "" {
+		return ScopeOnce, nil
+	}
+	if !slices.Contains(Scopes(), Scope(s)) {
+		return "", Errorf(KindInvalidArguments, "approval", "there is no scope %q", s).WithHint("once, run or always")
+	}
+	return Scope(s), nil
+}
+
+// Answer is what a person decided.
+type Answer struct {
+	Approve bool   `json:"approve"`
+	Scope   Scope  `json:"scope,omitempty"` // of a yes; ScopeOnce if empty
+	Note    string `json:"note,omitempty"`  // why not, for the model
+}
+
+// Channel asks the person who is at the other end of an execution. It reports false
+// if nobody could be asked. ctx ends when no answer is needed any more.
+type Channel func(ctx context.Context, a Approval) (Answer, bool)
+
+type channelKey struct{}
+
+// WithChannel returns a context whose executions ask through c, beside all other
+// ways to answer.
+func WithChannel(ctx context.Context, c Channel) context.Context {
+	return context.WithValue(ctx, channelKey{}, c)
+}
+
+// ChannelOf is the channel of a context, nil if there is none.
+func ChannelOf(ctx context.Context) Channel {
+	c, _ := ctx.Value(channelKey{}).(Channel)
+	return c
+}
