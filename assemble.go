@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"retort/internal/catalog"
 	"retort/internal/config"
@@ -214,6 +215,9 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		Runtime: p.config.Settings.Runtime, Approvals: p.approvals(home), Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
 	p.onClose(p.pipeline.Flights.Close)
+	if p.config.Home != "" {
+		p.attend(filepath.Join(home, "approvals"))
+	}
 	return nil
 }
 
@@ -230,6 +234,37 @@ func (p *parts) approvals(home string) pipeline.Approvals {
 		Table: approval.New(s.Timeout, kept), Version: version, Wait: s.Wait,
 		Auto: map[rules.RiskLevel]bool{rules.RiskLow: s.AutoApproveLow.Bool(), rules.RiskMedium: s.AutoApproveMedium.Bool(), rules.RiskHigh: s.AutoApproveHigh.Bool()},
 	}
+}
+
+// attend opens the desk for the command line when something first waits.
+func (p *parts) attend(dir string) {
+	table := p.pipeline.Approvals.Table
+	var mu sync.Mutex
+	var desk io.Closer
+	var tried bool
+	table.Attend(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if tried {
+			return
+		}
+		tried = true
+		opened, err := approval.Listen(dir, table)
+		if err != nil {
+			p.log.Warn("retort approvals can't reach this engine", "error", err)
+			return
+		}
+		desk = opened
+	})
+	p.onClose(func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		tried = true
+		if desk == nil {
+			return nil
+		}
+		return desk.Close()
+	})
 }
 
 // policyVersion is another one whenever settings change that decide what may be done.

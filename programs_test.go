@@ -1,6 +1,7 @@
 package retort_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -63,7 +64,8 @@ func runProgram(t *testing.T, e *retort.Engine, runtime, file string) {
 	default:
 		req.Language, req.Runtime = run.TypeScript, runtime
 	}
-	o := e.Execute(t.Context(), req)
+	yes := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
+	o := e.Execute(run.WithChannel(t.Context(), yes), req)
 	if o.Stats.Runtime != runtime {
 		t.Errorf("ran on %q", o.Stats.Runtime)
 	}

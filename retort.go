@@ -10,11 +10,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"retort/internal/config"
 	"retort/internal/guest"
 	"retort/internal/mcpserver"
+	"retort/internal/pipeline/gate/approval"
 	"retort/internal/pipeline/gate/typescript"
 	"retort/internal/pipeline/isolate/process"
 	"retort/internal/pipeline/isolate/process/walls"
@@ -109,6 +112,25 @@ const (
 	compilerArgument = "compiler"
 )
 
+// home is where an engine of this configuration keeps what it keeps.
+func (c Config) home() (string, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return "", err
+	}
+	return loaded.Home, nil
+}
+
+// Pending lists what waits for a person in all engines of this configuration that
+// run on this machine.
+func Pending(c Config) ([]approval.Found, error) {
+	home, err := c.home()
+	if err != nil {
+		return nil, err
+	}
+	return approval.Find(filepath.Join(home, "approvals"))
+}
+
 // Engine runs programs against MCP servers. It is safe for concurrent use.
 type Engine struct {
 	*parts
@@ -144,9 +166,9 @@ func (e *Engine) Execute(ctx context.Context, r Request) Outcome {
 }
 
 // Resume waits for an execution that was answered as pending: for its Outcome, or
-// for what it waits for next.
-func (e *Engine) Resume(ctx context.Context, id string) Outcome {
-	return e.logged("resumed", e.pipeline.Resume(ctx, id))
+// until it has waited for a person as long as patience is.
+func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) Outcome {
+	return e.logged("resumed", e.pipeline.Resume(ctx, id, patience))
 }
 
 // Waiting lists what waits for a person, of one execution or of all if it is

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -80,6 +81,8 @@ type app struct {
 	noColor  bool
 
 	log lossy
+
+	asking atomic.Bool // a person is asked at the terminal, so nothing else is drawn there
 }
 
 func (a *app) root() *cobra.Command {
@@ -96,7 +99,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.home, "home", "", "folder for workspace and catalogue")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")
 	flags.BoolVar(&a.noColor, "no-color", false, "plain output")
-	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.generate(),
+	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.generate(),
 		a.demo(), a.doctor(), a.bench(), a.version(), a.demoServer())
 	root.AddCommand(unbuilt()...)
 	return root
@@ -136,7 +139,7 @@ func (a *app) version() *cobra.Command {
 // instead of failing as if they had never been heard of.
 func unbuilt() []*cobra.Command {
 	var commands []*cobra.Command
-	for _, name := range []string{"skills", "audit", "approvals", "import", "install", "uninstall", "auth", "token", "stats", "workspace", "ask", "tasks", "vm", "templates"} {
+	for _, name := range []string{"skills", "audit", "import", "install", "uninstall", "auth", "token", "stats", "workspace", "ask", "tasks", "vm", "templates"} {
 		commands = append(commands, &cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: notBuilt,

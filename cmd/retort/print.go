@@ -213,6 +213,9 @@ func (p *progressLine) run() {
 		p.mu.Lock()
 		line := fmt.Sprintf("%s… %.0f s %s", p.what, time.Since(p.start).Seconds(), p.detail)
 		p.mu.Unlock()
+		if p.app.asking.Load() {
+			continue
+		}
 		if terminal {
 			fmt.Fprint(p.app.stderr, "\r\x1b[K"+line)
 			pause = 200 * time.Millisecond

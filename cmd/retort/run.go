@@ -77,7 +77,7 @@ func (a *app) execute(ctx context.Context, e *retort.Engine, req run.Request) ru
 	say, done := a.progress("running")
 	defer done()
 	req.Progress = func(calls int) { say(fmt.Sprintf("%d tool calls", calls)) }
-	return e.Execute(ctx, req)
+	return unresumed(e.Execute(a.asked(ctx), req))
 }
 
 // maxProgram bounds what is read as a program; the gate refuses less than that.

@@ -141,7 +141,7 @@ func (a *app) call() *cobra.Command {
 					WithHint(`write them as one object in quotes: '{"name": "value"}'`)
 			}
 			return a.ask(cmd, func(e *retort.Engine) error {
-				return a.printOutcome(e.Call(cmd.Context(), run.Request{Session: session, Client: "retort call"}, args[0], arguments), asJSON)
+				return a.printOutcome(unresumed(e.Call(a.asked(cmd.Context()), run.Request{Session: session, Client: "retort call"}, args[0], arguments)), asJSON)
 			})
 		},
 	}

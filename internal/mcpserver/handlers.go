@@ -19,6 +19,7 @@ func (s *Server) handlers() map[string]handler {
 		"get_tool_definition": s.describe,
 		"execute_code":        s.execute,
 		"call_tool":           s.call,
+		"resume_execution":    s.resume,
 		"get_execution_stats": s.stats,
 	}
 }
@@ -129,6 +130,9 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (any, er
 		Session   string       `json:"session"`
 		DryRun    bool         `json:"dry_run"`
 	}
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
 	if err := arguments(req, &a, "code", "language", "timeout_ms", "sandbox", "session", "dry_run"); err != nil {
 		return nil, err
 	}
@@ -145,7 +149,7 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (any, er
 	progress, stop := reportProgress(ctx, req)
 	defer stop()
 	request.Progress = progress
-	return s.engine.Execute(ctx, request), nil
+	return s.outcome(req, s.engine.Execute(asking(ctx, req), request), 0), nil
 }
 
 func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
@@ -153,13 +157,32 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (any, error
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
 	if err := arguments(req, &a, "name", "arguments"); err != nil {
 		return nil, err
 	}
 	if err := required("name", a.Name); err != nil {
 		return nil, err
 	}
-	return s.engine.Call(ctx, run.Request{Client: client(req)}, a.Name, a.Arguments), nil
+	return s.outcome(req, s.engine.Call(asking(ctx, req), run.Request{Client: client(req)}, a.Name, a.Arguments), 0), nil
+}
+
+func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		ID string `json:"execution_id"`
+	}
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	if err := arguments(req, &a, "execution_id"); err != nil {
+		return nil, err
+	}
+	if err := required("execution_id", a.ID); err != nil {
+		return nil, err
+	}
+	return s.outcome(req, s.engine.Resume(asking(ctx, req), a.ID, patience(req)), 0), nil
 }
 
 func (s *Server) stats(ctx context.Context, req *mcp.CallToolRequest) (any, error) {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,6 +22,13 @@ type Engine interface {
 	Describe(ctx context.Context, names []string, lang run.Language) ([]run.Definition, error)
 	Execute(ctx context.Context, req run.Request) run.Outcome
 	Call(ctx context.Context, req run.Request, name string, arguments json.RawMessage) run.Outcome
+	// Resume waits for an execution that was answered as pending: for its Outcome,
+	// or until it has waited for a person as long as patience is.
+	Resume(ctx context.Context, id string, patience time.Duration) run.Outcome
+	// Waiting lists what waits for a person, of one execution.
+	Waiting(execution string) []run.Approval
+	// Decide answers what waits. digest is that of what the person has seen.
+	Decide(id, digest string, a run.Answer) error
 	Stats(ctx context.Context, session string) any
 }
 
@@ -33,14 +42,16 @@ type Options struct {
 type Server struct {
 	mcp    *mcp.Server
 	engine Engine
+	// offerResume offers the lean surface's resume_execution, once something waits.
+	offerResume func()
 }
 
 // New makes a server in front of an engine.
 func New(e Engine, o Options) (*Server, error) {
-	s := &Server{engine: e}
+	s := &Server{engine: e, offerResume: func() {}}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "retort", Title: "Retort", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.Lean}}, // see offerResume
 	})
 	handlers := s.handlers()
 	for i, name := range names {
@@ -53,6 +64,13 @@ func New(e Engine, o Options) (*Server, error) {
 			return nil, fmt.Errorf("mcpserver: %w", err)
 		}
 		s.mcp.AddTool(d.tool(), s.serve(handle))
+	}
+	if o.Lean {
+		d, err := define("resume_execution")
+		if err != nil {
+			return nil, fmt.Errorf("mcpserver: %w", err)
+		}
+		s.offerResume = sync.OnceFunc(func() { s.mcp.AddTool(d.tool(), s.serve(s.resume)) })
 	}
 	s.mcp.AddReceivingMiddleware(explainMissing)
 	return s, nil
@@ -86,12 +104,15 @@ type handler func(ctx context.Context, req *mcp.CallToolRequest) (any, error)
 func (s *Server) serve(h handler) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		answer, err := h(ctx, req)
+		if result, ok := answer.(*mcp.CallToolResult); ok && err == nil {
+			return result, nil
+		}
 		failed := err != nil
 		if failed {
 			answer = map[string]any{"error": run.AsError(err)}
 		}
 		if o, ok := answer.(run.Outcome); ok {
-			failed = o.Status != run.StatusOK
+			failed = o.Status != run.StatusOK && o.Status != run.StatusPendingApproval
 		}
 		text, err := marshal(answer)
 		if err != nil {

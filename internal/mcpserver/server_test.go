@@ -58,6 +58,14 @@ func (e *engine) Call(_ context.Context, _ run.Request, name string, arguments j
 	return run.Outcome{ExecutionID: "x2", Status: run.StatusOK, Result: json.RawMessage(`["` + name + `",` + string(arguments) + `]`)}
 }
 
+func (e *engine) Resume(_ context.Context, id string, _ time.Duration) run.Outcome {
+	return run.Outcome{ExecutionID: id, Status: run.StatusRejected, Error: &run.Error{Kind: run.KindInvalidArguments, Message: "there is no such execution"}}
+}
+
+func (e *engine) Waiting(string) []run.Approval { return nil }
+
+func (e *engine) Decide(string, string, run.Answer) error { return nil }
+
 func (e *engine) Stats(context.Context, string) any { return map[string]int{"servers": 1} }
 
 // session speaks the lines of a script to a server and returns its answers, one

@@ -19,18 +19,26 @@ type Approvals struct {
 	Wait    time.Duration            // before an execution is answered as pending
 }
 
-// auto is the setting by which a level needs nobody.
-var auto = map[rules.RiskLevel]string{
-	rules.RiskLow: "approval.autoApproveLow: false", rules.RiskMedium: "approval.autoApproveMedium: false", rules.RiskHigh: "approval.autoApproveHigh: false",
-	rules.RiskCritical: "a program of critical risk is never approved automatically",
+// levels are those that settings speak of, lowest first.
+var levels = []struct {
+	level   rules.RiskLevel
+	setting string
+}{
+	{rules.RiskLow, "approval.autoApproveLow: false"}, {rules.RiskMedium, "approval.autoApproveMedium: false"}, {rules.RiskHigh, "approval.autoApproveHigh: false"},
 }
 
-// aboutLevel is why a person is asked about a level, "" if nobody is.
+// aboutLevel is why a person is asked about a level, "" if nobody is: a level needs
+// nobody if those below it don't either.
 func (a Approvals) aboutLevel(l rules.RiskLevel) string {
-	if a.Auto[l] && l != rules.RiskCritical {
-		return ""
+	for _, known := range levels {
+		if !a.Auto[known.level] {
+			return known.setting
+		}
+		if known.level == l {
+			return ""
+		}
 	}
-	return auto[l]
+	return "programs of critical risk are never approved automatically"
 }
 
 // aboutCall is why a person is asked about a call that the policy lets pass, "" if

@@ -35,6 +35,7 @@ type flight struct {
 	id, principal string
 	cancel        context.CancelCauseFunc
 	journal       *approval.Journal
+	table         *approval.Table
 	ended         chan struct{} // closed when outcome is there
 	outcome       run.Outcome
 	turn          chan struct{} // holds one token: a person is asked one thing at a time
@@ -46,15 +47,15 @@ type flight struct {
 	landed   time.Time // when it ended with nobody there
 }
 
-// resumePatience is how long a request that resumes an execution waits for a
-// person, before it is told again that it waits.
-const resumePatience = 25 * time.Second
+// together is how long an execution that begins to wait is given to ask more, so
+// that what a program asks at once is told at once.
+const together = 20 * time.Millisecond
 
 // fly makes an execution, on a context of its own, and follows it.
 func (p *Pipeline) fly(ctx context.Context, id string, execute func(context.Context, *flight) run.Outcome) run.Outcome {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	f := &flight{
-		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id),
+		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table,
 		ended: make(chan struct{}), turn: make(chan struct{}, 1), channel: run.ChannelOf(ctx), news: make(chan struct{}),
 	}
 	f.turn <- struct{}{}
@@ -112,7 +113,7 @@ func (p *Pipeline) follow(ctx context.Context, f *flight, patience time.Duration
 
 // wait waits for a while, or until ctx ends. It reports false if the flight ended.
 func (f *flight) wait(ctx context.Context, patience time.Duration) bool {
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(max(patience, together))
 	defer timer.Stop()
 	select {
 	case <-f.ended:
@@ -123,7 +124,8 @@ func (f *flight) wait(ctx context.Context, patience time.Duration) bool {
 	return true
 }
 
-// ask is the channel of the execution: that of the request that follows it.
+// ask is the channel of the execution: that of the request that follows it. It puts
+// the answer on the table itself.
 func (f *flight) ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
 	select {
 	case <-f.turn:
@@ -134,9 +136,16 @@ func (f *flight) ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
 	f.mu.Lock()
 	channel := f.channel
 	f.mu.Unlock()
+	if !f.table.Waits(a.ID) {
+		return run.Answer{}, false // what was asked before it was enough
+	}
 	if channel != nil && ctx.Err() == nil {
-		if answer, ok := channel(ctx, a); ok || ctx.Err() != nil {
-			return answer, ok
+		answer, ok := channel(ctx, a)
+		if ok {
+			_ = f.table.Decide(a.ID, a.Digest, answer) // before the next is asked: it may be covered
+		}
+		if ok || ctx.Err() != nil {
+			return run.Answer{}, false
 		}
 	}
 	f.mu.Lock()
@@ -229,9 +238,9 @@ func (f *flight) landing() time.Time {
 }
 
 // Resume waits for an execution that was answered as pending: for its Outcome, or
-// for what it waits for next. If ctx ends while it waits for a person, it goes on
+// until it has waited for a person as long as patience is. If ctx ends while it waits for a person, it goes on
 // waiting; else it is cancelled.
-func (p *Pipeline) Resume(ctx context.Context, id string) run.Outcome {
+func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration) run.Outcome {
 	p.Flights.mu.Lock()
 	f, ok := p.Flights.flying[id]
 	p.Flights.mu.Unlock()
@@ -242,7 +251,7 @@ func (p *Pipeline) Resume(ctx context.Context, id string) run.Outcome {
 	waiting := p.Approvals.Table.Waiting(id)
 	if run.ChannelOf(ctx) != nil {
 		for _, a := range waiting {
-			go p.askAgain(ctx, f, a)
+			go f.ask(ctx, a)
 		}
 	}
 	stop := context.AfterFunc(ctx, func() {
@@ -251,14 +260,7 @@ func (p *Pipeline) Resume(ctx context.Context, id string) run.Outcome {
 		}
 	})
 	defer stop()
-	return p.follow(ctx, f, max(resumePatience, p.Approvals.Wait), func() bool { return true })
-}
-
-// askAgain asks through a request what was asked before it came.
-func (p *Pipeline) askAgain(ctx context.Context, f *flight, a run.Approval) {
-	if answer, ok := f.ask(ctx, a); ok {
-		_ = p.Approvals.Table.Decide(a.ID, a.Digest, answer) // another answer was faster
-	}
+	return p.follow(ctx, f, patience, func() bool { return true })
 }
 
 func (f *flight) setChannel(c run.Channel) {

@@ -67,12 +67,12 @@ func TestPolice(t *testing.T) {
 }
 
 // Whoever answers for a person is told of calls that can't be taken back, and can refuse them.
-func TestAsk(t *testing.T) {
+func TestApprove(t *testing.T) {
 	x := policed(t, policy.Rules{})
 	var asked []string
-	x.Ask = func(_ context.Context, c run.Call, d policy.Decision) *run.Error {
+	x.Approve = func(_ context.Context, _ *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error) {
 		asked = append(asked, c.Server+"."+c.Tool+": "+d.Rule+", "+d.Effect.Kind.String())
-		return run.Errorf(run.KindPolicy, "test", "a person said no")
+		return c, run.Errorf(run.KindPolicy, "test", "a person said no")
 	}
 	up := &recorder{answer: `{"content":[]}`}
 	host, _ := New(up).Open(x)

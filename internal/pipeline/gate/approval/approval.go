@@ -27,6 +27,7 @@ type Table struct {
 	mu      sync.Mutex
 	waiting map[string]*entry
 	granted map[grant]bool // for the rest of a run
+	attend  func()
 }
 
 // Rules keep what was approved for always.
@@ -60,6 +61,9 @@ func New(timeout time.Duration, rules Rules) *Table {
 	return &Table{timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, waiting: map[string]*entry{}, granted: map[grant]bool{}}
 }
 
+// Attend has f called whenever something is put on the table. It must not wait.
+func (t *Table) Attend(f func()) { t.attend = f }
+
 // Ask waits for a person's yes to q. It returns nil for a yes, also one that was
 // given before with a scope that covers q, and else an error of kind policy, or
 // cancelled when ctx ends. The caller checks that what it does then is still what
@@ -68,6 +72,9 @@ func (t *Table) Ask(ctx context.Context, q run.Question) *run.Error {
 	e := t.open(q)
 	if e == nil {
 		return nil
+	}
+	if t.attend != nil {
+		t.attend()
 	}
 	timer := time.NewTimer(time.Until(e.Expires))
 	defer timer.Stop()
@@ -208,6 +215,14 @@ func (t *Table) Waiting(execution string) []run.Approval {
 		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
 	})
 	return list
+}
+
+// Waits reports whether an answer to a question can still count.
+func (t *Table) Waits(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.waiting[id]
+	return ok && !e.settled
 }
 
 // Decide answers a request. digest must be that of the request. An error says

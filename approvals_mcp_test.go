@@ -1,0 +1,155 @@
+package retort_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort"
+	"retort/internal/run"
+)
+
+// connected is a client of the SDK at an engine, in one era of the protocol.
+func connected(t *testing.T, e *retort.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*mcp.ClientSession, context.CancelFunc) {
+	t.Helper()
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go func() { _ = e.Serve(ctx, toServer, fromServer, false); _ = fromServer.Close() }()
+	client := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: elicit})
+	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session, func() { cancel(); _ = fromClient.Close(); _ = toClient.Close() }
+}
+
+func outcomeOf(t *testing.T, r *mcp.CallToolResult, err error) run.Outcome {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := json.Marshal(r.StructuredContent)
+	var o run.Outcome
+	if err := json.Unmarshal(text, &o); err != nil {
+		t.Fatal(err, string(text))
+	}
+	return o
+}
+
+func accept(decision string) *mcp.ElicitResult {
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}
+}
+
+// A person at a client with forms decides, in both eras, and the upstream's count
+// of effects says that it was so.
+func TestElicitation(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		for _, c := range []struct {
+			name   string
+			answer *mcp.ElicitResult
+			status run.Status
+			writes int
+		}{
+			{"once", accept("once"), run.StatusOK, 1},
+			{"run", accept("run"), run.StatusOK, 1},
+			{"always", accept("always"), run.StatusOK, 1},
+			{"no", accept("no"), run.StatusError, 0},
+			{"declined", &mcp.ElicitResult{Action: "decline"}, run.StatusError, 0},
+			{"dismissed", &mcp.ElicitResult{Action: "cancel"}, run.StatusError, 0},
+		} {
+			t.Run(version+"/"+c.name, func(t *testing.T) {
+				e, server := judged(t, "")
+				var asked atomic.Int64
+				session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked.Add(1)
+					for _, want := range []string{"tester 1 wants to call files.write_file (destructive)", `"content": "one"`, `"path": "/srv/nordlys/a/x.txt"`, "permissionLevel: write_restricted", "risk of the program", "createDirectory"} {
+						if !strings.Contains(r.Params.Message, want) {
+							t.Errorf("the form lacks %q: %s", want, r.Params.Message)
+						}
+					}
+					return c.answer, nil
+				})
+				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": deletes}})
+				o := outcomeOf(t, r, err)
+				if o.Status != c.status || wrote(server) != c.writes || asked.Load() != 1 {
+					t.Errorf("%s %+v, %d written, asked %d times", o.Status, o.Error, wrote(server), asked.Load())
+				}
+				if made := len(server.Effects()); made != 1+c.writes {
+					t.Errorf("%d effects: something ran twice", made)
+				}
+			})
+		}
+	}
+}
+
+// Calls that wait at once are asked about each; what a client can't be asked about
+// any more is pending.
+func TestElicitationOfMany(t *testing.T) {
+	const many = `for (let i = 0; i < 12; i++) await files.writeFile({path: '/srv/nordlys/' + i + '.txt', content: 'x'}); return 12`
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			e, server := judged(t, "")
+			session, _ := connected(t, e, version, func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return accept("once"), nil })
+			r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": many}})
+			o := outcomeOf(t, r, err)
+			for o.Status == run.StatusPendingApproval {
+				r, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "resume_execution", Arguments: map[string]any{"execution_id": o.ExecutionID}})
+				o = outcomeOf(t, r, err)
+			}
+			if o.Status != run.StatusOK || wrote(server) != 12 {
+				t.Errorf("%s %+v, %d written", o.Status, o.Error, wrote(server))
+			}
+		})
+	}
+}
+
+// A client that goes away, or cancels, while a person is asked: nothing leaves.
+func TestElicitationThatEnds(t *testing.T) {
+	for _, how := range []string{"cancel", "disconnect"} {
+		t.Run(how, func(t *testing.T) {
+			e, server := judged(t, "")
+			ctx, cancel := context.WithCancel(t.Context())
+			var leave context.CancelFunc
+			session, leave := connected(t, e, "2025-11-25", func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				if how == "cancel" {
+					cancel()
+				} else {
+					go leave()
+				}
+				<-ctx.Done()
+				return accept("once"), nil
+			})
+			_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": deletes}})
+			if err == nil {
+				t.Error("the call was answered")
+			}
+			_ = e.Close()
+			if wrote(server) != 0 || len(e.Waiting("")) != 0 {
+				t.Errorf("%d written, waiting: %v", wrote(server), e.Waiting(""))
+			}
+		})
+	}
+}
+
+// A client without forms is answered at once, and resumes.
+func TestWithoutElicitation(t *testing.T) {
+	e, server := judged(t, "")
+	session, _ := connected(t, e, "2025-11-25", nil)
+	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": deletes}})
+	o := outcomeOf(t, r, err)
+	if o.Status != run.StatusPendingApproval || r.IsError || len(o.Approvals) != 1 || string(o.Approvals[0].Arguments) != `{"content":"one","path":"/srv/nordlys/a/x.txt"}` {
+		t.Fatalf("%+v", o)
+	}
+	go func() { _ = e.Decide(o.Approvals[0].ID, o.Approvals[0].Digest, run.Answer{Approve: true}) }()
+	r, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "resume_execution", Arguments: map[string]any{"execution_id": o.ExecutionID}})
+	if o = outcomeOf(t, r, err); o.Status != run.StatusOK || wrote(server) != 1 {
+		t.Errorf("%+v", o)
+	}
+}

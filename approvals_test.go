@@ -1,0 +1,291 @@
+package retort_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/demo"
+	"retort/internal/run"
+)
+
+// judged is an engine with one demo server, whose own record of effects is the judge.
+func judged(t *testing.T, settings string) (*retort.Engine, *demo.Server) {
+	t.Helper()
+	t.Setenv("HOME", t.TempDir())
+	return judgedAt(t, t.TempDir(), settings)
+}
+
+func judgedAt(t *testing.T, home, settings string) (*retort.Engine, *demo.Server) {
+	t.Helper()
+	server, err := demo.Open("files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home, Settings: settings, Servers: []retort.Server{{Name: "files", Dial: server.Dial}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	e.Settle(t.Context())
+	return e, server
+}
+
+const deletes = `
+	await files.createDirectory({path: '/srv/nordlys/a'});
+	await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
+	return 'written';`
+
+// answers is a channel that gives one answer and counts how often it is asked.
+func answers(a run.Answer, asked *atomic.Int64) run.Channel {
+	return func(context.Context, run.Approval) (run.Answer, bool) {
+		asked.Add(1)
+		return a, true
+	}
+}
+
+// wrote counts the effects of the call that has to be approved.
+func wrote(s *demo.Server) (n int) {
+	for _, e := range s.Effects() {
+		if e.Tool == "write_file" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestApprovals(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer run.Answer
+		status run.Status
+		writes int
+	}{
+		"yes":    {run.Answer{Approve: true}, run.StatusOK, 1},
+		"always": {run.Answer{Approve: true, Scope: run.ScopeAlways}, run.StatusOK, 1},
+		"no":     {run.Answer{Note: "not today"}, run.StatusError, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, server := judged(t, "")
+			var asked atomic.Int64
+			o := e.Execute(run.WithChannel(t.Context(), answers(c.answer, &asked)), retort.Request{Code: deletes})
+			if o.Status != c.status || wrote(server) != c.writes || asked.Load() != 1 {
+				t.Errorf("%s, %d written, asked %d times: %+v", o.Status, wrote(server), asked.Load(), o.Error)
+			}
+			if !c.answer.Approve && !strings.Contains(o.Error.Message, "not today") {
+				t.Errorf("%+v", o.Error)
+			}
+		})
+	}
+}
+
+// What a person sees is what the upstream gets, to the letter.
+func TestApprovalShowsWhatLeaves(t *testing.T) {
+	e, _ := judged(t, "")
+	var seen run.Approval
+	o := e.Call(run.WithChannel(t.Context(), func(_ context.Context, a run.Approval) (run.Answer, bool) {
+		seen = a
+		return run.Answer{}, true
+	}), retort.Request{}, "files.write_file", json.RawMessage(`{"path":"/srv/nordlys/y","content":"a","content":"\u202eb"}`))
+	if o.Status != run.StatusDenied {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+	if string(seen.Arguments) != `{"content":"`+"\u202e"+`b","path":"/srv/nordlys/y"}` {
+		t.Errorf("%s", seen.Arguments)
+	}
+	if text := seen.Text(); !strings.Contains(text, `\u202eb`) || !strings.Contains(text, "permissionLevel: write_restricted") {
+		t.Errorf("%s", text)
+	}
+}
+
+// With nobody to ask, an execution is pending and goes on where it stood.
+func TestPendingAndResume(t *testing.T) {
+	for name, approve := range map[string]bool{"approved": true, "denied": false} {
+		t.Run(name, func(t *testing.T) {
+			e, server := judged(t, "")
+			o := e.Execute(t.Context(), retort.Request{Code: deletes})
+			if o.Status != run.StatusPendingApproval || len(o.Approvals) != 1 || o.Approvals[0].Code != "" || wrote(server) != 0 {
+				t.Fatalf("%+v %+v", o, o.Error)
+			}
+			made := len(server.Effects())
+			waiting := o.Approvals[0]
+			if err := e.Decide(waiting.ID, waiting.Digest, run.Answer{Approve: approve}); err != nil {
+				t.Fatal(err)
+			}
+			done := e.Resume(t.Context(), o.ExecutionID, 10*time.Second)
+			if approve && (done.Status != run.StatusOK || string(done.Result) != `"written"` || wrote(server) != 1 || len(server.Effects()) != made+1) {
+				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.Effects()))
+			}
+			if !approve && (done.Status != run.StatusError || wrote(server) != 0) {
+				t.Errorf("%+v", done)
+			}
+			if again := e.Resume(t.Context(), o.ExecutionID, 10*time.Second); again.Status != run.StatusRejected {
+				t.Errorf("the outcome was handed out twice: %+v", again)
+			}
+		})
+	}
+}
+
+func TestPendingThatNobodyAnswers(t *testing.T) {
+	e, server := judged(t, "approval: {timeout: 1s}")
+	o := e.Execute(t.Context(), retort.Request{Code: deletes})
+	done := e.Resume(t.Context(), o.ExecutionID, 10*time.Second)
+	if done.Status != run.StatusError || done.Error == nil || !strings.Contains(done.Error.Message, "nobody answered") || wrote(server) != 0 {
+		t.Errorf("%+v %+v", done, done.Error)
+	}
+	if err := e.Decide(o.Approvals[0].ID, o.Approvals[0].Digest, run.Answer{Approve: true}); err == nil {
+		t.Error("a late yes counts")
+	}
+}
+
+// A request that is cancelled takes what waits with it.
+func TestCancelWhileAsked(t *testing.T) {
+	e, server := judged(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	late := make(chan error, 1)
+	o := e.Execute(run.WithChannel(ctx, func(ctx context.Context, a run.Approval) (run.Answer, bool) {
+		cancel()
+		<-ctx.Done()
+		time.Sleep(50 * time.Millisecond)
+		late <- e.Decide(a.ID, a.Digest, run.Answer{Approve: true})
+		return run.Answer{Approve: true}, true
+	}), retort.Request{Code: deletes})
+	if o.Status != run.StatusCancelled {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+	if err := <-late; err == nil {
+		t.Error("a yes after the end counts")
+	}
+	if wrote(server) != 0 {
+		t.Error("the call left")
+	}
+}
+
+// Time in which a person thinks is not the program's.
+func TestHumanTimeIsNotCharged(t *testing.T) {
+	e, server := judged(t, "")
+	slow := func(_ context.Context, a run.Approval) (run.Answer, bool) {
+		time.Sleep(1500 * time.Millisecond)
+		return run.Answer{Approve: true}, true
+	}
+	r := retort.Request{Code: deletes, Limits: retort.Limits{Timeout: time.Second}}
+	if o := e.Execute(run.WithChannel(t.Context(), slow), r); o.Status != run.StatusOK || wrote(server) != 1 {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+	one := e.Call(run.WithChannel(t.Context(), slow), retort.Request{Limits: retort.Limits{Timeout: time.Second}}, "files.write_file", json.RawMessage(`{"path":"/srv/nordlys/y.txt","content":"a"}`))
+	if one.Status != run.StatusOK || wrote(server) != 2 {
+		t.Errorf("%s %+v", one.Status, one.Error)
+	}
+}
+
+// A yes goes as far as its scope, and no further.
+func TestScopesOfAYes(t *testing.T) {
+	const two = `
+		await Promise.all(['p', 'q', 'r'].map(n => files.writeFile({path: '/srv/nordlys/' + n + '.txt', content: 'x'})));
+		return 1`
+	for scope, want := range map[run.Scope][2]int64{run.ScopeOnce: {3, 6}, run.ScopeRun: {1, 2}, run.ScopeAlways: {1, 1}} {
+		t.Run(string(scope), func(t *testing.T) {
+			e, server := judged(t, "")
+			var asked atomic.Int64
+			ctx := run.WithChannel(t.Context(), answers(run.Answer{Approve: true, Scope: scope}, &asked))
+			for i := range 2 {
+				if o := e.Execute(ctx, retort.Request{Code: two}); o.Status != run.StatusOK || asked.Load() != want[i] || wrote(server) != 3*(i+1) {
+					t.Errorf("run %d: %s %+v, asked %d times", i, o.Status, o.Error, asked.Load())
+				}
+			}
+		})
+	}
+}
+
+// What was approved for always outlives the engine, but not another policy, and
+// not a file that somebody else wrote.
+func TestAlways(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	home := t.TempDir()
+	asks := func(settings string) int64 {
+		e, _ := judgedAt(t, home, settings)
+		defer e.Close()
+		var asked atomic.Int64
+		o := e.Execute(run.WithChannel(t.Context(), answers(run.Answer{Approve: true, Scope: run.ScopeAlways}, &asked)), retort.Request{Code: deletes})
+		if o.Status != run.StatusOK {
+			t.Fatalf("%s %+v", o.Status, o.Error)
+		}
+		return asked.Load()
+	}
+	for i, want := range []int64{1, 0} {
+		if n := asks(""); n != want {
+			t.Errorf("engine %d asks %d times", i, n)
+		}
+	}
+	forge(t, filepath.Join(home, "approvals", "always.json"))
+	if n := asks(""); n != 1 {
+		t.Error("a forged file approves")
+	}
+	if n := asks("servers: {files: {trusted: true}}"); n != 1 {
+		t.Error("a yes outlives its policy")
+	}
+}
+
+// By its level, a program is asked about before it runs, and not for calls that
+// are asked about one by one.
+func TestProgramsThatAreAskedAbout(t *testing.T) {
+	for _, c := range []struct {
+		settings, code string
+		programs, all  int64
+	}{
+		{"", "return 1", 0, 0},
+		{"approval: {autoApproveLow: false}", "return 1", 1, 1},
+		{"approval: {autoApproveMedium: false}", deletes, 0, 2},
+		{"{permissionLevel: execute_full, approval: {autoApproveHigh: true}}", deletes, 0, 0},
+		{"{permissionLevel: execute_full}", deletes, 0, 1},
+		{"{approval: {autoApproveHigh: true}}", deletes, 0, 1},
+	} {
+		e, _ := judged(t, c.settings)
+		var programs, all atomic.Int64
+		o := e.Execute(run.WithChannel(t.Context(), func(_ context.Context, a run.Approval) (run.Answer, bool) {
+			all.Add(1)
+			if !a.IsCall() {
+				programs.Add(1)
+			}
+			return run.Answer{Approve: true}, true
+		}), retort.Request{Code: c.code})
+		if o.Status != run.StatusOK || programs.Load() != c.programs || all.Load() != c.all {
+			t.Errorf("%s: %s %+v; asked %d times, %d of them about the program", c.settings, o.Status, o.Error, all.Load(), programs.Load())
+		}
+	}
+}
+
+// A denied program has not run.
+func TestProgramDenied(t *testing.T) {
+	e, server := judged(t, "approval: {autoApproveLow: false}")
+	var asked atomic.Int64
+	o := e.Execute(run.WithChannel(t.Context(), answers(run.Answer{}, &asked)), retort.Request{Code: deletes})
+	if o.Status != run.StatusDenied || len(server.Effects()) != 0 || asked.Load() != 1 {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+}
+
+func forge(t *testing.T, path string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Rules []map[string]any `json:"rules"`
+		Seal  string           `json:"seal"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil || len(file.Rules) != 1 {
+		t.Fatal(err, string(text))
+	}
+	file.Rules = append(file.Rules, file.Rules[0])
+	text, _ = json.Marshal(file)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/pipeline/gate/approval"
+	"retort/internal/run"
+)
+
+func (a *app) approvals() *cobra.Command {
+	c := &cobra.Command{Use: "approvals", Short: "What waits for a person, in the engines that run here"}
+	c.AddCommand(a.listApprovals(), a.showApproval(), a.approve(), a.deny())
+	return c
+}
+
+func (a *app) listApprovals() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "list", Short: "List what waits", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			found, err := a.waiting()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(map[string]any{"approvals": found})
+			}
+			if len(found) == 0 {
+				fmt.Fprintln(a.stderr, "nothing waits for a person")
+				return nil
+			}
+			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "ID\tEXPIRES IN\tCLIENT\tWANTS TO")
+			for _, f := range found {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(f.ID), time.Until(f.Expires).Round(time.Second), printable(f.Client), printable(f.Action()))
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) showApproval() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "show ID", Short: "Show what waits in full", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := a.find(args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(f)
+			}
+			fmt.Fprint(a.stdout, printable(f.Text()))
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) approve() *cobra.Command {
+	var scope string
+	c := &cobra.Command{
+		Use: "approve ID", Short: "Show what waits and approve it, in a terminal", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			wanted, bad := run.ParseScope(scope)
+			if bad != nil {
+				return bad
+			}
+			f, err := a.find(args[0])
+			if err != nil {
+				return err
+			}
+			tty, err := terminal()
+			if err != nil {
+				return run.Errorf(run.KindPolicy, "approvals", "a yes is given in a terminal, and this process has none").
+					WithHint("run it in a terminal yourself: retort approvals approve %s", f.ID)
+			}
+			defer tty.Close()
+			fmt.Fprintf(tty, "%s\nApprove it (%s)? Type yes: ", printable(f.Text()), scopes[wanted])
+			line, err := readLine(cmd.Context(), tty)
+			if err != nil || line != "yes" {
+				return run.Errorf(run.KindPolicy, "approvals", "not approved; it still waits").WithHint("retort approvals deny %s says no", f.ID)
+			}
+			if err := f.Decide(run.Answer{Approve: true, Scope: wanted}); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.stdout, "approved", f.ID)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&scope, "scope", "once", "how far the yes goes: once, run or always")
+	return c
+}
+
+func (a *app) deny() *cobra.Command {
+	var note string
+	c := &cobra.Command{
+		Use: "deny ID", Short: "Say no", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := a.find(args[0])
+			if err != nil {
+				return err
+			}
+			if err := f.Decide(run.Answer{Note: note}); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.stdout, "denied", f.ID)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&note, "note", "", "why not; the model is told")
+	return c
+}
+
+var scopes = map[run.Scope]string{
+	run.ScopeOnce: "this once", run.ScopeRun: "and calls of this tool for the rest of this run", run.ScopeAlways: "and always, with arguments of this shape",
+}
+
+func (a *app) waiting() ([]approval.Found, error) {
+	found, err := retort.Pending(retort.Config{Files: a.configs, Home: a.home})
+	if err != nil && len(found) == 0 {
+		return nil, err
+	}
+	return found, nil
+}
+
+func (a *app) find(id string) (approval.Found, error) {
+	found, err := a.waiting()
+	if err != nil {
+		return approval.Found{}, err
+	}
+	for _, f := range found {
+		if f.ID == id {
+			return f, nil
+		}
+	}
+	return approval.Found{}, run.Errorf(run.KindInvalidArguments, "approvals", "nothing waits with the id %q", id).
+		WithHint("retort approvals list shows what waits; it may have been answered, or run out")
+}
+
+// terminal is the controlling terminal of this process, wherever its standard input
+// and output go. What a program or an agent starts in the background has none.
+func terminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
+
+// asked lets executions of ctx ask at the terminal, if there is one.
+func (a *app) asked(ctx context.Context) context.Context {
+	tty, err := terminal()
+	if err != nil {
+		return ctx
+	}
+	_ = tty.Close() // opened when somebody is asked
+	var one sync.Mutex
+	return run.WithChannel(ctx, func(ctx context.Context, q run.Approval) (run.Answer, bool) {
+		one.Lock()
+		defer one.Unlock()
+		a.asking.Store(true)
+		defer a.asking.Store(false)
+		tty, err := terminal()
+		if err != nil {
+			return run.Answer{}, false
+		}
+		defer tty.Close()
+		return askAt(ctx, tty, q)
+	})
+}
+
+// askAt asks until the person has chosen.
+func askAt(ctx context.Context, tty *os.File, q run.Approval) (run.Answer, bool) {
+	choices := "y = yes, once · n = no"
+	if q.IsCall() {
+		choices = "y = yes, once · r = yes, and for the rest of this run · a = always, with arguments of this shape · n = no"
+	}
+	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", printable(q.Text()))
+	for {
+		fmt.Fprintf(tty, "%s\n? ", choices)
+		line, err := readLine(ctx, tty)
+		if err != nil {
+			return run.Answer{}, false
+		}
+		switch first, rest, _ := strings.Cut(line, " "); {
+		case first == "y" || first == "yes":
+			return run.Answer{Approve: true}, true
+		case q.IsCall() && first == "r":
+			return run.Answer{Approve: true, Scope: run.ScopeRun}, true
+		case q.IsCall() && first == "a":
+			return run.Answer{Approve: true, Scope: run.ScopeAlways}, true
+		case first == "n" || first == "no":
+			return run.Answer{Note: rest}, true
+		}
+	}
+}
+
+// readLine reads a line of a terminal, without its end and blanks around it.
+func readLine(ctx context.Context, tty *os.File) (string, error) {
+	stop := context.AfterFunc(ctx, func() { _ = tty.SetReadDeadline(time.Now()) })
+	defer stop()
+	var line []byte
+	in := bufio.NewReaderSize(onebyone{tty}, 16)
+	for {
+		b, err := in.ReadByte()
+		if err != nil {
+			return "", cmp.Or(ctx.Err(), err)
+		}
+		if b == '\n' {
+			return strings.TrimSpace(string(line)), nil
+		}
+		if len(line) < 4096 {
+			line = append(line, b)
+		}
+	}
+}
+
+// onebyone takes no more of a terminal than is asked for: the rest is for whoever
+// reads next.
+type onebyone struct{ r io.Reader }
+
+func (o onebyone) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
+
+// unresumed is an Outcome of a command. What it leaves pending ends with it.
+func unresumed(o run.Outcome) run.Outcome {
+	if o.Status == run.StatusPendingApproval && o.Error != nil {
+		o.Error = o.Error.WithHint("run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits. It ended here, without the call")
+	}
+	return o
+}

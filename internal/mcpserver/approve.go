@@ -1,0 +1,153 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/run"
+)
+
+// multiRoundTrip is the first version of the protocol in which a server asks by
+// what it answers, and the client calls again with what the person said.
+const multiRoundTrip = "2026-07-28"
+
+// maxRounds is how often one call is answered with questions. Clients stop after
+// ten rounds; then the execution is answered as pending.
+const maxRounds = 8
+
+// asks reports whether the client can show forms to a person.
+func asks(req *mcp.CallToolRequest) bool {
+	c := req.ClientCapabilities()
+	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+func roundTrips(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() >= multiRoundTrip }
+
+// patience is how long a model that resumes an execution waits for a person. It
+// is less than clients wait for an answer.
+func patience(req *mcp.CallToolRequest) time.Duration {
+	if asks(req) && roundTrips(req) {
+		return 0 // the person is asked at once
+	}
+	return 25 * time.Second
+}
+
+// asking lets executions of ctx ask the person at the client, where the protocol has
+// requests from servers.
+func asking(ctx context.Context, req *mcp.CallToolRequest) context.Context {
+	if !asks(req) || roundTrips(req) {
+		return ctx
+	}
+	return run.WithChannel(ctx, func(ctx context.Context, a run.Approval) (run.Answer, bool) {
+		result, err := req.Session.Elicit(ctx, form(a))
+		if err != nil {
+			return run.Answer{}, false
+		}
+		return answerOf(a, result), true
+	})
+}
+
+// outcome is what a call is answered with: an Outcome, or the questions that wait,
+// if the client can bring them to a person. round counts how often it was asked.
+func (s *Server) outcome(req *mcp.CallToolRequest, o run.Outcome, round int) any {
+	if o.Status != run.StatusPendingApproval {
+		return o
+	}
+	waiting := s.engine.Waiting(o.ExecutionID)
+	if len(waiting) == 0 || !asks(req) || !roundTrips(req) || round >= maxRounds {
+		s.offerResume()
+		return o
+	}
+	state := requestState{Execution: o.ExecutionID, Round: round + 1, Digests: map[string]string{}}
+	result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}
+	for _, a := range waiting {
+		state.Digests[a.ID] = a.Digest
+		result.InputRequests[a.ID] = form(a)
+	}
+	text, err := json.Marshal(state)
+	if err != nil {
+		return o
+	}
+	result.RequestState = string(text)
+	return result
+}
+
+// requestState is what the client brings back with the answers.
+type requestState struct {
+	Execution string            `json:"execution_id"`
+	Round     int               `json:"round"`
+	Digests   map[string]string `json:"digests"` // of what was shown, by the id of the approval
+}
+
+// answered goes on with an execution whose questions the client brings answers to.
+// The call's own arguments were used when the execution began: nothing runs again.
+func (s *Server) answered(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var state requestState
+	if err := json.Unmarshal([]byte(req.Params.RequestState), &state); err != nil || state.Execution == "" {
+		return nil, run.Errorf(run.KindInvalidArguments, "mcpserver", "the requestState is not one of this server; nothing ran")
+	}
+	for _, a := range s.engine.Waiting(state.Execution) {
+		result, ok := req.Params.InputResponses[a.ID].(*mcp.ElicitResult)
+		if !ok {
+			continue
+		}
+		_ = s.engine.Decide(a.ID, state.Digests[a.ID], answerOf(a, result)) // another answer was faster
+	}
+	return s.outcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
+}
+
+// The choices of a form, as the client sends them back.
+const denied = "no"
+
+// form is what a person sees of what waits.
+func form(a run.Approval) *mcp.ElicitParams {
+	values, titles := []string{string(run.ScopeOnce)}, []string{"Approve once"}
+	if a.IsCall() {
+		values = append(values, string(run.ScopeRun), string(run.ScopeAlways))
+		titles = append(titles, "Approve calls of this tool for the rest of this run", "Always approve this tool with arguments of this shape")
+	}
+	schema := map[string]any{
+		"type": "object", "required": []string{"decision"},
+		"properties": map[string]any{
+			"decision": map[string]any{"type": "string", "title": "Decision", "enum": append(values, denied), "enumNames": append(titles, "No")},
+			"note":     map[string]any{"type": "string", "title": "Why not", "description": "is told to the model"},
+		},
+	}
+	a.Code = clipped(a.Code, a.ID)
+	return &mcp.ElicitParams{Mode: "form", Message: a.Text(), RequestedSchema: schema}
+}
+
+// maxCode is how much of a program a form shows. Arguments are always whole.
+const maxCode = 8 << 10
+
+func clipped(code, id string) string {
+	if len(code) <= maxCode {
+		return code
+	}
+	end := maxCode
+	for end > 0 && !utf8.RuneStart(code[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s\n… %d bytes more; the whole program: retort approvals show %s", code[:end], len(code)-end, id)
+}
+
+// answerOf reads a form that came back. Whatever is no clear yes is a no.
+func answerOf(a run.Approval, r *mcp.ElicitResult) run.Answer {
+	decision, _ := r.Content["decision"].(string)
+	note, _ := r.Content["note"].(string)
+	scope, err := run.ParseScope(decision)
+	switch {
+	case r.Action == "cancel":
+		return run.Answer{Note: "the question was dismissed"}
+	case r.Action != "accept" || decision == "" || err != nil:
+		return run.Answer{Note: note}
+	case !a.IsCall():
+		scope = run.ScopeOnce
+	}
+	return run.Answer{Approve: true, Scope: scope}
+}
