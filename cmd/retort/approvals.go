@@ -134,8 +134,8 @@ var scopes = map[run.Scope]string{
 
 func (a *app) waiting() ([]approval.Found, error) {
 	found, err := retort.Pending(retort.Config{Files: a.configs, Home: a.home})
-	if err != nil && len(found) == 0 {
-		return nil, err
+	if len(found) == 0 {
+		return found, err
 	}
 	return found, nil
 }

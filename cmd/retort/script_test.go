@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -8,14 +9,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"retort"
+	"retort/internal/run"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retort": main})
+	testscript.Main(m, map[string]func(){"retort": func() { detach(); main() }})
 }
 
 // Each script of testdata/script is the command as people use it. Those named
@@ -25,7 +28,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
 			file := filepath.Join(e.WorkDir, ".mcp.json")
@@ -49,6 +52,20 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if args[0] != strconv.Itoa(code) {
 		ts.Fatalf("%s ended with %d, want %s", strings.Join(args[1:], " "), code, args[0])
 	}
+}
+
+// awaits waits until something waits for a person, and sets a variable to its id:
+// awaits ID
+func awaits(ts *testscript.TestScript, _ bool, args []string) {
+	for range 200 {
+		var list struct{ Approvals []run.Approval }
+		if ts.Exec("retort", "approvals", "list", "--json") == nil && json.Unmarshal([]byte(ts.ReadFile("stdout")), &list) == nil && len(list.Approvals) > 0 {
+			ts.Setenv(args[0], list.Approvals[0].ID)
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("nothing waits")
 }
 
 // demoConfig is what a script has as .mcp.json unless it brings its own.

@@ -109,17 +109,14 @@ func (d *desk) serve() {
 
 func (d *desk) visit(c *net.UnixConn) {
 	_ = c.SetDeadline(time.Now().Add(deskPatience))
-	answer := deskAnswer{}
-	if err := trusted(c); err != nil {
-		answer.Error = run.Errorf(run.KindPolicy, "approval.desk", "%w", err)
-	} else {
-		answer = d.answer(c)
-	}
-	_ = json.NewEncoder(c).Encode(answer)
+	_ = json.NewEncoder(c).Encode(d.answer(c))
 }
 
-func (d *desk) answer(c io.Reader) deskAnswer {
+func (d *desk) answer(c *net.UnixConn) deskAnswer {
 	line, err := bufio.NewReader(io.LimitReader(c, maxAsked)).ReadBytes('\n')
+	if refused := trusted(c); refused != nil { // who hears so when all was read
+		return deskAnswer{Error: run.Errorf(run.KindPolicy, "approval.desk", "%w", refused)}
+	}
 	var asked deskRequest
 	if err != nil || json.Unmarshal(line, &asked) != nil {
 		return deskAnswer{Error: run.Errorf(run.KindInvalidArguments, "approval.desk", "this is no question")}
@@ -166,7 +163,7 @@ type Found struct {
 
 // Find lists what waits at the desks in dir, of all engines that run.
 func Find(dir string) ([]Found, error) {
-	var found []Found
+	found := []Found{}
 	var errs []error
 	for _, name := range sockets(dir) {
 		answer, err := visit(dir, name, deskRequest{})
