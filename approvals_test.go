@@ -3,9 +3,12 @@ package retort_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -288,4 +291,76 @@ func forge(t *testing.T, path string) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Whatever people, clients and time do in whatever order: what was written had a yes,
+// and was written once.
+func TestAnySequenceOfApprovals(t *testing.T) {
+	e, server := judged(t, "approval: {timeout: 1s}")
+	random := rand.New(rand.NewPCG(7, 7))
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	approved := map[string]bool{}
+	for i := range 60 {
+		path := fmt.Sprintf("/srv/nordlys/f%d.txt", i)
+		code := fmt.Sprintf(`await files.writeFile({path: %q, content: 'x'}); return 1`, path)
+		patience, cancelled := time.Duration(random.IntN(300))*time.Millisecond, random.IntN(3) == 0
+		all.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if cancelled {
+				time.AfterFunc(patience, cancel)
+			}
+			o := e.Execute(ctx, retort.Request{Code: code})
+			for o.Status == run.StatusPendingApproval {
+				if ctx.Err() != nil {
+					return
+				}
+				o = e.Resume(ctx, o.ExecutionID, patience)
+			}
+		})
+	}
+	over := make(chan struct{})
+	var people sync.WaitGroup
+	for range 3 {
+		seed := random.Uint64()
+		people.Go(func() {
+			random := rand.New(rand.NewPCG(seed, 1))
+			for {
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Duration(random.IntN(20)) * time.Millisecond):
+				}
+				for _, a := range e.Waiting("") {
+					var call struct{ Path string }
+					_ = json.Unmarshal(a.Arguments, &call)
+					answer, digest := run.Answer{Approve: random.IntN(2) == 0}, a.Digest
+					if random.IntN(4) == 0 {
+						digest = strings.Repeat("0", 64)
+					}
+					mu.Lock()
+					if e.Decide(a.ID, digest, answer) == nil && answer.Approve {
+						approved[call.Path] = true
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	_ = e.Close()
+	close(over)
+	people.Wait()
+	seen := map[string]bool{}
+	for _, effect := range server.Effects() {
+		if seen[effect.Target] || !approved[effect.Target] {
+			t.Errorf("%s was written twice or without a yes", effect.Target)
+		}
+		seen[effect.Target] = true
+	}
+	if len(seen) == 0 || len(seen) == 60 {
+		t.Errorf("%d of 60 were written: the test says nothing", len(seen))
+	}
+	t.Logf("%d approved, %d written", len(approved), len(seen))
 }
