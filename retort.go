@@ -42,8 +42,21 @@ type (
 	Definition = run.Definition // typed definition of a tool
 	Approval   = run.Approval   // what waits for a person
 	Answer     = run.Answer     // what the person decided
+	Scope      = run.Scope      // how far a yes goes
+	Channel    = run.Channel    // asks the person at the other end of an execution
 	Server     = upstream.Server
 )
+
+// The scopes of a yes.
+const (
+	ScopeOnce   = run.ScopeOnce   // for this one
+	ScopeRun    = run.ScopeRun    // and for the rest of this kind, the same tool, in this run
+	ScopeAlways = run.ScopeAlways // and for this tool with arguments of this shape
+)
+
+// WithChannel returns a context whose executions ask through c, beside all other
+// ways to answer.
+func WithChannel(ctx context.Context, c Channel) context.Context { return run.WithChannel(ctx, c) }
 
 // Config says which servers there are and how programs are run. The zero
 // Config reads the files that the command reads.

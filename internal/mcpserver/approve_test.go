@@ -101,9 +101,9 @@ func TestElicitation(t *testing.T) {
 			{"once", accept("once"), run.StatusOK, 1},
 			{"run", accept("run"), run.StatusOK, 1},
 			{"always", accept("always"), run.StatusOK, 1},
-			{"no", accept("no"), run.StatusError, 0},
-			{"declined", &mcp.ElicitResult{Action: "decline"}, run.StatusError, 0},
-			{"dismissed", &mcp.ElicitResult{Action: "cancel"}, run.StatusError, 0},
+			{"no", accept("no"), run.StatusDenied, 0},
+			{"declined", &mcp.ElicitResult{Action: "decline"}, run.StatusDenied, 0},
+			{"dismissed", &mcp.ElicitResult{Action: "cancel"}, run.StatusDenied, 0},
 		} {
 			t.Run(version+"/"+c.name, func(t *testing.T) {
 				e, server := judged(t)

@@ -107,6 +107,9 @@ func (p *Pipeline) execute(ctx context.Context, req run.Request, f *flight) run.
 		return x.fail(err)
 	}
 	result.Error = verdict.Locate(result.Error)
+	if result.Status == run.StatusError && result.Error != nil && result.Error.Kind == run.KindPolicy {
+		result.Status = run.StatusDenied
+	}
 	result.Warnings = append(verdict.Warnings, result.Warnings...)
 	return x.close(report.Make(x.req.ID, result, p.MaxTokens, x.files))
 }
