@@ -346,10 +346,10 @@ func TestSettingsInReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(text), "```yaml\n")[1:]
-	if len(blocks) != 3 {
+	if len(blocks) != 4 {
 		t.Fatalf("the README has %d blocks of settings", len(blocks))
 	}
-	var read [3]Settings
+	var read [4]Settings
 	for i, b := range blocks {
 		b, _, _ = strings.Cut(b, "```")
 		read[i], err = ParseSettings("README.md", "/p", []byte(b), func(string) (string, bool) { return "x", true })
@@ -359,6 +359,9 @@ func TestSettingsInReadme(t *testing.T) {
 	}
 	if diff := cmp.Diff(Settings{}.Defaults(), read[0]); diff != "" {
 		t.Errorf("the defaults shown are not the defaults:\n%s", diff)
+	}
+	if diff := cmp.Diff(read[0].Approval, read[3].Approval); diff != "" {
+		t.Errorf("the approvals shown are not the defaults:\n%s", diff)
 	}
 }
 
