@@ -99,7 +99,7 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 			return c, err
 		}
 	}
-	if err := x.flight.journal.Add(run.SentCall{Server: c.Server, Tool: c.Tool, Arguments: c.Arguments}); err != nil {
+	if err := x.flight.journal.Add(run.SentCall(c)); err != nil {
 		return c, run.Errorf(run.KindInternal, "pipeline.journal", "the call could not be noted, so it did not leave: %w", err).At(c.Server, c.Tool)
 	}
 	return c, nil
