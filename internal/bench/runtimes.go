@@ -22,7 +22,7 @@ var startTargets = map[string]struct{ cold, warm float64 }{
 // alone are commands that start an interpreter outside of any sandbox and do
 // nothing with it: what a start from nothing cannot be faster than.
 var alone = map[string][]string{
-	"node": {"node", "-e", ""}, "bun": {"bun", "-e", ""}, "deno": {"deno", "eval", ""},
+	"node": {"node", "-e", ""}, "bun": {"bun", "-e", "0"}, "deno": {"deno", "eval", ""},
 }
 
 // runtimes measures how long the smallest program takes in each runtime that
