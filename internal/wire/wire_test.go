@@ -8,9 +8,11 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -211,30 +213,29 @@ func TestWritersGiveUp(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	expired := make(chan time.Time, 1)
-	started := time.Now()
-	c := startClock(100*time.Millisecond, func() { expired <- time.Now() })
-	first, second := c.pause(), c.pause()
-	time.Sleep(150 * time.Millisecond)
-	first()
-	first()
-	select {
-	case <-expired:
-		t.Fatal("the clock ran while it was paused")
-	case <-time.After(50 * time.Millisecond):
-	}
-	second()
-	if at := <-expired; at.Sub(started) < 290*time.Millisecond {
-		t.Errorf("expired after %v", at.Sub(started))
-	}
-	c = startClock(time.Millisecond, func() { expired <- time.Now() })
-	c.stop()
-	c.pause()()
-	select {
-	case <-expired:
-		t.Error("a stopped clock expired")
-	case <-time.After(20 * time.Millisecond):
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var expired []time.Duration
+		started := time.Now()
+		note := func() { expired = append(expired, time.Since(started)) }
+		c := startClock(100*time.Millisecond, note)
+		first, second := c.pause(), c.pause()
+		time.Sleep(150 * time.Millisecond)
+		first()
+		first()
+		time.Sleep(50 * time.Millisecond)
+		second()
+		time.Sleep(time.Second)
+		if want := []time.Duration{300 * time.Millisecond}; !slices.Equal(expired, want) {
+			t.Errorf("expired at %v, want %v", expired, want)
+		}
+		c = startClock(time.Millisecond, note)
+		c.stop()
+		c.pause()()
+		time.Sleep(time.Second)
+		if len(expired) != 1 {
+			t.Error("a stopped clock expired")
+		}
+	})
 }
 
 func TestBytes(t *testing.T) {
