@@ -38,6 +38,7 @@ var layers = []struct {
 	{"internal/pipeline/gate/python", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "judges facts that it is given; the sandbox they come from is an interface"},
 	{"internal/pipeline/gate/approval", nil, "a table that everybody who may answer reads; it knows none of them"},
 	{"internal/pipeline/gate/source", nil, "what checkers have in common; it knows none of them"},
+	{"internal/pipeline/gate/gatetest", []string{"internal/guest/python", "internal/testenv", "internal/wire"}, "a parser for tests: an interpreter without a sandbox"},
 	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},
 	{"internal/pipeline/isolate/isolatetest", []string{"internal/pipeline/isolate"}, "the contract as tests, for backends that it does not know"},
 	{"internal/pipeline/isolate/process/walls", nil, "what a child does before it is anything"},
@@ -81,7 +82,7 @@ var owners = []struct {
 }
 
 // testOnly packages are imported by tests and by nothing else.
-var testOnly = []string{"internal/testenv", "internal/pipeline/isolate/isolatetest"}
+var testOnly = []string{"internal/testenv", "internal/pipeline/gate/gatetest", "internal/pipeline/isolate/isolatetest"}
 
 // testModules are for tests only, in every package.
 var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/tools"}
@@ -123,7 +124,7 @@ func oursRefused(s source, dir string) (why string) {
 		switch {
 		case l.dir != s.dir:
 			continue
-		case slices.Contains(testOnly, dir):
+		case slices.Contains(testOnly, dir) && !slices.Contains(testOnly, s.dir):
 			return "that is for tests"
 		case dir != "internal/run" && !under(dir, l.may):
 			return l.why

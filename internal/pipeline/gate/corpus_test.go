@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"retort/internal/pipeline/gate/gatetest"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/run"
 )
@@ -16,7 +17,7 @@ import (
 // TestCorpus: no harmless program is refused at standard, no hostile one passes at
 // high. It prints how each level judges each class.
 func TestCorpus(t *testing.T) {
-	p, tools := newInterpreter(t), demoTools(t)
+	p, tools := gatetest.NewInterpreter(t), demoTools(t)
 	levels := []rules.Level{rules.Permissive, rules.Standard, rules.Strict, rules.Maximum}
 	var gates []*Gate
 	for _, l := range levels {
@@ -46,7 +47,7 @@ func TestCorpus(t *testing.T) {
 					ruled[k]++
 				}
 				switch {
-				case refusal != nil && refusal.Kind == run.KindSyntax && strings.HasPrefix(string(f.Data), "# Python 3.10") && strings.HasPrefix(p.version, "3.9."):
+				case refusal != nil && refusal.Kind == run.KindSyntax && strings.HasPrefix(string(f.Data), "# Python 3.10") && strings.HasPrefix(p.Version, "3.9."):
 				case isHarmless && levels[k] == rules.Standard && refusal != nil:
 					t.Errorf("%s: %s is refused: %s\n%s", class, f.Name, refusal.Message, refusal.Frame)
 				case isHarmless && refusal != nil:

@@ -1,25 +1,19 @@
 package gate
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	guest "retort/internal/guest/python"
 	"retort/internal/pipeline/emit"
 	"retort/internal/pipeline/gate/python"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/gate/typescript"
 	"retort/internal/run"
-	"retort/internal/testenv"
-	"retort/internal/wire"
 )
 
 // inside is a Start whose compiler serves in this process.
@@ -30,63 +24,6 @@ func inside() (io.ReadWriteCloser, error) {
 		_ = there.Close()
 	}()
 	return here, nil
-}
-
-// interpreter parses with one guest, without walls.
-type interpreter struct {
-	mu      sync.Mutex
-	conn    *wire.Conn
-	version string
-}
-
-type pipes struct {
-	io.ReadCloser
-	io.WriteCloser
-}
-
-func (p pipes) Close() error { return p.WriteCloser.Close() }
-
-func newInterpreter(t testing.TB) *interpreter {
-	t.Helper()
-	path := os.Getenv("RETORT_PYTHON")
-	if path == "" {
-		path = testenv.Need(t, "python3")
-	}
-	dir := t.TempDir()
-	for name, data := range guest.Files() {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o444); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command(path, "-I", "-S", "-B", filepath.Join(dir, guest.Main))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	conn := wire.NewConn(pipes{out, in})
-	t.Cleanup(func() {
-		_ = conn.Close()
-		_ = cmd.Wait()
-	})
-	ready, err := wire.Greet(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &interpreter{conn: conn, version: ready.Version}
-}
-
-func (i *interpreter) Parse(ctx context.Context, code string) (json.RawMessage, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return wire.Parse(ctx, i.conn, code)
 }
 
 // newGate is a gate of a level that parses with p, which may be nil.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/pipeline/gate/gatetest"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/run"
 )
@@ -34,7 +35,7 @@ func weighed(r rules.Risk) string {
 
 // What a program can touch is found however it names it.
 func TestRisk(t *testing.T) {
-	p, tools := newInterpreter(t), demoTools(t)
+	p, tools := gatetest.NewInterpreter(t), demoTools(t)
 	g := newGate(t, p, rules.Permissive)
 	for _, c := range []struct {
 		language run.Language

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"retort/internal/pipeline/gate/gatetest"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/gate/typescript"
 	"retort/internal/run"
@@ -12,7 +13,7 @@ import (
 
 // TestExamples holds every rule to its examples: what fires and what must not.
 func TestExamples(t *testing.T) {
-	p, tools := newInterpreter(t), demoTools(t)
+	p, tools := gatetest.NewInterpreter(t), demoTools(t)
 	g := newGate(t, p, rules.Maximum)
 	for _, r := range rules.Rules() {
 		for _, list := range [][]rules.Example{r.Fires, r.Passes} {

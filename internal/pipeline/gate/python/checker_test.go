@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"retort/internal/pipeline/gate/gatetest"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/run"
 )
@@ -21,7 +22,7 @@ var update = flag.Bool("update", false, "write what programs do into testdata")
 // TestPrograms checks the programs in testdata. Each file is followed by what
 // Check says of it.
 func TestPrograms(t *testing.T) {
-	parser := newInterpreter(t)
+	parser := gatetest.NewInterpreter(t)
 	c, tools, old := New(parser), sample(), olderThan310(t, parser)
 	for _, name := range []string{"testdata/refused.txtar", "testdata/accepted.txtar"} {
 		archive, err := txtar.ParseFile(name)
@@ -97,7 +98,7 @@ func tell(c *Checker, code string, tools *run.Toolset) string {
 
 // TestLocate shows that positions are those of the text as it was written.
 func TestLocate(t *testing.T) {
-	c, tools := New(newInterpreter(t)), sample()
+	c, tools := New(gatetest.NewInterpreter(t)), sample()
 	for name, code := range map[string]string{
 		"plain":    "a = 1\ngithub.nope()\n",
 		"BOM":      "\ufeffa = 1\ngithub.nope()\n",
@@ -124,7 +125,7 @@ func TestLocate(t *testing.T) {
 
 // TestNamespaces shows what the guest is told of tools.
 func TestNamespaces(t *testing.T) {
-	c, tools := New(newInterpreter(t)), sample()
+	c, tools := New(gatetest.NewInterpreter(t)), sample()
 	checked, refusal := c.Check(context.Background(), "google_drive.search(query='x')\ngithub.put({'a': 1})", rules.Standard, tools)
 	if refusal != nil {
 		t.Fatal(refusal)
@@ -164,7 +165,7 @@ func TestHostileFacts(t *testing.T) {
 
 // FuzzFacts judges whatever a guest may say.
 func FuzzFacts(f *testing.F) {
-	parser := newInterpreter(f)
+	parser := gatetest.NewInterpreter(f)
 	for _, code := range []string{
 		"import os, pandas\nfrom servers import github as g\ng.list_issues('a', repo=1, **x)\ngoogle_drive.search({'q': 1})\ncall_mcp_tool('a')",
 		"x = = 1", "getattr(github, 'nope')(1)\nservers.githb.x()\nfrom servers.github import *\nget_issue(1, 2, 3, 4)",

@@ -1,78 +1,13 @@
 package python
 
 import (
-	"context"
 	"encoding/json"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"testing"
 
-	guest "retort/internal/guest/python"
 	"retort/internal/pipeline/emit"
 	"retort/internal/run"
-	"retort/internal/testenv"
-	"retort/internal/wire"
 )
-
-// interpreter parses with one guest, without walls.
-type interpreter struct {
-	mu   sync.Mutex
-	conn *wire.Conn
-}
-
-type pipes struct {
-	io.ReadCloser
-	io.WriteCloser
-}
-
-func (p pipes) Close() error { return p.WriteCloser.Close() }
-
-func newInterpreter(t testing.TB) *interpreter {
-	t.Helper()
-	path := os.Getenv("RETORT_PYTHON")
-	if path == "" {
-		path = testenv.Need(t, "python3")
-	}
-	dir := t.TempDir()
-	for name, data := range guest.Files() {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o444); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command(path, "-I", "-S", "-B", filepath.Join(dir, guest.Main))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	conn := wire.NewConn(pipes{out, in})
-	t.Cleanup(func() {
-		_ = conn.Close()
-		_ = cmd.Wait()
-	})
-	if _, err := wire.Greet(conn); err != nil {
-		t.Fatal(err)
-	}
-	return &interpreter{conn: conn}
-}
-
-func (i *interpreter) Parse(ctx context.Context, code string) (json.RawMessage, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return wire.Parse(ctx, i.conn, code)
-}
 
 func server(name string, tools ...*run.Tool) *run.Server {
 	raw := make([]string, len(tools))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/pipeline/gate/gatetest"
 	"retort/internal/pipeline/gate/rules"
 )
 
@@ -38,7 +39,7 @@ func drawn(t *rules.Tree) string {
 }
 
 func TestTree(t *testing.T) {
-	c := New(newInterpreter(t))
+	c := New(gatetest.NewInterpreter(t))
 	for _, test := range []struct{ code, want string }{
 		{"a.b['c'](1, *d, e=2, **f)", "call(index(member:b(name:a) string:c) number:1 spread(name:d) property:e(number:2) spread(name:f))"},
 		{"x = y\nx", "assign:=(name:x# name:y) name:x#"},
@@ -82,7 +83,7 @@ func TestTree(t *testing.T) {
 }
 
 func TestPlace(t *testing.T) {
-	c := New(newInterpreter(t))
+	c := New(gatetest.NewInterpreter(t))
 	code := "Here:\n```python\n  ø = 'æ'; x = eval(ø)\n```"
 	report, refusal := c.Judge(context.Background(), code)
 	if refusal != nil || len(report.Findings) != 1 {
