@@ -98,6 +98,9 @@ func (a *app) printOutcome(o run.Outcome, asJSON bool) error {
 			fmt.Fprintln(a.stdout, a.safe(a.stdout, f.Preview))
 		}
 	}
+	for i, e := range o.Effects {
+		fmt.Fprintf(a.stdout, "%d. %s.%s (%s: %s) %s\n", i+1, printable(e.Server), printable(e.Tool), e.Effect, printable(e.Reason), a.safe(a.stdout, string(e.Arguments)))
+	}
 	for _, w := range o.Warnings {
 		a.warn(printable(w))
 	}
@@ -136,7 +139,11 @@ func summary(o run.Outcome) string {
 	if o.Status == run.StatusRejected {
 		return "rejected · nothing ran"
 	}
-	parts := []string{string(o.Status), fmt.Sprintf("%.0f ms", o.Stats.DurationMS)}
+	status := string(o.Status)
+	if o.DryRun {
+		status = "dry run: " + status
+	}
+	parts := []string{status, fmt.Sprintf("%.0f ms", o.Stats.DurationMS)}
 	if o.Stats.Runtime != "" {
 		parts = append(parts, o.Stats.Sandbox+"/"+o.Stats.Runtime)
 	}

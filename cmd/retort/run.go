@@ -42,7 +42,7 @@ func (a *app) serve() *cobra.Command {
 type runFlags struct {
 	code, lang, sandbox, runtime, session string
 	timeout                               time.Duration
-	json                                  bool
+	json, dry                             bool
 }
 
 func (a *app) run() *cobra.Command {
@@ -60,7 +60,11 @@ func (a *app) run() *cobra.Command {
 				return err
 			}
 			defer e.Close()
-			return a.printOutcome(a.execute(cmd.Context(), e, req), f.json)
+			o := a.execute(cmd.Context(), e, req)
+			if f.dry && !f.json && len(o.Approvals) > 0 {
+				return a.afterDryRun(cmd.Context(), e, o)
+			}
+			return a.printOutcome(o, f.json)
 		},
 	}
 	c.Flags().StringVarP(&f.code, "eval", "e", "", "the program itself")
@@ -70,8 +74,30 @@ func (a *app) run() *cobra.Command {
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
 	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "only read; list the calls that may have effects, and ask in a terminal whether to make them")
 	return c
 }
+
+// afterDryRun shows a dry run, and where there is a terminal asks whether the program
+// shall run with the effects that it listed.
+func (a *app) afterDryRun(ctx context.Context, e *retort.Engine, o run.Outcome) error {
+	o.Warnings = o.Warnings[:len(o.Warnings)-1] // how to approve it: this engine ends here
+	asking := a.asked(ctx)
+	if run.ChannelOf(asking) == nil {
+		o.Approvals = nil
+		a.warn("nothing was changed; in a terminal, retort run --dry-run asks whether to run it with exactly these effects")
+		return a.printOutcome(o, false)
+	}
+	shown := o
+	shown.Effects = nil // in the question
+	if err := a.printOutcome(shown, false); err != nil {
+		return err
+	}
+	return a.printOutcome(e.Resume(asking, o.ExecutionID, approvalPatience), false)
+}
+
+// approvalPatience is longer than any setting of approval.timeout.
+const approvalPatience = 31 * 24 * time.Hour
 
 func (a *app) execute(ctx context.Context, e *retort.Engine, req run.Request) run.Outcome {
 	say, done := a.progress("running")
@@ -84,7 +110,7 @@ func (a *app) execute(ctx context.Context, e *retort.Engine, req run.Request) ru
 const maxProgram = 16 << 20
 
 func (a *app) request(f runFlags, args []string) (run.Request, error) {
-	req := run.Request{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run"}
+	req := run.Request{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry}
 	given := 0
 	if f.code != "" {
 		given, req.Code = given+1, f.code

@@ -56,6 +56,9 @@ func asking(ctx context.Context, req *mcp.CallToolRequest) context.Context {
 // if the client can bring them to a person. round counts how often it was asked.
 func (s *Server) outcome(req *mcp.CallToolRequest, o run.Outcome, round int) any {
 	if o.Status != run.StatusPendingApproval {
+		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
+			s.offerResume()
+		}
 		return o
 	}
 	waiting := s.engine.Waiting(o.ExecutionID)

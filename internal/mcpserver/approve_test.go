@@ -243,3 +243,31 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 		t.Errorf("%s %+v, called %d times", o.Status, o.Error, called.Load())
 	}
 }
+
+// A dry run is answered at once, and asks nobody; resumed, the person sees all of its
+// effects in one form.
+func TestElicitationAfterDryRun(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			e, server := judged(t)
+			var forms []string
+			session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				forms = append(forms, r.Params.Message)
+				return accept("once"), nil
+			})
+			r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": deletes, "dry_run": true}})
+			o := outcomeOf(t, r, err)
+			if o.Status != run.StatusOK || len(o.Effects) != 2 || len(o.Approvals) != 1 || len(forms) != 0 || len(server.Effects()) != 0 {
+				t.Fatalf("%+v %+v, forms %q", o, o.Error, forms)
+			}
+			r, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "resume_execution", Arguments: map[string]any{"execution_id": o.ExecutionID}})
+			done := outcomeOf(t, r, err)
+			if done.Status != run.StatusOK || string(done.Result) != `"written"` || len(server.Effects()) != 2 {
+				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.Effects()))
+			}
+			if len(forms) != 1 || !strings.Contains(forms[0], "files.create_directory") || !strings.Contains(forms[0], `"content": "one"`) {
+				t.Errorf("%q", forms)
+			}
+		})
+	}
+}

@@ -61,13 +61,22 @@ func (x *execution) aboutProgram(r rules.Risk) string {
 	p := x.pipeline
 	rest := r.Without(func(u rules.Use) bool {
 		t, ok := x.tools.Tool(u.Tool)
-		return ok && p.Approvals.aboutCall(p.Policy.Tool(t)) != ""
+		if !ok {
+			return false
+		}
+		d := p.Policy.Tool(t)
+		return p.Approvals.aboutCall(d) != "" || x.rehearses() && d.Effect.Kind > run.EffectRead
 	})
 	return p.Approvals.aboutLevel(rest.Level)
 }
 
 // approveProgram asks about the program, if somebody has to be.
 func (x *execution) approveProgram(ctx context.Context) *run.Error {
+	if x.plan != nil && !x.rehearses() {
+		q := x.question("dry_run: these are all the effects that it may have")
+		q.Effects = x.plan.effects
+		return x.pipeline.Approvals.Table.Ask(ctx, q)
+	}
 	rule := x.aboutProgram(*x.risk)
 	if rule == "" {
 		return nil
@@ -87,14 +96,23 @@ func (x *execution) question(rule string) run.Question {
 // approveCall asks about a call, if somebody has to be, and notes that it leaves.
 // A person is shown the arguments in one spelling, and that is what leaves.
 func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error) {
-	if rule := x.pipeline.Approvals.aboutCall(d); rule != "" {
+	rule := x.pipeline.Approvals.aboutCall(d)
+	planned := x.plan != nil && x.plan.takes(t, c)
+	switch {
+	case planned:
+		rule = ""
+	case x.plan != nil:
+		rule = "it is not one of the effects that were approved after the dry run"
+	}
+	if rule != "" || planned {
 		c.Arguments = approval.Canonical(c.Arguments)
-		q := x.question(rule)
-		q.Server, q.Tool, q.Arguments, q.Effect, q.Pin = c.Server, c.Tool, c.Arguments, d.Effect.Kind.String(), t.Pin
-		q.Reasons = append([]string{fmt.Sprintf("%s.%s: %s", c.Server, c.Tool, d.Effect.Reason)}, q.Reasons...)
-		if err := x.pipeline.Approvals.Table.Ask(ctx, q); err != nil {
+	}
+	if rule != "" {
+		if err := x.pipeline.Approvals.Table.Ask(ctx, x.aboutCall(rule, t, c, d)); err != nil {
 			return c, err
 		}
+	}
+	if rule != "" || planned {
 		if err := x.unchanged(t, c); err != nil {
 			return c, err
 		}
@@ -103,6 +121,13 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 		return c, run.Errorf(run.KindInternal, "pipeline.journal", "the call could not be noted, so it did not leave: %w", err).At(c.Server, c.Tool)
 	}
 	return c, nil
+}
+
+func (x *execution) aboutCall(rule string, t *run.Tool, c run.Call, d policy.Decision) run.Question {
+	q := x.question(rule)
+	q.Server, q.Tool, q.Arguments, q.Effect, q.Pin = c.Server, c.Tool, c.Arguments, d.Effect.Kind.String(), t.Pin
+	q.Reasons = append([]string{fmt.Sprintf("%s.%s: %s", c.Server, c.Tool, d.Effect.Reason)}, q.Reasons...)
+	return q
 }
 
 // unchanged reports what is no longer as it was when a person was asked.

@@ -43,6 +43,7 @@ type flight struct {
 	mu       sync.Mutex
 	channel  run.Channel   // of the request that is answered with the Outcome; nil if there is none
 	news     chan struct{} // closed and made anew when a question is left to other channels
+	interim  *run.Outcome  // what the request is told once a person is asked; see tell
 	detached bool
 	landed   time.Time // when it ended with nobody there
 }
@@ -98,9 +99,12 @@ func (s *Flights) add(f *flight) *run.Error {
 func (p *Pipeline) follow(ctx context.Context, f *flight, patience time.Duration, free func() bool) run.Outcome {
 	for {
 		news := f.tidings()
-		if f.left() && len(p.Approvals.Table.Waiting(f.id)) > 0 && f.wait(ctx, patience) {
-			if waiting := p.Approvals.Table.Waiting(f.id); len(waiting) > 0 && free() {
-				return p.pending(f, waiting)
+		if f.left() && len(p.Approvals.Table.Waiting(f.id)) > 0 {
+			o := f.told()
+			if o != nil || f.wait(ctx, patience) {
+				if waiting := p.Approvals.Table.Waiting(f.id); len(waiting) > 0 && free() {
+					return p.asking(f, o, waiting)
+				}
 			}
 		}
 		select {
@@ -169,24 +173,51 @@ func (f *flight) left() bool {
 	return f.channel == nil
 }
 
-// pending answers for an execution that goes on without the request.
-func (p *Pipeline) pending(f *flight, waiting []run.Approval) run.Outcome {
+// asking answers for an execution that waits for a person: with its dry run, if that
+// was not told yet.
+func (p *Pipeline) asking(f *flight, dry *run.Outcome, waiting []run.Approval) run.Outcome {
+	if dry != nil {
+		return p.proposed(f, *dry, waiting)
+	}
+	return p.pending(f, waiting)
+}
+
+// detach lets an execution go on without the request. If what it does can't be noted,
+// it is cancelled, and has ended.
+func (p *Pipeline) detach(f *flight) error {
 	if err := f.journal.Keep(); err != nil {
 		f.cancel(nil)
 		<-f.ended
-		o := p.Flights.land(f)
-		o.Warnings = append(o.Warnings, "it was cancelled, since what it does could not be noted: "+err.Error())
-		return o
+		return err
 	}
 	f.mu.Lock()
 	f.detached = true
 	f.mu.Unlock()
 	p.Flights.evict()
-	o := run.Outcome{ExecutionID: f.id, Status: run.StatusPendingApproval}
+	return nil
+}
+
+// shown is what waits, without what the model has seen already.
+func shown(waiting []run.Approval) []run.Approval {
+	list := make([]run.Approval, len(waiting))
+	for i, a := range waiting {
+		a.Code, a.Effects = "", nil
+		list[i] = a
+	}
+	return list
+}
+
+// pending answers for an execution that goes on without the request.
+func (p *Pipeline) pending(f *flight, waiting []run.Approval) run.Outcome {
+	if err := p.detach(f); err != nil {
+		o := p.Flights.land(f)
+		o.Warnings = append(o.Warnings, "it was cancelled, since what it does could not be noted: "+err.Error())
+		return o
+	}
+	o := run.Outcome{ExecutionID: f.id, Status: run.StatusPendingApproval, Approvals: shown(waiting)}
 	var actions []string
 	for _, a := range waiting {
-		a.Code = ""
-		o.Approvals, actions = append(o.Approvals, a), append(actions, a.Action())
+		actions = append(actions, a.Action())
 	}
 	o.Error = run.Errorf(run.KindPolicy, "approval", "a person has to approve: %s", strings.Join(slices.Compact(actions), "; ")).
 		WithHint("ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it goes on where it stands", waiting[0].ID)

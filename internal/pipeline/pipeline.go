@@ -81,7 +81,15 @@ func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
 }
 
 func (p *Pipeline) execute(ctx context.Context, req run.Request, f *flight) run.Outcome {
-	x, err := p.open(req, f)
+	if req.DryRun {
+		return p.rehearse(ctx, req, f)
+	}
+	return p.perform(ctx, req, f, nil)
+}
+
+// perform runs a program; plan, unless it is nil, is what its effects are held against.
+func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan *plan) run.Outcome {
+	x, err := p.open(req, f, plan)
 	if err != nil {
 		return x.fail(err)
 	}
@@ -123,7 +131,7 @@ func (p *Pipeline) Call(ctx context.Context, req run.Request, name string, argum
 
 func (p *Pipeline) call(ctx context.Context, req run.Request, name string, arguments json.RawMessage, f *flight) run.Outcome {
 	req.Code = ""
-	x, err := p.open(req, f)
+	x, err := p.open(req, f, nil)
 	if err != nil {
 		return x.fail(err)
 	}
@@ -149,7 +157,9 @@ type execution struct {
 	pipeline *Pipeline
 	req      run.Request // complete
 	tools    *run.Toolset
-	files    *workspace.Workspace
+	files    *workspace.Workspace // of the session
+	draft    *workspace.Workspace // what the program sees of it in a dry run; else nil
+	plan     *plan                // nil if effects are judged one by one
 	host     isolate.Host
 	tally    *relay.Tally
 	risk     *rules.Risk // of the program, once it has passed the gate
@@ -159,15 +169,30 @@ type execution struct {
 	callTimeout time.Duration // of a call without a program
 }
 
-func (p *Pipeline) open(req run.Request, f *flight) (*execution, error) {
-	x := &execution{pipeline: p, req: req, flight: f, entry: p.Ledger.Open(req.Session), tools: p.Toolset()}
+func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, error) {
+	x := &execution{pipeline: p, req: req, flight: f, plan: plan, entry: p.Ledger.Open(req.Session), tools: p.Toolset()}
 	files, err := p.Workspaces.Open(req.Session)
 	if err != nil {
 		return x, err
 	}
 	x.files = files
+	if x.rehearses() {
+		if x.draft, err = files.Draft(); err != nil {
+			return x, err
+		}
+	}
 	x.see(x.tools)
 	return x, nil
+}
+
+func (x *execution) rehearses() bool { return x.plan != nil && x.plan.rehearsal }
+
+// scene is the files that the program sees.
+func (x *execution) scene() *workspace.Workspace {
+	if x.draft != nil {
+		return x.draft
+	}
+	return x.files
 }
 
 // seesMore waits for servers of which nothing is known, and reports whether the
@@ -185,11 +210,15 @@ func (x *execution) seesMore(ctx context.Context) bool {
 // see makes tools those that the execution can see and call.
 func (x *execution) see(tools *run.Toolset) {
 	x.tools = tools
-	x.host, x.tally = x.pipeline.Relay.Open(relay.Execution{
+	r := relay.Execution{
 		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
-		Files: x.files, Carried: x.entry.Carried, Progress: x.req.Progress,
+		Files: x.scene(), Carried: x.entry.Carried, Progress: x.req.Progress,
 		Approve: x.approveCall, CallTimeout: x.callTimeout,
-	})
+	}
+	if x.rehearses() {
+		r.Rehearse = x.plan.record
+	}
+	x.host, x.tally = x.pipeline.Relay.Open(r)
 }
 
 // complete fills in what a request leaves open. A request can only ask for
@@ -243,6 +272,12 @@ func statusOf(e *run.Error) run.Status {
 func (x *execution) close(o run.Outcome) run.Outcome {
 	if x.tally != nil {
 		o.Stats.ToolCalls, o.Stats.Tools = x.tally.Counts()
+	}
+	if x.rehearses() {
+		o = x.rehearsed(o)
+	}
+	if x.draft != nil {
+		_ = x.draft.Close() // what is left of it is swept away later
 	}
 	if x.files != nil {
 		_ = x.files.Close() // what was written is on disk already

@@ -101,12 +101,15 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Langua
 
 // functions are the engine's own functions that programs can call.
 func (p *Pipeline) functions(x *execution) map[string]relay.Function {
-	tree := workspace.Tree{Workspace: x.files, Folders: map[string]workspace.Folder{"servers": wrappers(x)}}
+	tree := workspace.Tree{Workspace: x.scene(), Folders: map[string]workspace.Folder{"servers": wrappers(x)}}
 	own := map[string]relay.Function{"search_tools": func(ctx context.Context, raw json.RawMessage) (any, error) {
 		return p.searchTools(ctx, raw, x.req.Language)
 	}}
 	for name, f := range tree.Functions() {
 		own[name] = f
+		if x.rehearses() && slices.Contains(writers, name) {
+			own[name] = x.plan.noting(f)
+		}
 	}
 	return own
 }

@@ -28,6 +28,7 @@ type Question struct {
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
 	Effect    string          `json:"effect,omitempty"`    // of the call: "write", "destructive"
+	Effects   []Intended      `json:"effects,omitempty"`   // of a program that was run dry: the calls that a yes allows, each once
 	Rule      string          `json:"rule,omitempty"`      // why a person is asked: a setting
 	Risk      int             `json:"risk,omitempty"`      // of the program, 0 to 100
 	Level     string          `json:"level,omitempty"`     // the same in a word: "low" to "critical"
@@ -39,7 +40,11 @@ type Question struct {
 // Digest is what a yes is bound to: 64 hexadecimal digits.
 func (q Question) Digest() string {
 	h := sha256.New()
-	for _, part := range []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Pin, q.Policy} {
+	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Pin, q.Policy}
+	for _, e := range q.Effects {
+		parts = append(parts, e.Server, e.Tool, string(e.Arguments), e.Pin)
+	}
+	for _, part := range parts {
 		var size [8]byte
 		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
 		h.Write(size[:])
@@ -56,7 +61,25 @@ func (q Question) Action() string {
 	if q.IsCall() {
 		return fmt.Sprintf("call %s.%s (%s)", legible(q.Server), legible(q.Tool), q.Effect)
 	}
-	return fmt.Sprintf("run a program in %s (risk %d, %s)", q.Language, q.Risk, q.Level)
+	action := fmt.Sprintf("run a program in %s (risk %d, %s)", q.Language, q.Risk, q.Level)
+	switch n := len(q.Effects); n {
+	case 0:
+		return action
+	case 1:
+		return action + " with the one effect that a dry run showed"
+	default:
+		return fmt.Sprintf("%s with the %d effects that a dry run showed", action, n)
+	}
+}
+
+// Intended is a call that a program would make and that may have effects.
+type Intended struct {
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"` // in one spelling: names sorted, no blanks
+	Effect    string          `json:"effect"`    // "write", "destructive"
+	Reason    string          `json:"reason,omitempty"`
+	Pin       string          `json:"-"` // of the tool's definition
 }
 
 // Approval is a question that waits for a person.
@@ -76,6 +99,9 @@ func (a Approval) Text() string {
 	fmt.Fprintf(&b, "%s wants to %s\n", legible(nonEmpty(a.Client, "A program")), a.Action())
 	if a.IsCall() {
 		fmt.Fprintf(&b, "\narguments:\n%s\n", indented(a.Arguments))
+	}
+	for i, e := range a.Effects {
+		fmt.Fprintf(&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, legible(e.Server), legible(e.Tool), e.Effect, legible(e.Reason), indented(e.Arguments))
 	}
 	if a.Rule != "" {
 		fmt.Fprintf(&b, "\nasked because of: %s\n", legible(a.Rule))

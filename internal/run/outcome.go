@@ -30,6 +30,8 @@ type Outcome struct {
 	Warnings    []string        `json:"warnings,omitempty"`
 	Artifacts   []Artifact      `json:"artifacts,omitempty"`
 	Approvals   []Approval      `json:"approvals,omitempty"` // what waits for a person, without the program
+	DryRun      bool            `json:"dry_run,omitempty"`   // calls that may have effects were recorded and not made
+	Effects     []Intended      `json:"effects,omitempty"`   // these calls
 	Calls       []SentCall      `json:"calls,omitempty"`     // of an execution that was lost: what had left and may have had effects
 	Stats       Stats           `json:"stats"`
 }

@@ -69,14 +69,18 @@ func (w *Workspace) enter(first bool) (err error) {
 }
 
 // Close says that the caller needs the workspace no longer. The files stay;
-// the folder is closed together with its last user.
+// the folder is closed together with its last user. Those of a draft go.
 func (w *Workspace) Close() error {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
 	if w.users--; w.users > 0 {
 		return nil
 	}
-	return w.root.Close()
+	err := w.root.Close()
+	if w.draft {
+		err = errors.Join(err, os.RemoveAll(w.dir))
+	}
+	return err
 }
 
 // isPlain says that a name is lower-case letters, digits, "_" and "-", which
@@ -109,6 +113,7 @@ type Workspace struct {
 	dir   string
 	quota int64
 	users int      // guarded by store.mu
+	draft bool     // its files are shared with another one, and go when it is closed
 	root  *os.Root // open while there are users
 
 	mu   sync.Mutex // guards writes and used
@@ -244,6 +249,9 @@ func (w *Workspace) Append(name string, data []byte) error {
 	}
 	target := local(name)
 	if err := w.root.MkdirAll(path.Dir(target), 0o700); err != nil {
+		return explain(name, err)
+	}
+	if err := w.unshare(target); err != nil {
 		return explain(name, err)
 	}
 	f, err := w.root.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)

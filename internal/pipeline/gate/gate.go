@@ -61,9 +61,6 @@ func (g *Gate) Close() error { return g.typescript.Close() }
 
 // Check decides on the program of req against the tools it may see.
 func (g *Gate) Check(ctx context.Context, req run.Request, tools *run.Toolset) (Verdict, *run.Error) {
-	if req.DryRun {
-		return Verdict{}, notBuilt("dry_run")
-	}
 	switch req.Language {
 	case run.TypeScript, run.JavaScript:
 		return g.script(ctx, req, tools)

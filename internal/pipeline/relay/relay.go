@@ -12,6 +12,7 @@ import (
 	"retort/internal/pipeline/isolate"
 	"retort/internal/policy"
 	"retort/internal/run"
+	"retort/internal/schema"
 )
 
 // Guard wraps a Host. It may refuse, delay or rewrite calls, never widen what
@@ -50,6 +51,9 @@ type Execution struct {
 	// effects. It may wait for a person, refuse the call, or spell its arguments
 	// in another way; the call that it returns leaves at once. Nil approves all.
 	Approve func(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error)
+	// Rehearse, if it is set, is told of each such call instead: it is not made, and
+	// the program gets a value of the shape that the tool declares.
+	Rehearse func(t *run.Tool, c run.Call, d policy.Decision) *run.Error
 	// CallTimeout, if it is not 0, bounds each call from when it leaves.
 	CallTimeout time.Duration
 }
@@ -88,7 +92,13 @@ func police(x Execution) Guard {
 			if d.Verdict == policy.Deny {
 				return run.Result{}, d.Error(tool)
 			}
-			if d.Effect.Kind > run.EffectRead && x.Approve != nil {
+			if d.Effect.Kind == run.EffectRead {
+				return next.Call(ctx, c)
+			}
+			if x.Rehearse != nil {
+				return rehearse(x, tool, c, d)
+			}
+			if x.Approve != nil {
 				approved, refused := x.Approve(ctx, tool, c, d)
 				if refused != nil {
 					return run.Result{}, refused
@@ -98,6 +108,13 @@ func police(x Execution) Guard {
 			return next.Call(ctx, c)
 		})
 	}
+}
+
+func rehearse(x Execution, t *run.Tool, c run.Call, d policy.Decision) (run.Result, error) {
+	if err := x.Rehearse(t, c, d); err != nil {
+		return run.Result{}, err.At(c.Server, c.Tool)
+	}
+	return run.Result{Value: schema.Placeholder(t.OutputSchema)}, nil
 }
 
 // out is the innermost Host: the call leaves for the upstream, and what comes

@@ -39,6 +39,24 @@ func Make(id string, r isolate.Report, maxTokens int, files Files) run.Outcome {
 	return o
 }
 
+// Effects puts into an Outcome the calls that a dry run did not make: as many as are
+// worth their tokens. All of them are in a file then.
+func Effects(o *run.Outcome, effects []run.Intended, maxTokens int, files Files) {
+	for i, e := range effects {
+		text, _ := json.Marshal(e) // strings, and JSON that was parsed before
+		n, ok := ledger.Fits(string(text), maxTokens)
+		if !ok {
+			o.Effects = effects[:i]
+			whole, _ := json.MarshalIndent(effects, "", " ")
+			m := maker{outcome: o, whole: maxTokens, files: files}
+			m.spill(fmt.Sprintf("list of %d effects", len(effects)), "results/"+o.ExecutionID+".effects.json", whole, "")
+			return
+		}
+		maxTokens -= n
+	}
+	o.Effects = effects
+}
+
 // Returned is the number of tokens that o puts into the model's context.
 func Returned(o run.Outcome) int {
 	o.Stats.Tokens = nil

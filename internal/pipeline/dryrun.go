@@ -1,0 +1,158 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"retort/internal/pipeline/gate/approval"
+	"retort/internal/pipeline/relay"
+	"retort/internal/pipeline/report"
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+// rehearse runs a program without its effects: calls that only read are made, the
+// others are recorded. The request is answered with what was recorded; if a person
+// then approves exactly that, the program runs.
+func (p *Pipeline) rehearse(ctx context.Context, req run.Request, f *flight) run.Outcome {
+	recorded := &plan{rehearsal: true, touched: map[string]bool{}}
+	o := p.perform(ctx, req, f, recorded)
+	if o.Status != run.StatusOK || len(recorded.effects) == 0 {
+		return o
+	}
+	f.tell(o)
+	return p.perform(ctx, req, f, approved(recorded.effects))
+}
+
+// plan is the effects of a program: those that a dry run meets, or those that a
+// person has seen, each of which may happen once. It is safe for concurrent use.
+type plan struct {
+	rehearsal bool
+
+	mu      sync.Mutex
+	effects []run.Intended
+	size    int             // of their arguments, in bytes
+	left    map[string]int  // of those that were approved, by what they are
+	touched map[string]bool // files that a dry run would have written
+}
+
+// maxPlan bounds the arguments of one plan, in bytes: a person has to read them.
+const maxPlan = 4 << 20
+
+func approved(effects []run.Intended) *plan {
+	p := &plan{effects: effects, left: map[string]int{}}
+	for _, e := range effects {
+		p.left[keyOf(e)]++
+	}
+	return p
+}
+
+func keyOf(e run.Intended) string {
+	key, _ := json.Marshal([]string{e.Server, e.Tool, e.Pin, string(e.Arguments)})
+	return string(key)
+}
+
+// record notes a call that was not made.
+func (p *plan) record(t *run.Tool, c run.Call, d policy.Decision) *run.Error {
+	e := intended(t, c)
+	e.Effect, e.Reason = d.Effect.Kind.String(), d.Effect.Reason
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.size += len(e.Arguments); p.size > maxPlan {
+		return run.Errorf(run.KindLimit, "pipeline.dryrun", "the effects of this program are more than a person can be shown (%d bytes)", maxPlan).
+			WithHint("do less in one program")
+	}
+	p.effects = append(p.effects, e)
+	return nil
+}
+
+func intended(t *run.Tool, c run.Call) run.Intended {
+	return run.Intended{Server: c.Server, Tool: c.Tool, Arguments: approval.Canonical(c.Arguments), Pin: t.Pin}
+}
+
+// takes reports whether a call is one of those that were approved and have not been
+// made. From then on it counts as made.
+func (p *plan) takes(t *run.Tool, c run.Call) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := keyOf(intended(t, c))
+	if p.left[key] == 0 {
+		return false
+	}
+	p.left[key]--
+	return true
+}
+
+// noting has the files noted that functions would change.
+func (p *plan) noting(f relay.Function) relay.Function {
+	return func(ctx context.Context, raw json.RawMessage) (any, error) {
+		answer, err := f(ctx, raw)
+		var a struct{ Path, From, To string }
+		if err == nil && json.Unmarshal(raw, &a) == nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			for _, name := range []string{a.Path, a.From, a.To} {
+				if name != "" && len(p.touched) < maxTouched {
+					p.touched[name] = true
+				}
+			}
+		}
+		return answer, err
+	}
+}
+
+const maxTouched = 20
+
+// writers are the functions of programs that change files.
+var writers = []string{"write_file", "make_dir", "remove_file", "rename_file"}
+
+// rehearsed adds to an Outcome what did not happen.
+func (x *execution) rehearsed(o run.Outcome) run.Outcome {
+	o.DryRun = true
+	report.Effects(&o, x.plan.effects, x.pipeline.MaxTokens, x.files)
+	if len(x.plan.touched) > 0 {
+		var names []string
+		for name := range x.plan.touched {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		o.Warnings = append(o.Warnings, "files are as before the dry run; the program would change "+strings.Join(names, ", "))
+	}
+	if o.Error != nil && len(x.plan.effects) > 0 && o.Status == run.StatusError && o.Error.Hint == "" {
+		o.Error = o.Error.WithHint("calls that may have effects were answered with made-up values of the shape that the tool declares, {} if it declares none: the program may need their real answers")
+	}
+	return o
+}
+
+// tell answers the request before the flight has ended, as soon as it waits for a
+// person.
+func (f *flight) tell(o run.Outcome) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.interim, f.channel = &o, nil
+}
+
+// told is the Outcome of a dry run that waits to be approved, once.
+func (f *flight) told() *run.Outcome {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.interim
+	f.interim = nil
+	return o
+}
+
+// proposed answers with a dry run, of which the effects wait for a person.
+func (p *Pipeline) proposed(f *flight, o run.Outcome, waiting []run.Approval) run.Outcome {
+	if err := p.detach(f); err != nil {
+		p.Flights.land(f)
+		o.Warnings = append(o.Warnings, "it cannot be approved, since what it does then could not be noted: "+err.Error())
+		return o
+	}
+	o.Approvals = shown(waiting)
+	o.Warnings = append(o.Warnings, fmt.Sprintf("nothing was changed. To run the program with exactly these effects call resume_execution with the execution_id: a person is asked. Or the person runs in a terminal: retort approvals approve %s", waiting[0].ID))
+	return o
+}

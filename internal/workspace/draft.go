@@ -1,0 +1,107 @@
+package workspace
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+const (
+	drafts    = ".drafts" // no session has this folder: names of those begin otherwise
+	abandoned = 24 * time.Hour
+)
+
+// Draft is a workspace that begins as w is now. What is written there is gone when it
+// is closed, and w is as it was.
+func (w *Workspace) Draft() (*Workspace, error) {
+	w.store.sweep()
+	name := path.Join(drafts, strings.ToLower(rand.Text()[:13]))
+	d := &Workspace{store: w.store, dir: filepath.Join(w.store.dir, filepath.FromSlash(name)), quota: w.quota, users: 1, draft: true}
+	err := d.enter(false)
+	if err == nil {
+		err = d.copyOf(w)
+	}
+	if err != nil {
+		if d.root != nil {
+			_ = d.Close()
+		}
+		return nil, run.Errorf(run.KindInternal, "workspace.draft", "the dry run has no place for its files: %w", err)
+	}
+	return d, nil
+}
+
+// copyOf fills a draft. Files are shared until they are written: only Append changes
+// one in place.
+func (d *Workspace) copyOf(w *Workspace) error {
+	store, err := os.OpenRoot(w.store.dir)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	w.mu.Lock() // nothing is half written or half moved
+	defer w.mu.Unlock()
+	d.used = w.used
+	return fs.WalkDir(w.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case e.IsDir():
+			return d.root.MkdirAll(name, 0o700)
+		case !e.Type().IsRegular():
+			return nil
+		case store.Link(path.Join(filepath.Base(w.dir), name), path.Join(drafts, filepath.Base(d.dir), name)) == nil:
+			return nil
+		}
+		return copyFile(w.root, name, d.root, name) // not every file system has links
+	})
+}
+
+// unshare makes a file of a draft its own before it is changed in place.
+func (d *Workspace) unshare(name string) error {
+	if !d.draft {
+		return nil
+	}
+	shared := name + "." + rand.Text()[:8] + ".tmp"
+	if err := d.root.Rename(name, shared); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	defer func() { _ = d.root.Remove(shared) }()
+	return copyFile(d.root, shared, d.root, name)
+}
+
+func copyFile(from *os.Root, name string, to *os.Root, as string) error {
+	in, err := from.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := to.OpenFile(as, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// sweep removes what dry runs of engines that were killed left behind.
+func (s *Store) sweep() {
+	left, _ := filepath.Glob(filepath.Join(s.dir, drafts, "*"))
+	for _, dir := range left {
+		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
