@@ -212,6 +212,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
+		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: p.approvals(home), Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
 	p.onClose(p.pipeline.Flights.Close)

@@ -142,7 +142,7 @@ func refuseUnbuilt(s config.Settings) error {
 	switch {
 	case !s.Enabled.Bool():
 		return run.Errorf(run.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
-	case s.SandboxMode == config.SandboxDocker || s.SandboxMode == config.SandboxVM || s.SandboxMode == config.SandboxAuto:
+	case s.SandboxMode == config.SandboxDocker || s.SandboxMode == config.SandboxVM:
 		return refuse("sandboxMode", string(s.SandboxMode))
 	case len(s.PII.Modes) > 0:
 		return refuse("pii.modes", "hiding of personal data")

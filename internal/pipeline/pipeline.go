@@ -48,7 +48,7 @@ type Sandboxes interface {
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields are needed.
+// Pipeline executes programs. All fields but Routing are needed.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -63,6 +63,7 @@ type Pipeline struct {
 	Limits     run.Limits // the most that a request can have
 	MaxTokens  int        // of an Outcome's result and output
 	Runtime    string     // for TypeScript and JavaScript
+	Routing    Routing
 }
 
 // patience is how long a program or call that names something unknown waits for
@@ -104,7 +105,8 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	if refused := x.approveProgram(ctx); refused != nil {
 		return x.fail(refused)
 	}
-	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code})
+	floor := p.Routing.floor(verdict.Risk)
+	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: floor})
 	if err != nil {
 		return x.fail(err)
 	}
@@ -119,7 +121,9 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 		result.Status = run.StatusDenied
 	}
 	result.Warnings = append(verdict.Warnings, result.Warnings...)
-	return x.close(report.Make(x.req.ID, result, p.MaxTokens, x.files))
+	o := report.Make(x.req.ID, result, p.MaxTokens, x.files)
+	o.Stats.SandboxWhy = floor.Why
+	return x.close(o)
 }
 
 // Call makes one call without a program, through the same relay. It waits for a

@@ -55,6 +55,7 @@ type Artifact struct {
 type Stats struct {
 	DurationMS  float64        `json:"duration_ms"`
 	Sandbox     string         `json:"sandbox,omitempty"`
+	SandboxWhy  string         `json:"sandbox_why,omitempty"` // where it was chosen by risk
 	Runtime     string         `json:"runtime,omitempty"`
 	MemoryBytes int64          `json:"memory_bytes,omitempty"`
 	Bounds      string         `json:"bounds,omitempty"` // what holds the limits: "cgroup v2", "rlimits, watcher"

@@ -9,8 +9,26 @@ import (
 	"retort/internal/run"
 )
 
-// Auto, as the name of a backend, asks for the strongest that is there.
+// Auto, as the standard of a Chooser, is the weakest backend that is as strong as a
+// program needs.
 const Auto = "auto"
+
+// How strong backends are, by what stands between a program and the machine. A process
+// is weaker where the system offers less.
+const (
+	Process   = 50 // the kernel's walls around a process
+	Container = 60 // a container of its own
+	Machine   = 90 // a kernel of its own
+)
+
+// strengths are those of the backends that settings can name, whether they are here or not.
+var strengths = map[string]int{"docker": Container, "vm": Machine}
+
+// Floor is how strong a sandbox has to be. The zero Floor asks for nothing.
+type Floor struct {
+	Strength int
+	Why      string // "its risk is high (62): it can call …"
+}
 
 // Chooser gives out sandboxes of the backends it knows. It gives the backend
 // that was asked for or none: never a weaker one in its place.
@@ -20,7 +38,7 @@ type Chooser struct {
 }
 
 // NewChooser knows backends. Standard is the name of the one to use where none
-// is asked for.
+// is asked for, or Auto.
 func NewChooser(standard string, backends ...Backend) *Chooser {
 	return &Chooser{standard: standard, backends: backends}
 }
@@ -35,22 +53,27 @@ func (c *Chooser) Capabilities() []Capabilities {
 }
 
 // Prepare makes a sandbox of the backend named; an empty name means the
-// standard one. The error is a *run.Error of kind sandbox_unavailable if that
-// backend is not there, cannot be used or lacks the runtime.
+// standard one. Who asks may ask for more than the standard, never for less. The error
+// is a *run.Error of kind sandbox_unavailable if that backend is not there, cannot be
+// used, lacks the runtime or is weaker than the Floor of s.
 func (c *Chooser) Prepare(ctx context.Context, backend string, s Spec) (Sandbox, error) {
-	if backend == "" {
+	if backend == "" || backend == Auto {
 		backend = c.standard
 	}
-	chosen, refusal := c.choose(backend, s.Runtime)
+	chosen, refusal := c.choose(backend, s)
 	if refusal != nil {
 		return nil, refusal
 	}
 	return chosen.Prepare(ctx, s)
 }
 
-func (c *Chooser) choose(name, runtime string) (Backend, *run.Error) {
+func (c *Chooser) choose(name string, s Spec) (Backend, *run.Error) {
 	if name == Auto {
-		return c.strongest(runtime)
+		return c.weakest(s)
+	}
+	if c.standard != Auto && strengths[name] < strengths[c.standard] {
+		return nil, run.Errorf(run.KindSandboxUnavailable, "isolate.choose", "the settings say sandboxMode: %s, and the %s sandbox is weaker", c.standard, name).
+			WithHint("leave the sandbox open; only the settings can choose a weaker one")
 	}
 	for _, b := range c.backends {
 		have := b.Capabilities()
@@ -59,31 +82,57 @@ func (c *Chooser) choose(name, runtime string) (Backend, *run.Error) {
 			continue
 		case have.Unavailable != nil:
 			return nil, have.Unavailable
-		case have.why(runtime) != nil:
-			return nil, have.why(runtime)
-		case !slices.Contains(have.Runtimes, runtime):
-			return nil, run.Errorf(run.KindSandboxUnavailable, "isolate.choose", "the %s sandbox cannot run %s", name, runtime).
-				WithHint("%s", c.offer(runtime))
+		case have.why(s.Runtime) != nil:
+			return nil, have.why(s.Runtime)
+		case !slices.Contains(have.Runtimes, s.Runtime):
+			return nil, run.Errorf(run.KindSandboxUnavailable, "isolate.choose", "the %s sandbox cannot run %s", name, s.Runtime).
+				WithHint("%s", c.offer(s.Runtime))
+		case have.Strength < s.Floor.Strength:
+			return nil, c.tooWeak(s)
 		}
 		return b, nil
 	}
 	return nil, run.Errorf(run.KindSandboxUnavailable, "isolate.choose", "there is no %s sandbox here", name).
-		WithHint("%s", c.offer(runtime))
+		WithHint("%s", c.offer(s.Runtime))
 }
 
-func (c *Chooser) strongest(runtime string) (Backend, *run.Error) {
+// weakest is the backend that is as strong as is needed, and no stronger than it has to be.
+func (c *Chooser) weakest(s Spec) (Backend, *run.Error) {
 	var best Backend
 	for _, b := range c.backends {
 		have := b.Capabilities()
-		if have.Unavailable == nil && slices.Contains(have.Runtimes, runtime) && (best == nil || have.Strength > best.Capabilities().Strength) {
+		if have.able(s) && (best == nil || have.Strength < best.Capabilities().Strength) {
 			best = b
 		}
 	}
 	if best == nil {
-		return nil, run.Errorf(run.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", runtime).
-			WithHint("%s", c.offer(runtime))
+		return nil, c.tooWeak(s)
 	}
 	return best, nil
+}
+
+func (c Capabilities) able(s Spec) bool {
+	return c.Unavailable == nil && slices.Contains(c.Runtimes, s.Runtime) && c.Strength >= s.Floor.Strength
+}
+
+// tooWeak says that nothing here is as strong as is needed.
+func (c *Chooser) tooWeak(s Spec) *run.Error {
+	need := "a sandbox"
+	switch {
+	case s.Floor.Strength > Container:
+		need = "the vm sandbox"
+	case s.Floor.Strength > Process:
+		need = "the docker sandbox, or a stronger one,"
+	default:
+		return run.Errorf(run.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", s.Runtime).WithHint("%s", c.offer(s.Runtime))
+	}
+	e := run.Errorf(run.KindSandboxUnavailable, "isolate.choose", "the program needs %s to run %s, since %s", need, s.Runtime, s.Floor.Why)
+	for _, have := range c.Capabilities() {
+		if strengths[have.Name] >= s.Floor.Strength && have.Unavailable != nil {
+			return e.WithHint("%s: %s. %s", have.Name, have.Unavailable.Message, have.Unavailable.Hint)
+		}
+	}
+	return e.WithHint("this machine has none: the person can set one up (retort doctor), or choose another sandboxMode")
 }
 
 // offer says what could be asked for instead.

@@ -35,8 +35,7 @@ func TestChooser(t *testing.T) {
 		{"", "quickjs", "process"},
 		{"process", "quickjs", "process"},
 		{"vm", "python", "vm"},
-		{"auto", "quickjs", "vm"},
-		{"auto", "node", "no sandbox here can run node | this machine has: process (quickjs), vm (quickjs, python)"},
+		{"auto", "quickjs", "process"}, // to ask for it changes nothing
 		{"docker", "quickjs", "no daemon | start it"},
 		{"remote", "quickjs", "there is no remote sandbox here | this machine can run quickjs in: process, vm; ask for that, or leave the sandbox open"},
 		{"process", "python", "the process sandbox cannot run python | this machine can run python in: vm; ask for that, or leave the sandbox open"},
@@ -60,5 +59,50 @@ func TestChooser(t *testing.T) {
 	}
 	if err := c.Close(); err != nil || closed != 3 {
 		t.Errorf("closed %d backends, %v", closed, err)
+	}
+}
+
+// Under auto a program gets what its risk asks for, or nothing; whoever asks for a
+// sandbox can ask for a stronger one than that, and never for a weaker one.
+func TestChooserByRisk(t *testing.T) {
+	var prepared string
+	var closed int
+	backends := func(docker *run.Error) []Backend {
+		return []Backend{
+			named{Capabilities{Name: "process", Strength: Process, Runtimes: []string{"quickjs"}}, &prepared, &closed},
+			named{Capabilities{Name: "docker", Strength: Container, Runtimes: []string{"quickjs"}, Unavailable: docker}, &prepared, &closed},
+			named{Capabilities{Name: "vm", Strength: Machine, Runtimes: []string{"quickjs"}}, &prepared, &closed},
+		}
+	}
+	gone := run.Errorf(run.KindSandboxUnavailable, "", "no daemon").WithHint("start it")
+	for _, test := range []struct {
+		standard, asked string
+		floor           int
+		backends        []Backend
+		want            string
+	}{
+		{Auto, "", 0, backends(nil), "process"},
+		{Auto, "", Container, backends(nil), "docker"},
+		{Auto, "", Container, backends(gone), "vm"},
+		{Auto, "", Machine, backends(nil), "vm"},
+		{Auto, "vm", 0, backends(nil), "vm"},
+		{Auto, "process", Container, backends(nil), "the program needs the docker sandbox, or a stronger one, to run quickjs, since it may burn"},
+		{Auto, "", Container, backends(gone)[:2], "the program needs the docker sandbox, or a stronger one, to run quickjs, since it may burn"},
+		{Auto, "", Machine, backends(nil)[:2], "the program needs the vm sandbox to run quickjs, since it may burn"},
+		{"docker", "process", 0, backends(nil), "the settings say sandboxMode: docker, and the process sandbox is weaker"},
+		{"docker", "vm", 0, backends(nil), "vm"},
+		{"docker", "auto", 0, backends(nil), "docker"},
+		{Auto, "", Container, nil, "the program needs the docker sandbox, or a stronger one, to run quickjs, since it may burn"},
+		{Auto, "", 0, nil, "no sandbox here can run quickjs"},
+	} {
+		prepared = ""
+		_, err := NewChooser(test.standard, test.backends...).Prepare(t.Context(), test.asked, Spec{Runtime: "quickjs", Floor: Floor{test.floor, "it may burn"}})
+		got := prepared
+		if err != nil {
+			got = run.AsError(err).Message
+		}
+		if got != test.want {
+			t.Errorf("%s, %s, %d: got %q, want %q", test.standard, test.asked, test.floor, got, test.want)
+		}
 	}
 }

@@ -50,6 +50,7 @@ type Spec struct {
 	Runtime string     // "quickjs", "python", …
 	Limits  run.Limits // complete
 	Code    string     // of the program that will run, if that is known
+	Floor   Floor      // what the sandbox has to be at least
 }
 
 // Report is how a program ended in its sandbox.
@@ -77,7 +78,7 @@ type Capabilities struct {
 	Name        string     // "process"
 	Runtimes    []string   // what it can run on this machine
 	Missing     []Missing  // what it could run if it were there
-	Strength    int        // 0 none … 100 virtual machine; higher is preferred where more is required
+	Strength    int        // 0 none, Process, Container, Machine; less where the system offers less
 	Walls       []string   // what stands between program and machine, in words
 	Warning     string     // what is missing here of what the backend should be; empty if nothing is
 	Unavailable *run.Error // why the backend cannot be used here; nil if it can

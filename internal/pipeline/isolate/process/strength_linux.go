@@ -1,9 +1,11 @@
 package process
 
+import "retort/internal/pipeline/isolate"
+
 // The sandbox among the others: a process behind the walls of the operating
 // system, and the same without its namespaces.
 const (
-	strength     = 50
+	strength     = isolate.Process
 	strengthWeak = 20
 )
 

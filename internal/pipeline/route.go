@@ -1,0 +1,37 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"retort/internal/pipeline/gate/rules"
+	"retort/internal/pipeline/isolate"
+)
+
+// Routing says how strong a sandbox has to be. The zero Routing asks for nothing: the
+// sandbox is the configured one.
+type Routing struct {
+	ByRisk bool        // sandboxMode: auto
+	Level  rules.Level // securityLevel
+}
+
+// What the words of the settings ask for: by the risk of a program, and whatever its
+// risk is. The stronger of both counts.
+var (
+	byRisk  = map[rules.RiskLevel]int{rules.RiskHigh: isolate.Container, rules.RiskCritical: isolate.Machine}
+	byLevel = map[rules.Level]int{rules.Strict: isolate.Container, rules.Maximum: isolate.Machine}
+)
+
+// floor is what a program needs at least, and why in words.
+func (r Routing) floor(risk rules.Risk) isolate.Floor {
+	if !r.ByRisk {
+		return isolate.Floor{}
+	}
+	if need := byLevel[r.Level]; need > byRisk[risk.Level] {
+		return isolate.Floor{Strength: need, Why: "securityLevel: " + r.Level.String()}
+	}
+	why := fmt.Sprintf("its risk is %s (%d)", risk.Level, risk.Score)
+	if len(risk.Reasons) > 0 {
+		why += ": " + risk.Reasons[0]
+	}
+	return isolate.Floor{Strength: byRisk[risk.Level], Why: why}
+}
