@@ -206,6 +206,10 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	forget := p.catalog.OnChange(func(*run.Toolset) { searcher.Warm() })
 	p.onClose(searcher.Close)
 	p.onClose(func() error { forget(); return nil })
+	approvals, err := p.approvals(home)
+	if err != nil {
+		return err
+	}
 	files := workspace.NewStore(filepath.Join(home, "workspace"), limits.Disk)
 	go g.Warm()
 	go ledger.Warm()
@@ -213,7 +217,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
-		Runtime: p.config.Settings.Runtime, Approvals: p.approvals(home), Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
+		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
 	p.onClose(p.pipeline.Flights.Close)
 	if p.config.Home != "" {
@@ -224,17 +228,26 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 
 // approvals say about what a person is asked. What is approved for always is kept in
 // home, and its key beside the user's own data.
-func (p *parts) approvals(home string) pipeline.Approvals {
+func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 	s := p.config.Settings.Approval
 	version := p.policyVersion()
 	var kept approval.Rules
 	if userHome, err := os.UserHomeDir(); err == nil && p.config.Home != "" {
 		kept = approval.OpenKept(filepath.Join(home, "approvals", "always.json"), filepath.Join(userHome, ".local", "share", "retort", "approvals.key"), version)
 	}
-	return pipeline.Approvals{
-		Table: approval.New(s.Timeout, kept), Version: version, Wait: s.Wait,
-		Auto: map[rules.RiskLevel]bool{rules.RiskLow: s.AutoApproveLow.Bool(), rules.RiskMedium: s.AutoApproveMedium.Bool(), rules.RiskHigh: s.AutoApproveHigh.Bool()},
+	table := approval.New(s.Timeout, kept)
+	if s.Webhook.URL != "" {
+		webhook, err := approval.NewWebhook(s.Webhook.URL, s.Webhook.Secret, p.log)
+		if err != nil {
+			return pipeline.Approvals{}, err
+		}
+		table.Also(webhook.Ask)
+		p.onClose(webhook.Close)
 	}
+	return pipeline.Approvals{
+		Table: table, Version: version, Wait: s.Wait,
+		Auto: map[rules.RiskLevel]bool{rules.RiskLow: s.AutoApproveLow.Bool(), rules.RiskMedium: s.AutoApproveMedium.Bool(), rules.RiskHigh: s.AutoApproveHigh.Bool()},
+	}, nil
 }
 
 // attend opens the desk for the command line when something first waits.
@@ -271,6 +284,7 @@ func (p *parts) attend(dir string) {
 // policyVersion is another one whenever settings change that decide what may be done.
 func (p *parts) policyVersion() string {
 	s := p.config.Settings
+	s.Approval.Webhook = config.Webhook{} // who is asked is not what was approved
 	text, err := json.Marshal([]any{rulesOf(s), s.Approval, s.SecurityLevel})
 	if err != nil {
 		panic(err) // they are made of strings, numbers and maps of them

@@ -153,7 +153,12 @@ type Approval struct {
 	AutoApproveHigh   Switch
 	Timeout           time.Duration
 	Wait              time.Duration // before an execution is answered as pending that nobody can be asked about directly
+	Webhook           Webhook
 }
+
+// Webhook is an address that is asked too, with the secret that both sides sign with.
+// An empty URL means none.
+type Webhook struct{ URL, Secret string }
 
 // Network says which hosts a program may reach itself.
 type Network struct {
@@ -365,7 +370,27 @@ func (a *Approval) read() into {
 		field{"autoApproveHigh", toggle(&a.AutoApproveHigh)},
 		field{"timeout", duration(&a.Timeout, time.Second, 30*24*time.Hour)},
 		field{"wait", duration(&a.Wait, 0, 24*time.Hour)},
+		field{"webhook", a.Webhook.read()},
 	)
+}
+
+func (w *Webhook) read() into {
+	return complete(object(
+		field{"url", checked(&w.URL, "an address such as https://example.com/approvals", isHTTP)},
+		field{"secret", text(&w.Secret)},
+	), "url", "secret")
+}
+
+// complete reads an object of which these keys must be there.
+func complete(o into, keys ...string) into {
+	return func(r *reader, n *node) {
+		o(r, n)
+		for _, key := range keys {
+			if n.kind == objectKind && n.find(key) == nil {
+				r.fail(n, "", "%s is missing", key)
+			}
+		}
+	}
 }
 
 func (n *Network) read() into {
@@ -479,19 +504,11 @@ func condition(s *string) into {
 }
 
 func (e *Embeddings) read() into {
-	whole := object(
+	return complete(object(
 		field{"url", checked(&e.URL, "an address such as http://127.0.0.1:11434/v1", isHTTP)},
 		field{"model", text(&e.Model)},
 		field{"apiKey", text(&e.APIKey)},
-	)
-	return func(r *reader, n *node) {
-		whole(r, n)
-		for _, key := range []string{"url", "model"} {
-			if n.kind == objectKind && n.find(key) == nil {
-				r.fail(n, "", "%s is missing", key)
-			}
-		}
-	}
+	), "url", "model")
 }
 
 // isHTTP says whether s is an absolute http or https URL.

@@ -28,6 +28,7 @@ type Table struct {
 	waiting map[string]*entry
 	granted map[grant]bool // for the rest of a run
 	attend  func()
+	also    []run.Channel
 }
 
 // Rules keep what was approved for always.
@@ -64,6 +65,9 @@ func New(timeout time.Duration, rules Rules) *Table {
 // Attend has f called whenever something is put on the table. It must not wait.
 func (t *Table) Attend(f func()) { t.attend = f }
 
+// Also asks everything through c as well. It is not called while somebody asks.
+func (t *Table) Also(c run.Channel) { t.also = append(t.also, c) }
+
 // Ask waits for a person's yes to q. It returns nil for a yes, also one that was
 // given before with a scope that covers q, and else an error of kind policy, or
 // cancelled when ctx ends. The caller checks that what it does then is still what
@@ -81,6 +85,9 @@ func (t *Table) Ask(ctx context.Context, q run.Question) *run.Error {
 	resume := run.Pause(ctx)
 	defer resume()
 	if ask := run.ChannelOf(ctx); ask != nil {
+		go t.through(ctx, ask, e)
+	}
+	for _, ask := range t.also {
 		go t.through(ctx, ask, e)
 	}
 	select {
