@@ -2,6 +2,7 @@ package tsc
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,7 @@ func (u *unit) body(js, mappings string) (string, *positionMap, error) {
 		return "", nil, fmt.Errorf("%w: its output does not parse: %s", ErrInternal, errs[0].String())
 	}
 	emitted := newEmitted(u, js, mappings)
-	b := &bodyWriter{unit: u, file: file, emitted: emitted}
+	b := &bodyWriter{unit: u, file: file, source: emitted.source}
 	b.write()
 	code, shift := b.edits.apply(js)
 	if b.restored != len(u.returns) {
@@ -33,7 +34,8 @@ func (u *unit) body(js, mappings string) (string, *positionMap, error) {
 type bodyWriter struct {
 	unit     *unit
 	file     *ast.SourceFile
-	emitted  *emitted
+	source   func(pos int) (offset int, exact bool) // of what stands at pos, in the unit's text
+	elided   func(*ast.Node) bool                   // whether an import is not needed; nil if all are
 	edits    edits
 	restored int         // returns that were turned into throws
 	exports  []*ast.Node // statements that make the default export
@@ -51,7 +53,7 @@ func (b *bodyWriter) write() {
 func (b *bodyWriter) statement(s *ast.Node) {
 	switch s.Kind {
 	case ast.KindImportDeclaration:
-		b.edits.move(b.start(s), 0, importCode(s.AsImportDeclaration()))
+		b.edits.move(b.start(s), 0, b.importCode(s.AsImportDeclaration()))
 		b.remove(s)
 	case ast.KindExportDeclaration:
 		b.exportDeclaration(s)
@@ -72,8 +74,37 @@ func (b *bodyWriter) start(n *ast.Node) int { return startOf(b.file, n) }
 
 func (b *bodyWriter) remove(n *ast.Node) { b.edits.replace(b.start(n), n.End(), "") }
 
+// unneeded reports whether nothing of an import is needed.
+func (b *bodyWriter) unneeded(s *ast.Node) bool {
+	clause := s.AsImportDeclaration().ImportClause
+	if clause == nil || b.elided == nil {
+		return false
+	}
+	bindings := clause.AsImportClause().NamedBindings
+	if clause.IsTypeOnly() {
+		return true
+	}
+	if bindings != nil && bindings.Kind == ast.KindNamedImports && len(bindings.Elements()) == 0 && clause.Name() == nil {
+		return false // it is there for what it does
+	}
+	return b.isElided(clause, clause.Name()) && b.isElided(bindings, bindings)
+}
+
+// isElided reports whether a part of an import, if it is there, is not needed.
+func (b *bodyWriter) isElided(n, there *ast.Node) bool {
+	switch {
+	case there == nil:
+		return true
+	case b.elided == nil:
+		return false
+	case n.Kind != ast.KindNamedImports:
+		return b.elided(n)
+	}
+	return !slices.ContainsFunc(n.Elements(), func(e *ast.Node) bool { return !b.elided(e) })
+}
+
 // importCode is what an import declaration becomes.
-func importCode(d *ast.ImportDeclaration) string {
+func (b *bodyWriter) importCode(d *ast.ImportDeclaration) string {
 	module := "await __import(" + strconv.Quote(d.ModuleSpecifier.Text()) + ")"
 	clause := d.ImportClause
 	if clause == nil {
@@ -81,22 +112,25 @@ func importCode(d *ast.ImportDeclaration) string {
 	}
 	name, bindings := clause.Name(), clause.AsImportClause().NamedBindings
 	var code strings.Builder
-	if name != nil {
+	if !b.isElided(clause, name) {
 		fmt.Fprintf(&code, "const %s = (%s).default; ", name.Text(), module)
 	}
 	switch {
-	case bindings == nil:
+	case b.isElided(bindings, bindings):
 	case bindings.Kind == ast.KindNamespaceImport:
 		fmt.Fprintf(&code, "const %s = %s; ", bindings.Name().Text(), module)
 	default:
-		fmt.Fprintf(&code, "const { %s } = %s; ", importedNames(bindings), module)
+		fmt.Fprintf(&code, "const { %s } = %s; ", b.importedNames(bindings), module)
 	}
 	return code.String()
 }
 
-func importedNames(named *ast.Node) string {
+func (b *bodyWriter) importedNames(named *ast.Node) string {
 	var names []string
 	for _, e := range named.Elements() {
+		if b.isElided(e, e) {
+			continue
+		}
 		imported, local := e.PropertyNameOrName(), e.Name().Text()
 		switch {
 		case ast.IsStringLiteralLike(imported):
@@ -139,25 +173,29 @@ func (b *bodyWriter) stripExport(s *ast.Node) {
 // expressions changes what means something else inside a function.
 func (b *bodyWriter) expressions(node *ast.Node) {
 	node.ForEachChild(func(n *ast.Node) bool {
-		switch {
-		case n.Flags&ast.NodeFlagsReparsed != 0:
-			return false
-		case ast.IsImportCall(n):
-			b.edits.replace(b.start(n), n.Expression().End(), "__import")
-		case ast.IsImportMeta(n):
-			b.edits.replace(b.start(n), n.End(), "__meta")
-		case n.Kind == ast.KindThrowStatement:
-			b.restore(n)
+		if n.Flags&ast.NodeFlagsReparsed == 0 {
+			b.expression(n)
+			b.expressions(n)
 		}
-		b.expressions(n)
 		return false
 	})
+}
+
+func (b *bodyWriter) expression(n *ast.Node) {
+	switch {
+	case ast.IsImportCall(n):
+		b.edits.replace(b.start(n), n.Expression().End(), "__import")
+	case ast.IsImportMeta(n):
+		b.edits.replace(b.start(n), n.End(), "__meta")
+	case n.Kind == ast.KindThrowStatement:
+		b.restore(n)
+	}
 }
 
 // restore turns a throw that was written as a return back into one.
 func (b *bodyWriter) restore(n *ast.Node) {
 	at := b.start(n)
-	source, exact := b.emitted.source(at)
+	source, exact := b.source(at)
 	if exact && b.unit.returns[b.unit.shift.back(source)] {
 		b.edits.replace(at, at+len("throw"), "return")
 		b.restored++

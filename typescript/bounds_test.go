@@ -177,7 +177,7 @@ func TestGrowth(t *testing.T) {
 
 func TestTime(t *testing.T) {
 	slow := "let x: any;" + rep(4000, "if(x)x=1;while(x){x=x.y;}")
-	c := New(Limits{Time: 100 * time.Millisecond})
+	c := New(Limits{Time: 20 * time.Millisecond})
 	if _, err := c.Parse(context.Background(), slow, TypeScript); err != nil && !errors.Is(err, ErrTime) {
 		t.Fatal(err)
 	}

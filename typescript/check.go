@@ -61,7 +61,11 @@ func (c *Compiler) check(ctx context.Context, src *Source, in Input) (*Result, e
 		return nil, timeError(ctx)
 	}
 	diagnostics := u.diagnostics(found, describer{u, types, in.Files})
+	code, positions, direct := u.direct(types, found)
 	done()
+	if direct {
+		return &Result{Diagnostics: diagnostics, JavaScript: code, positions: positions}, nil
+	}
 	js, mappings := emit(ctx, program, u.file)
 	if ctx.Err() != nil {
 		return nil, timeError(ctx)

@@ -80,7 +80,7 @@ type positionMap struct {
 	code  *lineTable
 	shift offsets // from the final code to the emitted one
 	// from are offsets in the emitted code, ascending, and to those in the text
-	// of what stands there.
+	// of what stands there; nil if shift leads to the text.
 	from, to []int
 	text     *lineTable
 }
@@ -107,7 +107,11 @@ func newCodeTable(code string) *lineTable {
 }
 
 func (p *positionMap) locate(line, column int) (int, int) {
-	i := sort.SearchInts(p.from, p.shift.back(p.code.offset(line, column))+1) - 1
+	at := p.shift.back(p.code.offset(line, column))
+	if p.from == nil {
+		return p.text.position(at)
+	}
+	i := sort.SearchInts(p.from, at+1) - 1
 	if i < 0 {
 		return 1, 1
 	}

@@ -120,13 +120,16 @@ func isFunctionValue(n *ast.Node) bool {
 	if n == nil {
 		return false
 	}
-	n = ast.SkipParentheses(n)
+	n = ast.SkipOuterExpressions(n, ast.OEKParentheses|ast.OEKAssertions)
 	return n.Kind == ast.KindArrowFunction || n.Kind == ast.KindFunctionExpression && n.AsFunctionExpression().AsteriskToken == nil
 }
 
 // called says that top-level code calls a function of that name.
 func (b *bodyWriter) called(name string) bool {
 	return b.mentions(name, func(n *ast.Node) bool {
+		for ast.IsOuterExpression(n.Parent, ast.OEKParentheses|ast.OEKAssertions) {
+			n = n.Parent
+		}
 		return n.Parent.Kind == ast.KindCallExpression && n.Parent.Expression() == n
 	})
 }
@@ -135,7 +138,7 @@ func (b *bodyWriter) called(name string) bool {
 func (b *bodyWriter) mentions(name string, use func(*ast.Node) bool) bool {
 	var walk func(*ast.Node) bool
 	walk = func(n *ast.Node) bool {
-		if ast.IsFunctionLike(n) {
+		if ast.IsFunctionLike(n) || ast.IsTypeNode(n) && n.Kind != ast.KindExpressionWithTypeArguments {
 			return false
 		}
 		if ast.IsIdentifier(n) && n.Text() == name && isReference(n) && use(n) {

@@ -102,3 +102,32 @@ func BenchmarkWarm(b *testing.B) {
 		_ = c.Close()
 	}
 }
+
+// longStep is a part of a long program, as models write them.
+const longStep = `
+// Step %[1]d: the rows of one page, by owner.
+const page%[1]d: any = await server%[2]d.listThings%[2]d({ owner: 'page-%[1]d' });
+const owners%[1]d = new Map<string, { count: number; total: number }>();
+for (const row of page%[1]d.items ?? []) {
+  const key = String(row.owner ?? 'nobody').trim().toLowerCase();
+  const sum = owners%[1]d.get(key) ?? { count: 0, total: 0 };
+  sum.count += 1;
+  sum.total += Number(row.amount ?? 0);
+  owners%[1]d.set(key, sum);
+}
+const largest%[1]d = [...owners%[1]d.entries()].sort((a, b) => b[1].total - a[1].total).slice(0, 5);
+function label%[1]d(name: string, total: number): string {
+  if (total > 1000) return ` + "`${name}: large`" + `;
+  return total > 100 ? name + ': medium' : name;
+}
+console.log('step %[1]d', largest%[1]d.map(([name, s]) => label%[1]d(name, s.total)).join(', '));
+`
+
+// BenchmarkCheckLong is the check of a program of 2,000 lines.
+func BenchmarkCheckLong(b *testing.B) {
+	code := ""
+	for i := range 2000 / 17 {
+		code += fmt.Sprintf(longStep, i, 1+i%5)
+	}
+	benchmark(b, code, generated())
+}
