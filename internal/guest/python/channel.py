@@ -9,7 +9,7 @@ import os
 import select
 import struct
 import time
-from _thread import RLock, allocate_lock, get_ident, start_new_thread, stack_size
+from _thread import _count as thread_count, RLock, allocate_lock, get_ident, start_new_thread, stack_size
 
 START, OUTPUT, CALL, RESULT, DONE, PARSE, PARSED = 2, 3, 4, 5, 6, 7, 8
 
@@ -40,7 +40,7 @@ class Follower:
 class Channel:
     def __init__(self, wire_in, wire_out):
         self.wire_in, self.wire_out = wire_in, wire_out
-        self.own_threads = 0
+        self.own_threads, self.begun = 0, []
         # Reading.
         self.buffer, self.at = b"", 0
         self.portion = SMALL  # bytes that are read at once
@@ -133,9 +133,20 @@ class Channel:
         self.own_threads += 1
         before = stack_size(OWN_STACK)
         try:
-            start_new_thread(function, ())
+            start_new_thread(self.begin, (function,))
         finally:
             stack_size(before)
+
+    def begin(self, function):
+        self.begun.append(function)
+        function()
+
+    def only_own_threads(self):
+        """Whether the program has no threads but the main one. A thread is counted
+        when it begins to run, so those of the channel are waited for."""
+        while len(self.begun) < self.own_threads:
+            sleep(0.0002)
+        return thread_count() <= self.own_threads
 
     def watch(self):
         """Ends the process when the other side is gone, whatever it does then."""

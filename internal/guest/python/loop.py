@@ -5,7 +5,7 @@ import asyncio
 import os
 import select
 import sys
-from _thread import _count as thread_count, get_ident
+from _thread import get_ident
 from asyncio import base_events, events, futures, tasks
 
 calls = need("calls")
@@ -83,7 +83,7 @@ class Loop(base_events.BaseEventLoop):
         if self.fatal is not None:
             fatal, self.fatal = self.fatal, None
             raise fatal
-        if timeout is None and not channel.pending and thread_count() <= channel.own_threads:
+        if timeout is None and not channel.pending and channel.only_own_threads():
             raise Deadlock
         if not channel.pending:
             self.wait(self.alone, timeout)
