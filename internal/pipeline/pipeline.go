@@ -45,6 +45,8 @@ type Gate interface {
 
 // Sandboxes makes a sandbox of the backend named, or of the configured one.
 type Sandboxes interface {
+	// Able is why Prepare would fail, as far as that is known before.
+	Able(backend string, s isolate.Spec) *run.Error
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
@@ -102,11 +104,14 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 		return x.refuse(refusal)
 	}
 	x.risk = &verdict.Risk
+	spec := isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: p.Routing.floor(verdict.Risk)}
+	if refused := p.Sandboxes.Able(x.req.Sandbox, spec); refused != nil { // nobody is asked for nothing
+		return x.fail(refused)
+	}
 	if refused := x.approveProgram(ctx); refused != nil {
 		return x.fail(refused)
 	}
-	floor := p.Routing.floor(verdict.Risk)
-	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: floor})
+	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, spec)
 	if err != nil {
 		return x.fail(err)
 	}
@@ -122,7 +127,7 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	}
 	result.Warnings = append(verdict.Warnings, result.Warnings...)
 	o := report.Make(x.req.ID, result, p.MaxTokens, x.files)
-	o.Stats.SandboxWhy = floor.Why
+	o.Stats.SandboxWhy = spec.Floor.Why
 	return x.close(o)
 }
 

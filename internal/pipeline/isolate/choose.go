@@ -57,9 +57,6 @@ func (c *Chooser) Capabilities() []Capabilities {
 // is a *run.Error of kind sandbox_unavailable if that backend is not there, cannot be
 // used, lacks the runtime or is weaker than the Floor of s.
 func (c *Chooser) Prepare(ctx context.Context, backend string, s Spec) (Sandbox, error) {
-	if backend == "" || backend == Auto {
-		backend = c.standard
-	}
 	chosen, refusal := c.choose(backend, s)
 	if refusal != nil {
 		return nil, refusal
@@ -67,7 +64,17 @@ func (c *Chooser) Prepare(ctx context.Context, backend string, s Spec) (Sandbox,
 	return chosen.Prepare(ctx, s)
 }
 
+// Able is why Prepare would not make such a sandbox, as far as that can be told without
+// making one; nil if it would.
+func (c *Chooser) Able(backend string, s Spec) *run.Error {
+	_, refusal := c.choose(backend, s)
+	return refusal
+}
+
 func (c *Chooser) choose(name string, s Spec) (Backend, *run.Error) {
+	if name == "" || name == Auto {
+		name = c.standard
+	}
 	if name == Auto {
 		return c.weakest(s)
 	}
