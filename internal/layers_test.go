@@ -36,7 +36,7 @@ var layers = []struct {
 	{"internal/pipeline/gate/rules", nil, "pure: a tree in, findings out"},
 	{"internal/pipeline/gate/typescript", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "hides the compiler, which checks against what emit writes"},
 	{"internal/pipeline/gate/python", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "judges facts that it is given; the sandbox they come from is an interface"},
-	{"internal/pipeline/gate/approval", nil, "a table that everybody who may answer reads; it knows none of them"},
+	{"internal/pipeline/gate/approval", []string{"internal/seal"}, "a table that everybody who may answer reads; it knows none of them"},
 	{"internal/pipeline/gate/source", nil, "what checkers have in common; it knows none of them"},
 	{"internal/pipeline/gate/gatetest", []string{"internal/guest/python", "internal/testenv", "internal/wire"}, "a parser for tests: an interpreter without a sandbox"},
 	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},
@@ -48,7 +48,9 @@ var layers = []struct {
 	{"internal/schema", nil, "pure: schema and value in, violations out"},
 	{"internal/pipeline/relay", []string{"internal/pipeline/isolate", "internal/policy", "internal/schema"}, "a chain of guards around a Host; what answers in the end is given to it"},
 	{"internal/pipeline/report", []string{"internal/pipeline/isolate", "internal/ledger"}, "turns what a sandbox reports into what the model sees"},
-	{"internal/catalog", []string{"internal/pipeline/emit"}, "keeps definitions; where they come from is an interface"},
+	{"internal/catalog", []string{"internal/catalog/prose", "internal/pipeline/emit", "internal/seal"}, "keeps definitions; where they come from is an interface"},
+	{"internal/catalog/prose", nil, "pure: text in, findings out"},
+	{"internal/seal", nil, "files and a key; it does not know what they are for"},
 	{"internal/upstream", []string{"internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
 	{"internal/mcpserver", []string{"internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
@@ -89,7 +91,7 @@ var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/run", "internal/schema", "internal/policy", "internal/policy/cel", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
+	pure       = []string{"internal/run", "internal/schema", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

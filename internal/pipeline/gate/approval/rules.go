@@ -1,15 +1,12 @@
 package approval
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
+
+	"retort/internal/seal"
 )
 
 // maxRules bounds what can be approved for always.
@@ -39,53 +36,13 @@ func OpenKept(path, keyPath, policy string) *Kept {
 	if err != nil {
 		return k // nothing was approved yet, or nobody can read it
 	}
-	key, err := os.ReadFile(keyPath)
+	key, err := seal.ReadKey(keyPath)
 	var file keptFile
-	if err == nil && len(key) == keySize && json.Unmarshal(text, &file) == nil && hmac.Equal(file.Seal, k.seal(key, file.Rules)) {
+	if err == nil && json.Unmarshal(text, &file) == nil && seal.Holds(key, file.Seal, []byte(path), file.Rules) {
 		_ = json.Unmarshal(file.Rules, &k.rules)
 	}
 	k.rules = slices.DeleteFunc(k.rules, func(r Rule) bool { return r.Policy != policy })
 	return k
-}
-
-const keySize = 32
-
-// key is the key that is there, or a new one.
-func (k *Kept) key() ([]byte, error) {
-	if key, err := os.ReadFile(k.keyPath); err == nil && len(key) == keySize {
-		return key, nil
-	}
-	key := make([]byte, keySize)
-	_, _ = rand.Read(key) // never fails
-	return key, replace(k.keyPath, key)
-}
-
-// replace writes a file that only its owner can read, whole or not at all.
-func replace(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
-}
-
-func (k *Kept) seal(key, rules []byte) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write([]byte(k.path))
-	h.Write([]byte{0})
-	h.Write(rules)
-	return h.Sum(nil)
 }
 
 // Allows reports whether r was approved.
@@ -108,13 +65,13 @@ func (k *Kept) Allow(r Rule) error {
 	if err != nil {
 		return err
 	}
-	key, err := k.key()
+	key, err := seal.Key(k.keyPath)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(keptFile{rules, k.seal(key, rules)})
+	text, err := json.Marshal(keptFile{rules, seal.Code(key, []byte(k.path), rules)})
 	if err != nil {
 		return err
 	}
-	return replace(k.path, append(text, '\n'))
+	return seal.Replace(k.path, append(text, '\n'))
 }

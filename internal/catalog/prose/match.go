@@ -1,0 +1,161 @@
+package prose
+
+import (
+	"slices"
+	"strings"
+)
+
+// pattern is a row of words in one sentence. Each step is a set of words; between a
+// step and the one before it may be so many others.
+type pattern struct {
+	family int
+	steps  []step
+}
+
+type step struct {
+	gap   int
+	words [wordSets]uint64 // numbers, as bits
+	stems []int
+}
+
+// wordSets bounds how many words rules can ask for: New panics beyond it.
+const wordSets = 12
+
+// stem is how words begin.
+type stem struct {
+	text   string
+	number int
+}
+
+// add compiles a pattern: steps with blanks between them, each a|b|c*, where * is any
+// ending. ~N says that N words may stand before the step. The step with an @ is the
+// rarest: no text is read that has none of its words.
+func (s *Scanner) add(family int, text string) {
+	p := pattern{family: family}
+	gap := 0
+	for field := range strings.FieldsSeq(text) {
+		if n, ok := strings.CutPrefix(field, "~"); ok {
+			gap = int(n[0] - '0')
+			if len(n) > 1 {
+				gap = gap*10 + int(n[1]-'0')
+			}
+			continue
+		}
+		field, rare := strings.CutPrefix(field, "@")
+		st := step{gap: gap}
+		for word := range strings.SplitSeq(field, "|") {
+			n := s.intern(&st, word)
+			if rare {
+				s.anchor(word)
+				s.rare[n] = append(s.rare[n], len(s.patterns))
+			}
+		}
+		p.steps = append(p.steps, st)
+		gap = 0
+	}
+	s.patterns = append(s.patterns, p)
+}
+
+// intern takes a word or stem into a step. It returns the number of the word.
+func (s *Scanner) intern(st *step, word string) int {
+	if begins, ok := strings.CutSuffix(word, "*"); ok {
+		i := slices.IndexFunc(s.stems, func(x stem) bool { return x.text == begins })
+		if i < 0 {
+			i = len(s.stems)
+			s.stems = append(s.stems, stem{begins, i + 1})
+			s.begins[begins[0]-'a'] = append(s.begins[begins[0]-'a'], s.stems[i])
+		}
+		st.stems = append(st.stems, s.stems[i].number)
+		return 0
+	}
+	n, ok := s.words[word]
+	if !ok {
+		n = len(s.words) + 1
+		s.words[word] = n
+		s.rare = append(s.rare, nil)
+	}
+	st.words[n/64] |= 1 << (n % 64)
+	return n
+}
+
+// expand spells a pattern out: {secret} stands for each of several rows.
+func expand(text string) []string {
+	before, after, found := strings.Cut(text, "{secret}")
+	if !found {
+		return []string{text}
+	}
+	all := make([]string, len(secrets))
+	for i, row := range secrets {
+		all[i] = before + row + after
+	}
+	return all
+}
+
+func (st *step) has(t token) bool {
+	return st.words[t.word/64]>>(t.word%64)&1 != 0 || t.stem != 0 && slices.Contains(st.stems, t.stem)
+}
+
+// matches reports whether the words of a sentence have the pattern, in one pass: of
+// all ways to have come as far as a step, the one that ended last is the best.
+func (p *pattern) matches(words []token) bool {
+	var ends [16]int // 1 + where each step was last reached, 0 if it was not
+	last := len(p.steps) - 1
+	for j, t := range words {
+		if t.word == 0 && t.stem == 0 {
+			continue
+		}
+		for k := last; k >= 0; k-- {
+			if k > 0 && (ends[k-1] == 0 || j-ends[k-1] > p.steps[k].gap) || !p.steps[k].has(t) {
+				continue
+			}
+			if k == last {
+				return true
+			}
+			ends[k] = j + 1
+		}
+	}
+	return false
+}
+
+// sentences finds those that a pattern matches.
+func (s *Scanner) sentences(text string) (found []Finding) {
+	tokens := s.read(text)
+	for begin := 0; begin < len(tokens); {
+		end := begin
+		for end < len(tokens) && !tokens[end].stop {
+			end++
+		}
+		if f, ok := s.judge(tokens[begin:end]); ok {
+			found = append(found, finding(f, tokens[begin].start, sentenceEnd(text, tokens[end-1].end)))
+		}
+		begin = end + 1
+	}
+	return found
+}
+
+// judge holds a sentence to the patterns whose rarest words it has.
+func (s *Scanner) judge(words []token) (Rule, bool) {
+	var tried [4]uint64 // patterns, as bits
+	for _, t := range words {
+		for _, i := range s.rare[t.word] {
+			if i < 256 && tried[i/64]>>(i%64)&1 != 0 {
+				continue
+			}
+			tried[i/64%4] |= 1 << (i % 64)
+			if p := &s.patterns[i]; p.matches(words) {
+				return Rule{families[p.family].id, families[p.family].reason}, true
+			}
+		}
+	}
+	return Rule{}, false
+}
+
+// sentenceEnd takes in the sign that ends a sentence, with what closes it.
+func sentenceEnd(text string, at int) int {
+	for at < len(text) && strings.IndexByte(".!?:;,\"'`)*_~/\\", text[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+func finding(r Rule, start, end int) Finding { return Finding{r.ID, r.Reason, start, end} }

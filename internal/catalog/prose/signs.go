@@ -1,0 +1,268 @@
+package prose
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// speakers are roles of conversations. A line that begins with one and a colon
+// poses as what somebody said.
+var speakers = []string{"system", "assistant", "human"}
+
+// spoken reports whether a text ends with one of them.
+func spoken(text string) bool {
+	text = strings.TrimRight(text, " *_")
+	for _, s := range speakers {
+		if len(text) >= len(s) && strings.EqualFold(text[len(text)-len(s):], s) {
+			return true
+		}
+	}
+	return false
+}
+
+// tags pose as instructions wherever they stand; posing ones only as a block: with an
+// end, or alone on a line. Both are words for one thing in names of arguments too.
+var (
+	tags   = []string{"important", "system-reminder", "system_reminder", "system-prompt", "system_prompt", "systemprompt", "hidden", "secret", "override", "jailbreak", "im_start", "critical_instruction", "ai_instructions", "agent_instructions"}
+	posing = []string{"system", "sys", "admin", "assistant", "human", "internal", "prompt", "developer", "inst", "critical"}
+)
+
+// opens reports whether a < or [ may begin a sign.
+func opens(text string) bool {
+	if len(text) < 2 {
+		return false
+	}
+	if text[0] == '[' {
+		return at(text, "[inst") || at(text, "[/inst") || strings.HasPrefix(text, "[//]") || at(text, "[system")
+	}
+	return text[1] == '|' || text[1] == '!' || text[1] == '<' || tagged(text) != ""
+}
+
+func at(text, prefix string) bool {
+	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
+}
+
+// tagged is the name of the tag that a text begins with, in lower case, if it is one
+// that poses as something; "" else.
+func tagged(text string) string {
+	rest := strings.TrimLeft(text[1:min(len(text), 40)], " ")
+	end := strings.IndexFunc(rest, func(r rune) bool {
+		return !(unicode.IsLetter(r) || r == '_' || r == '-')
+	})
+	if end <= 0 || rest[end] != '>' && rest[end] != ' ' && rest[end] != '/' && rest[end] != '\n' {
+		return ""
+	}
+	name := strings.ToLower(folded(rest[:end]))
+	for _, list := range [][]string{tags, posing} {
+		for _, tag := range list {
+			if name == tag {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// blocks finds tags, marks of roles, comments and encoded text.
+func blocks(text string) (found []Finding) {
+	visible, places := shown(text)
+	add := func(r Rule, start, end int) {
+		found = append(found, finding(r, places(start), places(end)))
+	}
+	lineStart := true
+	for i := 0; i < len(visible); i++ {
+		c := visible[i]
+		rest := visible[i:]
+		var r Rule
+		n := 0
+		switch {
+		case c == '<' || c == '[':
+			r, n = bracketed(visible, i, lineStart)
+		case lineStart && (isLetter(c) || c == '#'):
+			r, n = speaks(rest)
+		}
+		if n > 0 {
+			add(r, i, i+n)
+			i += n - 1
+			lineStart = false
+			continue
+		}
+		lineStart = c == '\n' || lineStart && (c == ' ' || c == '\t' || c == '*' || c == '>')
+	}
+	for _, span := range encodedRuns(visible) {
+		add(encoded, span[0], span[1])
+	}
+	return found
+}
+
+// bracketed is the sign that begins with the bracket at i, and its length.
+func bracketed(text string, i int, lineStart bool) (Rule, int) {
+	rest := text[i:]
+	switch {
+	case !opens(rest):
+	case rest[0] == '[' && strings.HasPrefix(rest, "[//]"):
+		return comment, lineEnd(rest)
+	case rest[0] == '[' && at(rest, "[system"):
+		if end := strings.IndexByte(rest, ']'); lineStart && end > 0 && end < 30 {
+			return roleMark, lineEnd(rest)
+		}
+	case rest[0] == '[':
+		if end := strings.IndexByte(rest, ']'); end > 0 && end < 10 {
+			return roleMark, end + 1
+		}
+	case strings.HasPrefix(rest, "<!--"):
+		return hiddenComment(rest)
+	case strings.HasPrefix(rest, "<|"):
+		if end := strings.Index(rest, "|>"); end > 2 && end < 40 && !strings.ContainsAny(rest[2:end], " \n") {
+			return roleMark, end + 2
+		}
+	case at(rest, "<<sys>>"), at(rest, "<</sys>>"):
+		return roleMark, strings.Index(rest, ">>") + 2
+	default:
+		return hiddenTag, block(rest, tagged(rest), lineStart)
+	}
+	return Rule{}, 0
+}
+
+// hiddenComment is a comment with a sentence in it.
+func hiddenComment(rest string) (Rule, int) {
+	end := strings.Index(rest, "-->")
+	if end < 0 {
+		end = len(rest)
+	}
+	if len(strings.Fields(rest[4:max(4, end)])) < 4 {
+		return Rule{}, 0
+	}
+	return comment, min(len(rest), end+3)
+}
+
+// block is the length of the block that a tag opens, 0 if it is none. A block
+// without an end goes to the end of the text.
+func block(rest, name string, lineStart bool) int {
+	if name == "" {
+		return 0
+	}
+	end := strings.IndexByte(rest, '>')
+	if end < 0 {
+		return 0
+	}
+	closing := closingTag(rest[end:], name)
+	alone := lineStart && (end+1 == len(rest) || strings.HasPrefix(strings.TrimLeft(rest[end+1:], " \t\r"), "\n"))
+	certain := false
+	for _, tag := range tags {
+		certain = certain || tag == name
+	}
+	switch {
+	case closing > 0:
+		return end + closing
+	case certain || alone:
+		return len(rest)
+	}
+	return 0
+}
+
+// closingTag is where </name> ends, 0 if it is not there.
+func closingTag(text, name string) int {
+	for i := 0; ; i++ {
+		next := strings.Index(text[i:], "</")
+		if next < 0 {
+			return 0
+		}
+		i += next
+		inside := strings.TrimLeft(text[i+2:], " ")
+		if len(inside) >= len(name) && strings.EqualFold(inside[:len(name)], name) {
+			if end := strings.IndexByte(text[i:], '>'); end > 0 {
+				return i + end + 1
+			}
+		}
+	}
+}
+
+// speaks is a line that poses as said by somebody, or as a heading of a prompt.
+func speaks(rest string) (Rule, int) {
+	line := strings.TrimLeft(rest, "# ")
+	heading := len(line) < len(rest)
+	for _, s := range speakers {
+		if at(line, s) && strings.HasPrefix(strings.TrimLeft(line[len(s):], " *_"), ":") {
+			return roleMark, lineEnd(rest)
+		}
+	}
+	if heading && strings.HasPrefix(rest, "###") {
+		for _, s := range []string{"instruction:", "response:", "system prompt", "system message", "system instruction"} {
+			if at(line, s) {
+				return roleMark, lineEnd(rest)
+			}
+		}
+	}
+	return Rule{}, 0
+}
+
+func lineEnd(text string) int {
+	if end := strings.IndexByte(text, '\n'); end >= 0 {
+		return end
+	}
+	return len(text)
+}
+
+// maxEncoded is how long a run of letters and digits may be.
+const maxEncoded = 200
+
+// encodedRuns are runs of characters that look like Base64.
+func encodedRuns(text string) (spans [][2]int) {
+	start, kinds := 0, 0
+	for i := 0; i <= len(text); i++ {
+		kind := 0
+		if i < len(text) {
+			kind = encodedKind(text[i])
+		}
+		if kind != 0 {
+			kinds |= kind
+			continue
+		}
+		if i-start > maxEncoded && kinds&7 == 7 {
+			spans = append(spans, [2]int{start, i})
+		}
+		start, kinds = i+1, 0
+	}
+	return spans
+}
+
+func encodedKind(c byte) int {
+	switch {
+	case 'a' <= c && c <= 'z':
+		return 1
+	case 'A' <= c && c <= 'Z':
+		return 2
+	case '0' <= c && c <= '9':
+		return 4
+	case c == '+' || c == '/' || c == '=':
+		return 8
+	}
+	return 0
+}
+
+// shown is a text without what is not seen in it, and how places in it are places in
+// the whole text.
+func shown(text string) (string, func(int) int) {
+	if strings.IndexFunc(text, unseen) < 0 {
+		return text, func(i int) int { return i }
+	}
+	var b strings.Builder
+	places := make([]int, 0, len(text)+1)
+	for i, r := range text {
+		if unseen(r) {
+			continue
+		}
+		size := utf8.RuneLen(r)
+		if r == utf8.RuneError {
+			_, size = utf8.DecodeRuneInString(text[i:])
+		}
+		for j := range size {
+			places = append(places, i+j)
+		}
+		b.WriteString(text[i : i+size])
+	}
+	places = append(places, len(text))
+	return b.String(), func(i int) int { return places[i] }
+}

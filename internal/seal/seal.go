@@ -1,0 +1,95 @@
+// Package seal keeps files that only this user's Retort can have written: they carry
+// a code made with a key that lies elsewhere. A server that may write where the files
+// are, as one for the files of a project may, can neither forge them nor put one in
+// the place of another.
+package seal
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+const keySize = 32
+
+// ReadKey is the key that is there; an error is also a file that is none.
+func ReadKey(path string) ([]byte, error) {
+	key, err := os.ReadFile(path)
+	if err == nil && len(key) != keySize {
+		err = errors.New("the key has a wrong length")
+	}
+	return key, err
+}
+
+// Key is the key that is there, or a new one. Of several processes that make one at
+// once, all get the same.
+func Key(path string) ([]byte, error) {
+	if key, err := ReadKey(path); err == nil || !errors.Is(err, os.ErrNotExist) {
+		return key, err
+	}
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key) // never fails
+	made, err := write(path, key)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(made)
+	if err := os.Link(made, path); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	return ReadKey(path)
+}
+
+// Code is what parts are sealed with.
+func Code(key []byte, parts ...[]byte) []byte {
+	h := hmac.New(sha256.New, key)
+	for _, part := range parts {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write(part)
+	}
+	return h.Sum(nil)
+}
+
+// Holds reports whether code is that of the parts.
+func Holds(key, code []byte, parts ...[]byte) bool { return hmac.Equal(code, Code(key, parts...)) }
+
+// Replace writes a file that only its owner can read, whole or not at all. After a
+// crash there is the old one or the new one.
+func Replace(path string, data []byte) error {
+	made, err := write(path, data)
+	if err != nil {
+		return err
+	}
+	if err = os.Rename(made, path); err != nil {
+		_ = os.Remove(made)
+		return err
+	}
+	if dir, err := os.Open(filepath.Dir(path)); err == nil {
+		_ = dir.Sync() // not every system has it
+		_ = dir.Close()
+	}
+	return nil
+}
+
+// write makes a file beside path and returns its name.
+func write(path string, data []byte) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*") // 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
