@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -94,7 +95,12 @@ func (p *parts) connect(children *reaper.Reaper) (err error) {
 	if p.config.Home != "" {
 		dir = filepath.Join(p.config.Home, "catalog")
 	}
-	if p.catalog, err = catalog.Open(dir); err != nil {
+	settings := p.config.Settings
+	kept := catalog.Options{Dir: dir, Changes: func(server string) run.Changes { return run.Changes(settings.ChangesOf(server)) }}
+	if kept.Key, _ = p.key(); kept.Key == "" && dir != "" {
+		p.log.Warn("what is trusted of tools is not kept: this user has no home directory")
+	}
+	if p.catalog, err = catalog.Open(kept); err != nil {
 		return err
 	}
 	p.onClose(p.catalog.Close)
@@ -112,7 +118,7 @@ func (p *parts) connect(children *reaper.Reaper) (err error) {
 	changed := func(server string) { p.live.Changed(server) }
 	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, Log: p.log})
 	p.onClose(p.pool.Close)
-	p.live = catalog.NewLive(p.catalog, lister{p.pool}, catalog.LiveOptions{Servers: names, Count: ledger.Count})
+	p.live = catalog.NewLive(p.catalog, lister{p.pool}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
 	p.onClose(p.live.Close)
 	return nil
 }
@@ -155,6 +161,8 @@ func (p *parts) trusts() func(server string) bool {
 
 // lister lists a server of the pool for the catalogue.
 type lister struct{ pool *upstream.Pool }
+
+func (l lister) Link(server string) (count int, up bool) { return l.pool.Connection(server) }
 
 func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, string, error) {
 	listing, err := l.pool.List(ctx, server)
@@ -232,10 +240,10 @@ func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 	s := p.config.Settings.Approval
 	version := p.policyVersion()
 	var kept approval.Rules
-	if userHome, err := os.UserHomeDir(); err == nil && p.config.Home != "" {
-		kept = approval.OpenKept(filepath.Join(home, "approvals", "always.json"), filepath.Join(userHome, ".local", "share", "retort", "approvals.key"), version)
+	if key, ok := p.key(); ok && p.config.Home != "" {
+		kept = approval.OpenKept(filepath.Join(home, "approvals", "always.json"), key, version)
 	}
-	table := approval.New(s.Timeout, kept)
+	table := approval.New(s.Timeout, trusting{kept, p.catalog})
 	if s.Webhook.URL != "" {
 		webhook, err := approval.NewWebhook(s.Webhook.URL, s.Webhook.Secret, p.log)
 		if err != nil {
@@ -248,6 +256,36 @@ func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 		Table: table, Version: version, Wait: s.Wait,
 		Auto: map[rules.RiskLevel]bool{rules.RiskLow: s.AutoApproveLow.Bool(), rules.RiskMedium: s.AutoApproveMedium.Bool(), rules.RiskHigh: s.AutoApproveHigh.Bool()},
 	}, nil
+}
+
+// key is the file of the key with which is sealed what a person has decided. It lies
+// beside the user's own data, where servers for the files of a project do not write.
+func (p *parts) key() (string, bool) {
+	userHome, err := os.UserHomeDir()
+	if err != nil || userHome == "" {
+		return "", false
+	}
+	return filepath.Join(userHome, ".local", "share", "retort", "approvals.key"), true
+}
+
+// trusting are rules by which a yes for always to a tool that has changed trusts its
+// definition, too.
+type trusting struct {
+	approval.Rules
+	catalog *catalog.Catalog
+}
+
+func (t trusting) Allows(r approval.Rule) bool { return t.Rules != nil && t.Rules.Allows(r) }
+
+func (t trusting) Allow(r approval.Rule) error {
+	var failed error
+	if tool, ok := t.catalog.Toolset().Whole().Exact(r.Server, r.Tool); ok && tool.Change != nil {
+		failed = t.catalog.Trust(r.Server, map[string]string{r.Tool: r.Pin})
+	}
+	if t.Rules == nil {
+		return failed
+	}
+	return errors.Join(failed, t.Rules.Allow(r))
 }
 
 // attend opens the desk for the command line when something first waits.

@@ -26,6 +26,8 @@ type ServerInfo struct {
 	Protocol       string   `json:"protocol,omitempty"`
 	ConnectMS      float64  `json:"connect_ms,omitempty"`
 	LatencyMS      float64  `json:"latency_ms,omitempty"`
+	Changed        []string `json:"changed,omitempty"` // tools that are not as they were trusted
+	Flagged        []string `json:"flagged,omitempty"` // tools with something that does not belong into their definition
 	Problems       []string `json:"problems,omitempty"`
 	Stderr         []string `json:"stderr,omitempty"` // its last lines
 }
@@ -52,8 +54,8 @@ type Diagnosis struct {
 // Warnings are what was odd about the configuration.
 func (e *Engine) Warnings() []string { return e.config.Warnings }
 
-// Settle waits until every server has answered or failed once.
-func (e *Engine) Settle(ctx context.Context) { e.live.Settle(ctx) }
+// Settle waits until the servers named, or all, have answered or failed once.
+func (e *Engine) Settle(ctx context.Context, servers ...string) { e.live.Settle(ctx, servers...) }
 
 // Pending names the servers of which nothing is known yet.
 func (e *Engine) Pending() []string { return e.live.Pending() }
@@ -102,12 +104,18 @@ func (e *Engine) server(tools *run.Toolset, name string) ServerInfo {
 	if s, ok := tools.Server(name); ok && s.Name == name {
 		info.Tools, info.Tokens, info.Category, info.Cached = len(s.Tools), e.live.ServerTokens(s), s.Category, s.Cached
 	}
+	info.Changed, info.Flagged = e.marked(name)
 	return info
 }
 
 // problems is what was odd about a server's definitions and output, in words.
 func (e *Engine) problems(server string, status upstream.Status) []string {
 	var all []string
+	if s, ok := e.catalog.Toolset().Server(server); ok && s.Name == server {
+		for _, f := range s.Flags {
+			all = append(all, "its "+f.String())
+		}
+	}
 	for _, p := range e.catalog.Problems() {
 		if p.Server == server {
 			all = append(all, p.String())

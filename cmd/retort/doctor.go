@@ -58,6 +58,12 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 		if s.Error != nil {
 			a.explain(s.Error)
 		}
+		for _, tool := range s.Changed {
+			fmt.Fprintf(a.stdout, "      %s has changed since it was trusted; retort tools --changed %s\n", printable(tool), printable(s.Name))
+		}
+		for _, tool := range s.Flagged {
+			fmt.Fprintf(a.stdout, "      %s has something in its definition that does not belong there; retort describe %s.%s\n", printable(tool), printable(s.Name), printable(tool))
+		}
 		for _, problem := range s.Problems {
 			fmt.Fprintln(a.stdout, "     ", printable(problem))
 		}

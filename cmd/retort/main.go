@@ -62,7 +62,7 @@ func codeOf(err error) int {
 	switch e.Kind {
 	case run.KindInvalidArguments, run.KindToolNotFound, run.KindSandboxUnavailable:
 		return exitUsage
-	case run.KindPolicy:
+	case run.KindPolicy, run.KindToolChanged:
 		return exitDenied
 	case run.KindInternal:
 		return exitOurs

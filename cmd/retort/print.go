@@ -168,7 +168,7 @@ func outcomeCode(o run.Outcome) error {
 	switch {
 	case o.Status == run.StatusOK:
 		return nil
-	case o.Status == run.StatusDenied, o.Status == run.StatusPendingApproval, o.Error != nil && o.Error.Kind == run.KindPolicy:
+	case o.Status == run.StatusDenied, o.Status == run.StatusPendingApproval, o.Error != nil && o.Error.Denies():
 		return exitError(exitDenied)
 	case o.Error != nil && o.Error.Kind == run.KindInternal:
 		return exitError(exitOurs)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -43,14 +45,14 @@ func (a *app) search() *cobra.Command {
 }
 
 // settle waits for the servers, saying which ones, at most for patience.
-func (a *app) settle(ctx context.Context, e *retort.Engine, patience time.Duration) {
+func (a *app) settle(ctx context.Context, e *retort.Engine, patience time.Duration, servers ...string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	say, done := a.progress("connecting")
 	defer done()
 	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.Pending(), ", ")) })
 	defer watch.Stop()
-	e.Settle(ctx)
+	e.Settle(ctx, servers...)
 }
 
 // ask is with, for what may take a while without saying anything itself.
@@ -95,6 +97,11 @@ func (a *app) printFound(found run.Found) error {
 	return nil
 }
 
+type describedJSON struct {
+	Definitions []retort.Definition      `json:"definitions"`
+	Flags       map[string][]retort.Flag `json:"flags,omitempty"` // by the name asked for
+}
+
 func (a *app) describe() *cobra.Command {
 	var lang string
 	var asJSON bool
@@ -110,12 +117,19 @@ func (a *app) describe() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				flags := map[string][]retort.Flag{}
+				for _, name := range args {
+					if server, tool, err := e.Find(name); err == nil && len(e.Flags(server, tool)) > 0 {
+						flags[name] = e.Flags(server, tool)
+					}
+				}
 				if asJSON {
-					return a.printJSON(map[string]any{"definitions": definitions})
+					return a.printJSON(describedJSON{definitions, flags})
 				}
 				for _, d := range definitions {
 					fmt.Fprintln(a.stdout, printable(d.Definition))
 				}
+				a.printFlags(flags)
 				return nil
 			})
 		},
@@ -151,11 +165,19 @@ func (a *app) call() *cobra.Command {
 }
 
 func (a *app) tools() *cobra.Command {
-	var asJSON bool
+	var asJSON, changed, yes bool
+	var trust []string
 	c := &cobra.Command{
 		Use: "tools [SERVER]", Short: "What is connected, what it costs, how it is", Args: cobra.MaximumNArgs(1),
+		Example: "  retort tools --changed\n  retort tools --trust github.create_issue",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd, func(e *retort.Engine) error {
+				switch {
+				case len(trust) > 0:
+					return a.trust(cmd, e, append(trust, args...), yes, asJSON)
+				case changed:
+					return a.changed(cmd, e, args, asJSON)
+				}
 				a.settle(cmd.Context(), e, 15*time.Second)
 				if len(args) == 1 {
 					return a.printServer(cmd, e, args[0], asJSON)
@@ -169,6 +191,9 @@ func (a *app) tools() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&changed, "changed", false, "how tools differ from what was trusted")
+	c.Flags().StringArrayVar(&trust, "trust", nil, "trust SERVER or SERVER.TOOL as it is now, after a look (repeatable)")
+	c.Flags().BoolVar(&yes, "yes", false, "with --trust: without asking")
 	return c
 }
 
@@ -182,6 +207,12 @@ func (a *app) printServers(servers []retort.ServerInfo) error {
 			state += ": " + firstLine(s.Error.Message)
 		} else if s.Cached {
 			state += " (cached)"
+		}
+		if n := len(s.Changed); n > 0 {
+			state += fmt.Sprintf(", %d changed", n)
+		}
+		if n := len(s.Flagged); n > 0 {
+			state += fmt.Sprintf(", %d flagged", n)
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", printable(s.Name), s.Tools, thousands(s.Tokens), s.Category, printable(state))
 		tools, tokens = tools+s.Tools, tokens+s.Tokens
@@ -200,8 +231,38 @@ func (a *app) printServer(cmd *cobra.Command, e *retort.Engine, server string, a
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.printJSON(found)
+	if name, _, err := e.Find(server); err == nil {
+		server = name
 	}
-	return a.printFound(found)
+	changes := e.Changes(server)
+	flags := map[string][]retort.Flag{}
+	for _, t := range found.Tools {
+		if list := e.Flags(t.Server, t.Tool); len(list) > 0 {
+			flags[t.Name] = list
+		}
+	}
+	if asJSON {
+		return a.printJSON(struct {
+			run.Found
+			Changed []changeJSON             `json:"changed,omitempty"`
+			Flags   map[string][]retort.Flag `json:"flags,omitempty"`
+		}{found, described(e, changes), flags})
+	}
+	if err := a.printFound(found); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		fmt.Fprintf(a.stdout, "%s  has changed since it was trusted (%s); retort tools --changed %s\n", a.style(a.stdout, amber, printable(c.Server+"."+c.Tool)), c.Policy, printable(c.Server))
+	}
+	a.printFlags(flags)
+	return nil
+}
+
+// printFlags warns of what does not belong into definitions.
+func (a *app) printFlags(flags map[string][]retort.Flag) {
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		for _, f := range flags[name] {
+			a.warn(printable(name + ": " + f.String()))
+		}
+	}
 }

@@ -102,7 +102,7 @@ func (b *bench) engine(ctx context.Context, name string, n int) (*retort.Engine,
 
 // toolset makes a toolset of n tools on servers of at most 50.
 func toolset(n int) (*run.Toolset, error) {
-	c, err := catalog.Open("")
+	c, err := catalog.Open(catalog.Options{})
 	if err != nil {
 		return nil, err
 	}

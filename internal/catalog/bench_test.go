@@ -13,7 +13,7 @@ func BenchmarkReplace(b *testing.B) {
 			all[i] = json.RawMessage(fmt.Sprintf(`{"name":"tool_%d","description":"Lists the open issues of a repository","inputSchema":{"type":"object","properties":{"owner":{"type":"string","description":"who owns it"},"repo":{"type":"string"},"n":{"type":"integer"}},"required":["owner","repo"]}}`, i))
 		}
 		b.Run(fmt.Sprint("tools=", n), func(b *testing.B) {
-			c, err := Open("")
+			c, err := Open(Options{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -29,7 +29,7 @@ func BenchmarkReplace(b *testing.B) {
 
 func BenchmarkColdStart(b *testing.B) {
 	dir := b.TempDir()
-	c, err := Open(dir)
+	c, err := Open(Options{Dir: dir})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func BenchmarkColdStart(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		again, err := Open(dir)
+		again, err := Open(Options{Dir: dir})
 		if err != nil {
 			b.Fatal(err)
 		}

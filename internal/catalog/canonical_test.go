@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"retort/internal/catalog/prose"
 )
 
 func pinOf(t testing.TB, text string) string {
@@ -116,11 +118,12 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzRead(f *testing.F) {
+	scanner := prose.New()
 	for _, seed := range []string{issue, `{"name":"a","annotations":{"readOnlyHint":1}}`, `{"name":"a","inputSchema":[]}`, `[]`, `{"name":"\u202e"}`, ``} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		tool, _, err := read("s", raw)
+		tool, _, err := read("s", raw, scanner)
 		if err != nil {
 			return
 		}

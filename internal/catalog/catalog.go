@@ -16,24 +16,30 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retort/internal/catalog/prose"
 	"retort/internal/run"
 )
 
 // Catalog is what is known of all servers and tools. It is safe for use by
 // several goroutines.
 type Catalog struct {
-	dir    string // empty: memory only
-	counts *counts
+	dir     string // empty: memory only
+	counts  *counts
+	book    *book
+	changes func(server string) run.Changes
+	scanner func() *prose.Scanner
 
 	writing sync.Mutex // held while a file follows a change, so that files change in the same order
 	telling sync.Mutex // held while listeners are told
 
 	current atomic.Pointer[run.Toolset] // nil when something has changed since
+	watched atomic.Pointer[[]watch]     // files of servers of which tools have changed
 
 	mu         sync.Mutex
 	servers    map[string]*source
 	static     map[string]*source
-	kept       map[string]bool // nil: all servers
+	trusts     map[string]*trust // by server
+	kept       map[string]bool   // nil: all servers
 	categories map[string]string
 	problems   map[string][]Problem // by server's name or file's path
 	listeners  map[int]func(*run.Toolset)
@@ -44,7 +50,9 @@ type Catalog struct {
 
 // source is one server's tools and where they come from.
 type source struct {
-	instructions string
+	instructions string      // as received
+	shown        string      // the instructions without flags
+	flags        []run.Flag  // of the instructions
 	tools        []*run.Tool // with a category only if static
 	cached       bool
 	static       bool
@@ -61,13 +69,27 @@ type Change struct {
 	Problems       []Problem // what was skipped or taken only in part
 }
 
-// Open reads the catalogue in dir, which is made if missing; an empty dir means
-// that nothing is kept. Files that cannot be read are ignored and named by
-// Problems.
-func Open(dir string) (*Catalog, error) {
+// Options say where a catalogue is kept, and what becomes of tools that change.
+type Options struct {
+	Dir string // made if missing; empty: nothing is kept
+	// Key is the file of the key with which it is sealed what was trusted, made when it
+	// is first needed. It must lie where no server can write. Empty: that is not kept.
+	Key string
+	// Changes say what becomes of a server's tools whose definition is not the one that
+	// was trusted; nil: they are blocked.
+	Changes func(server string) run.Changes
+}
+
+// Open reads a catalogue. Files that cannot be read are ignored and named by Problems.
+func Open(o Options) (*Catalog, error) {
+	dir := o.Dir
 	c := &Catalog{
-		dir: dir, counts: newCounts(), servers: map[string]*source{}, static: map[string]*source{},
+		dir: dir, counts: newCounts(), book: &book{dir: dir, key: o.Key}, changes: o.Changes, scanner: sync.OnceValue(prose.New),
+		servers: map[string]*source{}, static: map[string]*source{}, trusts: map[string]*trust{},
 		categories: map[string]string{}, problems: map[string][]Problem{}, listeners: map[int]func(*run.Toolset){},
+	}
+	if c.changes == nil {
+		c.changes = func(string) run.Changes { return run.ChangesBlock }
 	}
 	if dir == "" {
 		return c, nil
@@ -102,8 +124,10 @@ func (c *Catalog) load() error {
 			c.problem(Problem{File: path, Message: "it is ignored: " + err.Error()})
 			continue
 		}
-		tools, problems := recallAll(server, body)
-		c.servers[server] = &source{instructions: body.Instructions, tools: identify(tools), cached: true}
+		c.trusts[server] = c.book.read(server)
+		tools, problems := recallAll(server, body, c.trusts[server], c.scanner)
+		c.servers[server] = c.source(body.Instructions, tools)
+		c.servers[server].cached = true
 		c.problems[server] = problems
 	}
 	return nil
@@ -120,10 +144,11 @@ func (c *Catalog) Replace(server string, definitions []json.RawMessage, instruct
 	if server == "" {
 		return Change{}, run.Errorf(run.KindInternal, "catalog.replace", "a server needs a name")
 	}
-	tools, problems := readAll(server, definitions)
-	next := &source{instructions: instructions, tools: identify(tools)}
+	tools, problems := readAll(server, definitions, c.scanner())
+	next := c.source(instructions, tools)
 	c.writing.Lock()
 	defer c.writing.Unlock()
+	c.settle(server, tools)
 	c.mu.Lock()
 	change := compare(c.servers[server], tools)
 	change.Problems = problems
@@ -136,6 +161,14 @@ func (c *Catalog) Replace(server string, definitions []json.RawMessage, instruct
 	}
 	c.tell()
 	return change, nil
+}
+
+func (c *Catalog) source(instructions string, tools []*run.Tool) *source {
+	s := &source{instructions: instructions, tools: identify(tools)}
+	if instructions != "" {
+		s.shown, s.flags = cleanText("instructions", instructions, c.scanner())
+	}
+	return s
 }
 
 // compare says what tools change about what was known.

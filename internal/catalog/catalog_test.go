@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"retort/internal/catalog/prose"
 	"retort/internal/run"
 )
 
@@ -34,7 +35,7 @@ func bodyOf(texts ...string) body {
 
 func open(t *testing.T, dir string) *Catalog {
 	t.Helper()
-	c, err := Open(dir)
+	c, err := Open(Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func TestLargeListings(t *testing.T) {
 	for i := range many {
 		many[i] = json.RawMessage(fmt.Sprintf(`{"name":"t%d"}`, i))
 	}
-	if tools, problems := readAll("s", many); len(tools) != maxTools || len(problems) != 1 {
+	if tools, problems := readAll("s", many, prose.New()); len(tools) != maxTools || len(problems) != 1 {
 		t.Errorf("%d tools, problems %v", len(tools), problems)
 	}
 }
@@ -288,7 +289,7 @@ func TestOpenSweepsAndFails(t *testing.T) {
 	if diff := cmp.Diff([]string{fresh}, left); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := Open(filepath.Join(fresh, "catalog")); err == nil || run.AsError(err).Hint == "" {
+	if _, err := Open(Options{Dir: filepath.Join(fresh, "catalog")}); err == nil || run.AsError(err).Hint == "" {
 		t.Errorf("opened below a file: %v", err)
 	}
 }

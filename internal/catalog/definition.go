@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"retort/internal/catalog/prose"
 	"retort/internal/run"
 )
 
@@ -35,13 +36,20 @@ func (p Problem) String() string {
 
 // readAll makes tools of definitions, in their order. What is wrong with one
 // never hurts another.
-func readAll(server string, definitions []json.RawMessage) ([]*run.Tool, []Problem) {
-	return collect(server, definitions, func(i int) (*run.Tool, []string, error) { return read(server, definitions[i]) })
+func readAll(server string, definitions []json.RawMessage, s *prose.Scanner) ([]*run.Tool, []Problem) {
+	return collect(server, definitions, func(i int) (*run.Tool, []string, error) { return read(server, definitions[i], s) })
 }
 
-// recallAll makes tools of what readAll made tools of before.
-func recallAll(server string, b body) ([]*run.Tool, []Problem) {
-	return collect(server, b.Tools, func(i int) (*run.Tool, []string, error) { return recall(server, b.Tools[i], b.Pins[i]) })
+// recallAll makes tools of what readAll made tools of before. What t has of one, byte
+// for byte, need not be read again; anything else could have been written by anybody.
+func recallAll(server string, b body, t *trust, s func() *prose.Scanner) ([]*run.Tool, []Problem) {
+	return collect(server, b.Tools, func(i int) (*run.Tool, []string, error) {
+		tool, notes, err := recall(server, b.Tools[i], b.Pins[i])
+		if err == nil && t.vouches(tool) {
+			return tool, notes, nil
+		}
+		return read(server, b.Tools[i], s())
+	})
 }
 
 func collect(server string, definitions []json.RawMessage, read func(i int) (*run.Tool, []string, error)) (tools []*run.Tool, problems []Problem) {
@@ -74,7 +82,7 @@ func collect(server string, definitions []json.RawMessage, read func(i int) (*ru
 
 // read makes a tool of one definition. Without a usable name it is an error;
 // other parts that are not what they should be count as absent, and a note says so.
-func read(server string, raw json.RawMessage) (*run.Tool, []string, error) {
+func read(server string, raw json.RawMessage, s *prose.Scanner) (*run.Tool, []string, error) {
 	if !json.Valid(raw) {
 		return nil, nil, fmt.Errorf("it is not JSON")
 	}
@@ -85,7 +93,11 @@ func read(server string, raw json.RawMessage) (*run.Tool, []string, error) {
 	if d.tooDeep {
 		return nil, nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
-	return build(server, d, pin(d))
+	t, notes, err := build(server, d, pin(d))
+	if err == nil {
+		clean(t, d, s)
+	}
+	return t, notes, err
 }
 
 // recall makes a tool of a definition that was read before, without going

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -17,9 +18,17 @@ type Lister interface {
 	List(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
 
+// Linker is a Lister that knows about connections.
+type Linker interface {
+	// Link counts the connections made to a server so far; up says that the last of
+	// them stands.
+	Link(server string) (count int, up bool)
+}
+
 // LiveOptions say what a Live keeps current.
 type LiveOptions struct {
 	Servers []string
+	Log     *slog.Logger // is told of tools that have changed; nil: nobody is
 	// Count is the number of tokens of a text.
 	Count func(text string) int
 }
@@ -44,9 +53,24 @@ type watched struct {
 	changed chan struct{} // holds one item when the server should be listed again
 	first   chan struct{} // closed after the first answer or failure
 
-	mu  sync.Mutex
-	err *run.Error
+	mu    sync.Mutex
+	err   *run.Error
+	at    time.Time       // when it was last listed, or that failed
+	link  int             // the connection over which
+	round chan struct{}   // closed when the listing under way or else the next one ends
+	told  map[string]bool // pins of changed tools that were logged
 }
+
+// When a server is listed again that never says that its tools have changed.
+const (
+	fresh      = time.Minute     // a listing is good enough for a call
+	background = 5 * time.Minute // between listings of a server that is connected
+
+	// How long a call waits for a listing: the first over a connection, which a call needs
+	// as well, and any other.
+	firstPatience = time.Minute
+	patience      = 5 * time.Second
+)
 
 // Between attempts to list a server that fails.
 const (
@@ -59,7 +83,7 @@ func NewLive(c *Catalog, l Lister, o LiveOptions) *Live {
 	ctx, cancel := context.WithCancel(context.Background())
 	live := &Live{catalog: c, lister: l, options: o, cancel: cancel, servers: map[string]*watched{}, counted: map[string]int{}}
 	for _, name := range o.Servers {
-		w := &watched{changed: make(chan struct{}, 1), first: make(chan struct{})}
+		w := &watched{changed: make(chan struct{}, 1), first: make(chan struct{}), round: make(chan struct{}), told: map[string]bool{}}
 		live.servers[name] = w
 		live.wait.Go(func() { live.keep(ctx, name, w) })
 	}
@@ -88,22 +112,51 @@ func (l *Live) keep(ctx context.Context, name string, w *watched) {
 	retry := firstRetry
 	for first := true; ; first = false {
 		err := l.list(ctx, name)
-		w.set(err)
+		link, _ := l.link(name)
+		w.listed(err, link)
 		if first {
 			close(w.first)
 		}
-		var again <-chan time.Time
+		l.tell(name, w)
+		again := background
 		if err == nil {
 			retry = firstRetry
 		} else {
-			again = time.After(retry + rand.N(retry/2))
+			again = retry + rand.N(retry/2)
 			retry = min(2*retry, lastRetry)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.changed:
-		case <-again:
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.changed:
+				waiting = false
+			case <-time.After(again):
+				_, up := l.link(name)
+				waiting = err == nil && !up // nobody needs it now
+			}
+		}
+	}
+}
+
+// link is the connection to a server. A Lister that knows nothing of connections has
+// one that stands.
+func (l *Live) link(name string) (count int, up bool) {
+	if linker, ok := l.lister.(Linker); ok {
+		return linker.Link(name)
+	}
+	return 0, true
+}
+
+// tell logs tools that have changed, each change once.
+func (l *Live) tell(name string, w *watched) {
+	if l.options.Log == nil {
+		return
+	}
+	for _, c := range l.catalog.Changes() {
+		if c.Server == name && !w.told[c.Pin] {
+			w.told[c.Pin] = true
+			l.options.Log.Warn("a tool is not as it was trusted", "server", name, "tool", c.Tool, "policy", c.Policy)
 		}
 	}
 }
@@ -117,10 +170,59 @@ func (l *Live) list(ctx context.Context, name string) error {
 	return err
 }
 
-func (w *watched) set(err error) {
+func (w *watched) listed(err error, link int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.err = run.AsError(err)
+	w.err, w.at, w.link = run.AsError(err), time.Now(), link
+	close(w.round)
+	w.round = make(chan struct{})
+}
+
+// refresh lists a server before a call, unless that was done just now over the
+// connection that stands. All calls that wait, wait for one listing.
+func (l *Live) refresh(ctx context.Context, name string) {
+	w, ok := l.servers[name]
+	if !ok {
+		return // it is static
+	}
+	link, up := l.link(name)
+	w.mu.Lock()
+	age, same, round := time.Since(w.at), up && link == w.link, w.round
+	w.mu.Unlock()
+	if same && age < fresh {
+		return
+	}
+	late := patience
+	if !same {
+		late = firstPatience
+	}
+	l.Changed(name)
+	timer := time.NewTimer(late)
+	defer timer.Stop()
+	select {
+	case <-round:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Vet says whether a tool that an execution knows may be called now, before a call of
+// it leaves: its definition must be trusted still. A warning is for those who read the
+// Outcome. A tool that is not listed any more is left to its server.
+func (l *Live) Vet(ctx context.Context, t *run.Tool) (warning string, refused *run.Error) {
+	l.refresh(ctx, t.Server)
+	tools := l.catalog.Toolset()
+	now, ok := tools.Exact(t.Server, t.Name)
+	switch {
+	case !ok:
+		return "", tools.RefusedExact(t.Server, t.Name)
+	case now.Change == nil || now.Change.Pin == t.Pin && now.Change.Policy == run.ChangesAsk && t.Change != nil:
+		return "", nil
+	case now.Change.Policy == run.ChangesNote:
+		return now.Change.Warning(), nil
+	}
+	return "", run.Errorf(run.KindToolChanged, "catalog.trust", "the definition of %s.%s has changed since the program was checked; the call did not leave", t.Server, t.Name).
+		WithHint("run the program anew: then a person is asked about the call").At(t.Server, t.Name)
 }
 
 // Problem is why a server could not be listed the last time, or nil.
@@ -134,9 +236,12 @@ func (l *Live) Problem(server string) *run.Error {
 	return w.err
 }
 
-// Settle waits until every server has answered or failed once.
-func (l *Live) Settle(ctx context.Context) {
-	for _, w := range l.servers {
+// Settle waits until the servers named, or all, have answered or failed once.
+func (l *Live) Settle(ctx context.Context, servers ...string) {
+	for name, w := range l.servers {
+		if len(servers) > 0 && !slices.Contains(servers, name) {
+			continue
+		}
 		select {
 		case <-w.first:
 		case <-ctx.Done():

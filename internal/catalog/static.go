@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"retort/internal/catalog/prose"
 	"retort/internal/run"
 )
 
@@ -22,7 +23,7 @@ const (
 // is the file's if it has none. Files that cannot be taken are Problems; an error
 // is a folder that cannot be read. It replaces what was loaded before.
 func (c *Catalog) LoadStatic(dirs []string) error {
-	l := staticLoader{sources: map[string]*source{}}
+	l := staticLoader{sources: map[string]*source{}, scanner: c.scanner}
 	for _, dir := range dirs {
 		if err := l.folder(dir); err != nil {
 			return run.Errorf(run.KindInvalidArguments, "catalog.static", "cannot read the tool definitions in %s: %w", dir, err).WithHint("toolDefinitions names folders with <category>/<name>.json")
@@ -41,6 +42,7 @@ func (c *Catalog) LoadStatic(dirs []string) error {
 }
 
 type staticLoader struct {
+	scanner  func() *prose.Scanner
 	sources  map[string]*source
 	problems []Problem
 	files    int
@@ -109,7 +111,7 @@ func (l *staticLoader) file(path, category string) error {
 	if err != nil {
 		return err
 	}
-	t, notes, err := read(server, definition)
+	t, notes, err := read(server, definition, l.scanner())
 	if err != nil {
 		return err
 	}

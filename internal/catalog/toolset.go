@@ -12,11 +12,12 @@ import (
 // Toolset is the current set of servers and tools. It costs next to nothing
 // unless something has changed.
 func (c *Catalog) Toolset() *run.Toolset {
-	if ts := c.current.Load(); ts != nil {
+	if ts := c.current.Load(); ts != nil && !c.rewritten() {
 		return ts
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.reread()
 	if ts := c.current.Load(); ts != nil {
 		return ts
 	}
@@ -37,7 +38,13 @@ func (c *Catalog) build() *run.Toolset {
 		servers[i] = c.server(name, visible[name])
 		servers[i].TypeScript, servers[i].Python = identifiers[name].TypeScript, identifiers[name].Python
 	}
-	return run.NewToolset(servers)
+	c.watch(servers)
+	return run.NewToolset(servers).Without(func(t *run.Tool) *run.Error {
+		if t.Change == nil || t.Change.Policy != run.ChangesBlock {
+			return nil
+		}
+		return t.Change.Error()
+	})
 }
 
 // visible are the sources that make up the toolset. A live server hides static
@@ -55,9 +62,12 @@ func (c *Catalog) visible() map[string]*source {
 func (c *Catalog) server(name string, s *source) *run.Server {
 	if s.categorized == nil {
 		s.categorize(name, c.categories[name])
+		if !s.static {
+			c.judge(name, s.categorized)
+		}
 	}
 	return &run.Server{
-		Name: name, Instructions: s.instructions, Category: s.category, Cached: s.cached, Static: s.static, Tools: s.categorized,
+		Name: name, Instructions: s.shown, Flags: s.flags, Category: s.category, Cached: s.cached, Static: s.static, Tools: s.categorized,
 	}
 }
 

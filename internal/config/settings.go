@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -51,6 +52,7 @@ type Settings struct {
 	Network          Network
 	Servers          map[string]ServerSettings // by the server's name in the client's file
 	Principals       map[string]Principal
+	ToolChanges      ToolChanges
 	ToolDefinitions  []string // absolute paths of folders
 	Search           Search
 }
@@ -105,6 +107,16 @@ const (
 	PermissionReadOnly        PermissionLevel = "read_only"
 	PermissionWriteRestricted PermissionLevel = "write_restricted"
 	PermissionExecuteFull     PermissionLevel = "execute_full"
+)
+
+// ToolChanges is what becomes of a tool whose definition is not the one that was trusted.
+type ToolChanges string
+
+// What becomes of it, strictest first.
+const (
+	ChangesBlock ToolChanges = "block" // it is hidden, and calls are refused
+	ChangesAsk   ToolChanges = "ask"   // a person is asked about each call
+	ChangesNote  ToolChanges = "note"  // calls leave, with a warning
 )
 
 // PII says how personal data is hidden.
@@ -192,6 +204,7 @@ type ServerSettings struct {
 	Disabled bool
 	Trusted  bool          // its hints may lower the effect that its tools are taken to have
 	Timeout  time.Duration // of one call; 0 is not stated
+	Changes  ToolChanges   // for its tools; empty is not stated
 	PII      ServerPII
 }
 
@@ -235,6 +248,11 @@ func (s Settings) Named() []string {
 	return slices.Compact(names)
 }
 
+// ChangesOf is what becomes of tools of a server whose definition has changed.
+func (s Settings) ChangesOf(server string) ToolChanges {
+	return cmp.Or(s.Servers[server].Changes, s.ToolChanges, ChangesBlock)
+}
+
 // Limits are the limits of one execution, complete.
 func (s Settings) Limits() run.Limits {
 	l := s.ResourceLimits
@@ -254,6 +272,7 @@ func (s Settings) Defaults() Settings {
 	s.Runtimes = s.Runtimes.defaults()
 	state(&s.SecurityLevel, SecurityStandard)
 	state(&s.PermissionLevel, PermissionWriteRestricted)
+	state(&s.ToolChanges, ChangesBlock)
 	state(&s.PIITokenization, On)
 	state(&s.PII.RestoreToModel, Off)
 	state(&s.AuditLogging, On)
@@ -307,6 +326,7 @@ func (s *Settings) read() into {
 		field{"network", s.Network.read()},
 		field{"servers", dict(&s.Servers, serverName, (*ServerSettings).read)},
 		field{"principals", dict(&s.Principals, principalName, (*Principal).read)},
+		field{"toolChanges", toolChanges(&s.ToolChanges)},
 		field{"toolDefinitions", list(&s.ToolDefinitions, folder)},
 		field{"search", object(field{"embeddings", s.Search.Embeddings.read()})},
 	)
@@ -449,9 +469,12 @@ func (s *ServerSettings) read() into {
 		field{"disabled", boolean(&s.Disabled)},
 		field{"trusted", boolean(&s.Trusted)},
 		field{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
+		field{"toolChanges", toolChanges(&s.Changes)},
 		field{"pii", object(field{"reveal", list(&s.PII.Reveal, piiType)})},
 	)...)
 }
+
+func toolChanges(c *ToolChanges) into { return oneOf(c, ChangesBlock, ChangesAsk, ChangesNote) }
 
 func (t *ToolRules) fields() []field {
 	return []field{

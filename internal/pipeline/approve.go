@@ -104,6 +104,9 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 	case x.plan != nil:
 		rule = "it is not one of the effects that were approved after the dry run"
 	}
+	if changed := x.changed(t); changed != "" {
+		rule = changed
+	}
 	if rule != "" || planned {
 		c.Arguments = approval.Canonical(c.Arguments)
 	}
@@ -127,6 +130,9 @@ func (x *execution) aboutCall(rule string, t *run.Tool, c run.Call, d policy.Dec
 	q := x.question(rule)
 	q.Server, q.Tool, q.Arguments, q.Effect, q.Pin = c.Server, c.Tool, c.Arguments, d.Effect.Kind.String(), t.Pin
 	q.Reasons = append([]string{fmt.Sprintf("%s.%s: %s", c.Server, c.Tool, d.Effect.Reason)}, q.Reasons...)
+	if t.Asks() {
+		q.Change = t.Change.Diff
+	}
 	return q
 }
 

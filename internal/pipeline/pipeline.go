@@ -29,6 +29,9 @@ type Tools interface {
 	Pending() []string
 	// Wait waits for those, at most for patience.
 	Wait(ctx context.Context, patience time.Duration)
+	// Vet says whether a tool of an earlier Toolset may be called now: its definition may
+	// have changed. It may ask the tool's server. A warning belongs into the Outcome.
+	Vet(ctx context.Context, t *run.Tool) (warning string, refused *run.Error)
 	// Tokens is what the definitions of all tools cost in a model's context.
 	Tokens(tools *run.Toolset) int
 }
@@ -97,7 +100,7 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 		return x.fail(err)
 	}
 	verdict, refusal := p.Gate.Check(ctx, x.req, x.tools)
-	if refusal != nil && refusal.Kind != run.KindLimit && refusal.Kind != run.KindPolicy && x.seesMore(ctx) {
+	if refusal != nil && refusal.Kind != run.KindLimit && !refusal.Denies() && x.seesMore(ctx) {
 		verdict, refusal = p.Gate.Check(ctx, x.req, x.tools)
 	}
 	if refusal != nil {
@@ -122,7 +125,7 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 		return x.fail(err)
 	}
 	result.Error = verdict.Locate(result.Error)
-	if result.Status == run.StatusError && result.Error != nil && result.Error.Kind == run.KindPolicy {
+	if result.Status == run.StatusError && result.Error != nil && result.Error.Denies() {
 		result.Status = run.StatusDenied
 	}
 	result.Warnings = append(verdict.Warnings, result.Warnings...)
@@ -174,6 +177,7 @@ type execution struct {
 	risk     *rules.Risk // of the program, once it has passed the gate
 	entry    *ledger.Entry
 	flight   *flight
+	notes    notes
 
 	callTimeout time.Duration // of a call without a program
 }
@@ -222,7 +226,7 @@ func (x *execution) see(tools *run.Toolset) {
 	r := relay.Execution{
 		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: x.scene(), Carried: x.entry.Carried, Progress: x.req.Progress,
-		Approve: x.approveCall, CallTimeout: x.callTimeout,
+		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout,
 	}
 	if x.rehearses() {
 		r.Rehearse = x.plan.record
@@ -267,7 +271,7 @@ func statusOf(e *run.Error) run.Status {
 	switch e.Kind {
 	case run.KindInvalidArguments, run.KindToolNotFound, run.KindSandboxUnavailable:
 		return run.StatusRejected
-	case run.KindPolicy:
+	case run.KindPolicy, run.KindToolChanged:
 		return run.StatusDenied
 	case run.KindUpstreamTimeout:
 		return run.StatusTimeout
@@ -291,6 +295,7 @@ func (x *execution) close(o run.Outcome) run.Outcome {
 	if x.files != nil {
 		_ = x.files.Close() // what was written is on disk already
 	}
+	o.Warnings = append(o.Warnings, x.notes.said...)
 	if x.risk != nil {
 		o.Stats.Risk = &x.risk.Score
 	}

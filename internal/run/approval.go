@@ -33,6 +33,7 @@ type Question struct {
 	Risk      int             `json:"risk,omitempty"`      // of the program, 0 to 100
 	Level     string          `json:"level,omitempty"`     // the same in a word: "low" to "critical"
 	Reasons   []string        `json:"reasons,omitempty"`   // in words, what weighs most first
+	Change    string          `json:"change,omitempty"`    // how the tool's definition differs from the trusted one, in lines
 	Pin       string          `json:"-"`                   // of the tool's definition
 	Policy    string          `json:"-"`                   // version of the policy
 }
@@ -59,7 +60,7 @@ func (q Question) IsCall() bool { return q.Tool != "" }
 // Action is what a yes allows, in one line.
 func (q Question) Action() string {
 	if q.IsCall() {
-		return fmt.Sprintf("call %s.%s (%s)", legible(q.Server), legible(q.Tool), q.Effect)
+		return fmt.Sprintf("call %s.%s (%s)", Legible(q.Server), Legible(q.Tool), q.Effect)
 	}
 	action := fmt.Sprintf("run a program in %s (risk %d, %s)", q.Language, q.Risk, q.Level)
 	switch n := len(q.Effects); n {
@@ -96,24 +97,27 @@ type Approval struct {
 // seen as it is, such as marks that turn the direction of text, is escaped.
 func (a Approval) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s wants to %s\n", legible(nonEmpty(a.Client, "A program")), a.Action())
+	fmt.Fprintf(&b, "%s wants to %s\n", Legible(nonEmpty(a.Client, "A program")), a.Action())
 	if a.IsCall() {
 		fmt.Fprintf(&b, "\narguments:\n%s\n", indented(a.Arguments))
 	}
 	for i, e := range a.Effects {
-		fmt.Fprintf(&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, legible(e.Server), legible(e.Tool), e.Effect, legible(e.Reason), indented(e.Arguments))
+		fmt.Fprintf(&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, Legible(e.Server), Legible(e.Tool), e.Effect, Legible(e.Reason), indented(e.Arguments))
 	}
 	if a.Rule != "" {
-		fmt.Fprintf(&b, "\nasked because of: %s\n", legible(a.Rule))
+		fmt.Fprintf(&b, "\nasked because of: %s\n", Legible(a.Rule))
 	}
 	if a.IsCall() && a.Code != "" {
 		fmt.Fprintf(&b, "risk of the program: %d (%s)\n", a.Risk, a.Level)
 	}
 	for _, reason := range a.Reasons {
-		fmt.Fprintf(&b, "  - %s\n", legible(reason))
+		fmt.Fprintf(&b, "  - %s\n", Legible(reason))
+	}
+	if a.Change != "" {
+		fmt.Fprintf(&b, "\nthe tool's definition is not the one that was trusted:\n%s\n", Legible(strings.TrimRight(a.Change, "\n")))
 	}
 	if a.Code != "" {
-		fmt.Fprintf(&b, "\nthe program:\n%s\n", legible(strings.TrimRight(a.Code, "\n")))
+		fmt.Fprintf(&b, "\nthe program:\n%s\n", Legible(strings.TrimRight(a.Code, "\n")))
 	}
 	return b.String()
 }
@@ -128,13 +132,13 @@ func nonEmpty(s, other string) string {
 func indented(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
-		return legible(string(raw))
+		return Legible(string(raw))
 	}
-	return legible(b.String())
+	return Legible(b.String())
 }
 
-// legible escapes what is not seen as it is.
-func legible(s string) string {
+// Legible escapes what is not seen as it is.
+func Legible(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {

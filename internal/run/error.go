@@ -63,6 +63,9 @@ func (e *Error) At(server, tool string) *Error {
 	return &c
 }
 
+// Denies reports whether somebody or a rule refused what was possible.
+func (e *Error) Denies() bool { return e.Kind == KindPolicy || e.Kind == KindToolChanged }
+
 func (e *Error) Error() string { return string(e.Kind) + ": " + e.Message }
 
 func (e *Error) Unwrap() error { return e.Err }

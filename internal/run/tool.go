@@ -8,18 +8,20 @@ import (
 
 // Tool is one tool of one upstream server.
 type Tool struct {
-	Server       string // the name in the configuration
-	Name         string // as the upstream calls it
-	Title        string
-	Description  string
-	InputSchema  json.RawMessage // exact bytes as received; may be empty
-	OutputSchema json.RawMessage // exact bytes as received; empty if the tool declares none
+	Server       string          // the name in the configuration
+	Name         string          // as the upstream calls it
+	Title        string          // like Description and the prose of the schemas, without what Flags say
+	Description  string          // without what Flags say
+	InputSchema  json.RawMessage // as received but for its prose; may be empty
+	OutputSchema json.RawMessage // as received but for its prose; empty if the tool declares none
 	Annotations  Annotations
 	Category     string
 	Pin          string          // hex SHA-256 of the definition as received
 	Raw          json.RawMessage // the whole definition as received
 	TypeScript   string          // identifier in TypeScript, unique on its server: listIssues
 	Python       string          // identifier in Python, unique on its server: list_issues
+	Flags        []Flag          // what does not belong into the definition
+	Change       *Change         // nil if the definition is the one that was trusted
 }
 
 // Annotations are MCP's hints about a tool; nil means that the server said nothing.
@@ -35,7 +37,8 @@ type Server struct {
 	Name         string // the name in the configuration
 	TypeScript   string // identifier in TypeScript, unique: googleDrive
 	Python       string // identifier in Python, unique: google_drive
-	Instructions string
+	Instructions string // without what Flags say
+	Flags        []Flag // of the instructions
 	Category     string
 	Cached       bool // true if the tools come from an earlier run and the server has not answered yet
 	Static       bool // true for definitions from a folder, without a live server
@@ -158,6 +161,28 @@ func (ts *Toolset) Refused(name string) *Error {
 		return ts.refuse(t)
 	}
 	return ts.whole.Refused(name)
+}
+
+// RefusedExact is why a tool, by the raw names of its server and of its own, was taken
+// out of ts; nil if it was not.
+func (ts *Toolset) RefusedExact(server, tool string) *Error {
+	if ts.whole == nil {
+		return nil
+	}
+	if t, ok := ts.whole.Exact(server, tool); ok {
+		if e := ts.refuse(t); e != nil {
+			return e
+		}
+	}
+	return ts.whole.RefusedExact(server, tool)
+}
+
+// Whole is ts with everything that was taken out.
+func (ts *Toolset) Whole() *Toolset {
+	for ts.whole != nil {
+		ts = ts.whole
+	}
+	return ts
 }
 
 // On finds a tool by any spelling of its own name on this server.

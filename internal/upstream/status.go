@@ -56,3 +56,15 @@ func (p *Pool) Status(server string) Status {
 	}
 	return s.status()
 }
+
+// Connection counts the connections that were made to a server so far; up says that
+// the last of them stands.
+func (p *Pool) Connection(server string) (count int, up bool) {
+	s, ok := p.servers[server]
+	if !ok {
+		return 0, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connects, s.session != nil && !s.session.link.isDown()
+}

@@ -248,7 +248,7 @@ type denials struct {
 
 func (d *denials) add(e *run.Error) {
 	const most = 256
-	if e.Kind != run.KindPolicy {
+	if !e.Denies() {
 		return
 	}
 	d.mu.Lock()
@@ -274,7 +274,7 @@ func (s *session) sanitize(e *run.Error) *run.Error {
 		return nil
 	}
 	c := *e
-	if c.Kind == "" || c.Kind == run.KindPolicy && !s.denied.has(c.Message) || c.Kind == run.KindSandboxUnavailable {
+	if c.Kind == "" || c.Denies() && !s.denied.has(c.Message) || c.Kind == run.KindSandboxUnavailable {
 		c.Kind = run.KindRuntime
 	}
 	c.Message, c.Hint, c.Stack, c.Frame = clip(c.Message), clip(c.Hint), clip(c.Stack), ""

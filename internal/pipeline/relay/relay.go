@@ -1,7 +1,7 @@
 // Package relay carries the calls of programs out to the upstreams. It is a
 // chain of guards, each of which can only subtract: refuse, delay, rewrite.
 //
-//	names → budget → arguments → policy → approval → journal → upstream
+//	names → budget → arguments → trust → policy → approval → journal → upstream
 package relay
 
 import (
@@ -47,8 +47,11 @@ type Execution struct {
 	Files     Files           // where images and blobs from tools go
 	Carried   func([]byte)    // is told of data that stays out of the model's context
 	Progress  func(calls int) // may be nil
+	// Vet refuses tools of which the definition is not trusted any more. It may ask their
+	// server. Nil trusts all.
+	Vet func(ctx context.Context, t *run.Tool) *run.Error
 	// Approve is asked about each call that the policy lets pass and that may have
-	// effects. It may wait for a person, refuse the call, or spell its arguments
+	// effects, or of which the tool has changed. It may wait for a person, refuse the call, or spell its arguments
 	// in another way; the call that it returns leaves at once. Nil approves all.
 	Approve func(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error)
 	// Rehearse, if it is set, is told of each such call instead: it is not made, and
@@ -88,11 +91,16 @@ func police(x Execution) Guard {
 			if !ok {
 				return run.Result{}, x.Tools.NotFound(c.Server+"."+c.Tool).At(c.Server, c.Tool)
 			}
+			if x.Vet != nil {
+				if refused := x.Vet(ctx, tool); refused != nil {
+					return run.Result{}, refused
+				}
+			}
 			d := x.Policy.Call(tool, c.Arguments)
 			if d.Verdict == policy.Deny {
 				return run.Result{}, d.Error(tool)
 			}
-			if d.Effect.Kind == run.EffectRead {
+			if d.Effect.Kind == run.EffectRead && !tool.Asks() {
 				return next.Call(ctx, c)
 			}
 			if x.Rehearse != nil {

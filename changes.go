@@ -1,0 +1,79 @@
+package retort
+
+import (
+	"slices"
+
+	"retort/internal/run"
+)
+
+// Change is how a tool's definition differs from the one that was trusted.
+type Change = run.Change
+
+// Flag is something in a definition that does not belong there.
+type Flag = run.Flag
+
+// Changes are the tools of a server, or of all, that are not as they were trusted.
+// The server is named as it is configured.
+func (e *Engine) Changes(server string) []*Change {
+	return slices.DeleteFunc(e.catalog.Changes(), func(c *Change) bool { return server != "" && c.Server != server })
+}
+
+// Trust trusts the definitions of these changes, which a person has looked at. One
+// that is another by now is an error, and then nothing of its server is trusted.
+func (e *Engine) Trust(looked []*Change) error {
+	servers := map[string]map[string]string{}
+	for _, c := range looked {
+		if servers[c.Server] == nil {
+			servers[c.Server] = map[string]string{}
+		}
+		servers[c.Server][c.Tool] = c.Pin
+	}
+	for server, pins := range servers {
+		if err := e.catalog.Trust(server, pins); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Flags are what does not belong into the definition of a tool, by the raw names of
+// its server and of its own.
+func (e *Engine) Flags(server, tool string) []Flag {
+	if t, ok := e.catalog.Toolset().Whole().Exact(server, tool); ok {
+		return t.Flags
+	}
+	return nil
+}
+
+// Find finds what a name in any spelling means: a server, or a tool, also one that is
+// hidden since it has changed. The names are the raw ones; of a server tool is empty.
+func (e *Engine) Find(name string) (server, tool string, err error) {
+	all := e.catalog.Toolset().Whole()
+	if s, ok := all.Server(name); ok {
+		return s.Name, "", nil
+	}
+	if slices.Contains(e.pool.Names(), name) {
+		return name, "", nil
+	}
+	if t, ok := all.Tool(name); ok {
+		return t.Server, t.Name, nil
+	}
+	return "", "", run.Errorf(run.KindToolNotFound, "retort.find", "there is no server or tool %q", name).WithHint("retort tools lists what is there")
+}
+
+// marked names the tools of a server that have changed, and those with flags.
+func (e *Engine) marked(server string) (changed, flagged []string) {
+	s, ok := e.catalog.Toolset().Whole().Server(server)
+	if !ok || s.Name != server {
+		return nil, nil
+	}
+	for _, t := range s.Tools {
+		if t.Change != nil {
+			changed = append(changed, t.Name)
+		}
+		if len(t.Flags) > 0 {
+			flagged = append(flagged, t.Name)
+		}
+	}
+	return changed, flagged
+}

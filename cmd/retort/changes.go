@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+)
+
+// listOnce is how long servers are waited for that are looked at for changes.
+const listOnce = 15 * time.Second
+
+// changed prints how tools differ from what was trusted: those of one server or tool,
+// or all.
+func (a *app) changed(cmd *cobra.Command, e *retort.Engine, args []string, asJSON bool) error {
+	list, err := a.look(cmd.Context(), e, args)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(map[string]any{"changed": described(e, list)})
+	}
+	for _, c := range list {
+		fmt.Fprintln(a.stdout, a.changeText(e, c))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.stderr, "no tool has changed since it was trusted")
+	}
+	return nil
+}
+
+// changeJSON is a change with what was found in the definition as it is now.
+type changeJSON struct {
+	*retort.Change
+	Flags []retort.Flag `json:"flags,omitempty"`
+}
+
+func described(e *retort.Engine, list []*retort.Change) []changeJSON {
+	all := []changeJSON{}
+	for _, c := range list {
+		all = append(all, changeJSON{c, e.Flags(c.Server, c.Tool)})
+	}
+	return all
+}
+
+// changeText is everything that a person needs to decide.
+func (a *app) changeText(e *retort.Engine, c *retort.Change) string {
+	var b strings.Builder
+	name := run.Legible(c.Server + "." + c.Tool)
+	fmt.Fprintf(&b, "%s (%s)\n", a.style(a.stdout, bold, name), c.Policy)
+	if c.Unknown != "" {
+		fmt.Fprintf(&b, "it is not known what was trusted: %s\n", run.Legible(c.Unknown))
+	} else {
+		fmt.Fprintf(&b, "trusted %s, another since %s\n", moment(c.Trusted), moment(c.Noticed))
+	}
+	for line := range strings.SplitSeq(strings.TrimRight(c.Diff, "\n"), "\n") {
+		code := dim
+		switch {
+		case strings.HasPrefix(line, "-"):
+			code = red
+		case strings.HasPrefix(line, "+"):
+			code = green
+		}
+		fmt.Fprintln(&b, a.style(a.stdout, code, printable(line)))
+	}
+	for _, f := range e.Flags(c.Server, c.Tool) {
+		fmt.Fprintln(&b, a.style(a.stdout, amber, "flagged:"), printable(f.String()))
+	}
+	if c.Unknown != "" {
+		name = run.Legible(c.Server) // all or none
+	}
+	fmt.Fprintf(&b, "to trust it as it is now: retort tools --trust %s\n", name)
+	return b.String()
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "now"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+// trust shows what has changed and trusts exactly that, once a person agrees.
+func (a *app) trust(cmd *cobra.Command, e *retort.Engine, names []string, yes, asJSON bool) error {
+	looked, err := a.look(cmd.Context(), e, names)
+	if err != nil {
+		return err
+	}
+	if len(looked) == 0 {
+		if asJSON {
+			return a.printJSON(map[string]any{"trusted": []string{}})
+		}
+		fmt.Fprintln(a.stderr, "nothing of it has changed since it was trusted")
+		return nil
+	}
+	var text strings.Builder
+	trusted := []string{}
+	for _, c := range looked {
+		fmt.Fprintln(&text, a.changeText(e, c))
+		trusted = append(trusted, c.Server+"."+c.Tool)
+	}
+	if err := a.agreed(cmd.Context(), text.String(), len(looked), yes, asJSON); err != nil {
+		return err
+	}
+	if err := e.Trust(looked); err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(map[string]any{"trusted": trusted})
+	}
+	for _, name := range trusted {
+		fmt.Fprintln(a.stdout, "trusted", printable(name))
+	}
+	return nil
+}
+
+// look lists the servers that are named, and finds what has changed of what is named;
+// no name means everything.
+func (a *app) look(ctx context.Context, e *retort.Engine, names []string) ([]*retort.Change, error) {
+	if len(names) == 0 {
+		a.settle(ctx, e, listOnce)
+		return e.Changes(""), nil
+	}
+	var list []*retort.Change
+	for _, name := range names {
+		server, tool, err := e.Find(name)
+		if err != nil { // it may be known once all are there
+			a.settle(ctx, e, listOnce)
+			if server, tool, err = e.Find(name); err != nil {
+				return nil, err
+			}
+		}
+		a.settle(ctx, e, listOnce, server)
+		for _, c := range e.Changes(server) {
+			if tool == "" || c.Tool == tool {
+				list = append(list, c)
+			}
+		}
+	}
+	return list, nil
+}
+
+// agreed shows what has changed and asks at the terminal, unless the yes was given.
+func (a *app) agreed(ctx context.Context, text string, n int, yes, asJSON bool) error {
+	if yes {
+		if !asJSON {
+			fmt.Fprintln(a.stdout, text)
+		}
+		return nil
+	}
+	tty, err := terminal()
+	if err != nil {
+		return run.Errorf(run.KindPolicy, "tools", "a yes is given in a terminal, and this process has none").
+			WithHint("run it in a terminal yourself; --yes is for scripts of which you know what they trust")
+	}
+	defer tty.Close()
+	fmt.Fprintf(tty, "%s\nTrust %d definitions as they are now? [y/N] ", text, n)
+	if line, err := readLine(ctx, tty); err != nil || line != "y" && line != "yes" {
+		return run.Errorf(run.KindPolicy, "tools", "not trusted")
+	}
+	return nil
+}

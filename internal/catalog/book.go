@@ -1,0 +1,264 @@
+package catalog
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/seal"
+)
+
+const (
+	pinsFormat   = 1
+	pinsSuffix   = ".pins"
+	lockFile     = "pins.lock"
+	lockPatience = 5 * time.Second
+)
+
+// book keeps what was trusted: a sealed file for each server, beside its definitions.
+// Who may write there can neither forge one nor bring back an old one: the key, and
+// how often each was written, lie elsewhere. Of several engines each reads what the
+// others wrote, under a lock, before it writes.
+type book struct {
+	dir, key string // empty: memory only
+
+	mu sync.Mutex // for the lock is one of the process
+}
+
+// pinsHeader is the first line of a file. What follows is one JSON object, of which
+// Seal is the code, together with the rest of the header and the file's path:
+// {"tools": [name, pin, trusted, clean, other, noticed, definition, …]}.
+type pinsHeader struct {
+	Format int    `json:"format"`
+	Server string `json:"server"`
+	Writes uint64 `json:"writes"`
+	Seal   string `json:"seal"`
+}
+
+// stamp tells whether a file is another one than before.
+type stamp struct{ info fs.FileInfo }
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info}
+}
+
+func (s stamp) same(o stamp) bool {
+	if s.info == nil || o.info == nil {
+		return s.info == nil && o.info == nil
+	}
+	return os.SameFile(s.info, o.info) && s.info.Size() == o.info.Size() && s.info.ModTime().Equal(o.info.ModTime())
+}
+
+func (b *book) keeps() bool { return b.dir != "" && b.key != "" }
+
+func (b *book) path(server string) string {
+	return filepath.Join(b.dir, strings.TrimSuffix(fileName(server), suffix)+pinsSuffix)
+}
+
+// witness is where it stands how often the file of a server was written.
+func (b *book) witness(server string) string {
+	sum := sha256.Sum256([]byte(b.path(server)))
+	return filepath.Join(filepath.Dir(b.key), "pinned", hex.EncodeToString(sum[:16]))
+}
+
+// seen is how often the file of a server was written, as far as is known.
+func (b *book) seen(server string) (uint64, error) {
+	text, err := os.ReadFile(b.witness(server))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+}
+
+// read is what was trusted of a server. Where that can't be said, nothing is.
+func (b *book) read(server string) *trust {
+	if !b.keeps() {
+		return &trust{}
+	}
+	path := b.path(server)
+	t := &trust{file: stampOf(path)}
+	seen, err := b.seen(server)
+	if err == nil {
+		err = b.load(path, server, seen, t)
+	}
+	if err != nil {
+		t.records, t.unknown, t.writes = nil, fmt.Sprintf("%s: %v", path, err), seen
+	}
+	return t
+}
+
+func (b *book) load(path, server string, seen uint64, t *trust) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && seen == 0:
+		return nil // nothing was trusted yet
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("the file is gone")
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return fmt.Errorf("it is not a file of at most %d bytes", maxFile)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	first, rest, _ := bytes.Cut(data, []byte("\n"))
+	var h pinsHeader
+	if json.Unmarshal(first, &h) != nil || h.Format != pinsFormat {
+		return errors.New("it is no file of this version, or damaged")
+	}
+	key, err := seal.ReadKey(b.key)
+	if err != nil {
+		return fmt.Errorf("its key can't be read: %w", err)
+	}
+	code, err := base64.StdEncoding.DecodeString(h.Seal)
+	if err != nil || h.Server != server || !seal.Holds(key, code, sealed(path, h, rest)...) {
+		return errors.New("its seal is broken: something else than Retort has written it, or it was moved")
+	}
+	if h.Writes < seen {
+		return errors.New("an old file was put in its place")
+	}
+	t.writes = h.Writes
+	t.records, err = readRecords(rest)
+	return err
+}
+
+// sealed are the parts that a seal is made of.
+func sealed(path string, h pinsHeader, rest []byte) [][]byte {
+	return [][]byte{[]byte("pins"), []byte(path), []byte(h.Server), strconv.AppendUint(nil, h.Writes, 10), rest}
+}
+
+const recordFields = 7
+
+func readRecords(text []byte) (map[string]record, error) {
+	bad := errors.New("it has another form than this version writes")
+	whole := parse(text, 2)
+	tools, _ := whole.member("tools")
+	if tools.kind() != '[' || len(tools.items)%recordFields != 0 {
+		return nil, bad
+	}
+	records := make(map[string]record, len(tools.items)/recordFields)
+	for i := 0; i < len(tools.items); i += recordFields {
+		f := tools.items[i : i+recordFields]
+		var r record
+		name, named := unquote(f[0].raw)
+		var ok [2]bool
+		r.pin, ok[0] = unquote(f[1].raw)
+		r.other, ok[1] = unquote(f[4].raw)
+		trusted, err1 := strconv.ParseInt(string(f[2].raw), 10, 64)
+		clean, err2 := strconv.Atoi(string(f[3].raw))
+		noticed, err3 := strconv.ParseInt(string(f[5].raw), 10, 64)
+		if !named || !ok[0] || !ok[1] || errors.Join(err1, err2, err3) != nil {
+			return nil, bad
+		}
+		r.trusted, r.clean = time.Unix(trusted, 0), clean
+		if noticed != 0 {
+			r.noticed = time.Unix(noticed, 0)
+		}
+		if f[6].isObject() {
+			r.raw = f[6].raw
+		}
+		records[name] = r
+	}
+	return records, nil
+}
+
+func appendRecords(records map[string]record) []byte {
+	text := []byte(`{"tools":[`)
+	for i, name := range slices.Sorted(maps.Keys(records)) {
+		r := records[name]
+		if i > 0 {
+			text = append(text, ",\n"...)
+		}
+		text = append(appendString(text, name), ',')
+		text = append(appendString(text, r.pin), ',')
+		text = append(strconv.AppendInt(text, r.trusted.Unix(), 10), ',')
+		text = append(strconv.AppendInt(text, int64(r.clean), 10), ',')
+		text = append(appendString(text, r.other), ',')
+		noticed := int64(0)
+		if !r.noticed.IsZero() {
+			noticed = r.noticed.Unix()
+		}
+		text = append(strconv.AppendInt(text, noticed, 10), ',')
+		if r.raw == nil {
+			text = append(text, "null"...)
+		}
+		text = append(text, r.raw...)
+	}
+	return append(text, "]}\n"...)
+}
+
+// change lets f change what was trusted of a server, as it is now, and keeps it if f
+// says that it did. An error says that it is not kept; what f made of it comes back
+// all the same.
+func (b *book) change(server string, known *trust, f func(*trust) bool) (*trust, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.keeps() {
+		t := known.clone()
+		f(t)
+		return t, nil
+	}
+	unlock, locked := seal.Lock(filepath.Join(b.dir, lockFile), lockPatience)
+	if locked == nil {
+		defer unlock()
+		known = b.current(server, known)
+	}
+	t := known.clone()
+	if !f(t) {
+		return known, nil
+	}
+	if locked != nil {
+		return t, fmt.Errorf("another engine has the lock: %w", locked)
+	}
+	return t, b.write(server, t)
+}
+
+// current is known, or what has been written since.
+func (b *book) current(server string, known *trust) *trust {
+	if known == nil || b.keeps() && !known.file.same(stampOf(b.path(server))) {
+		return b.read(server)
+	}
+	return known
+}
+
+func (b *book) write(server string, t *trust) error {
+	key, err := seal.Key(b.key)
+	if err != nil {
+		return err
+	}
+	path, rest := b.path(server), appendRecords(t.records)
+	t.writes++
+	h := pinsHeader{Format: pinsFormat, Server: server, Writes: t.writes}
+	h.Seal = base64.StdEncoding.EncodeToString(seal.Code(key, sealed(path, h, rest)...))
+	first, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := seal.Replace(path, append(append(first, '\n'), rest...)); err != nil {
+		return err
+	}
+	t.file = stampOf(path)
+	return seal.Replace(b.witness(server), strconv.AppendUint(nil, t.writes, 10))
+}

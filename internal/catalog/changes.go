@@ -1,0 +1,157 @@
+package catalog
+
+import (
+	"slices"
+	"time"
+
+	"retort/internal/run"
+)
+
+// watch is a file that somebody may write who trusts a tool again.
+type watch struct {
+	server string
+	file   stamp
+}
+
+// settle takes a listing into what was trusted. The caller holds writing.
+func (c *Catalog) settle(server string, tools []*run.Tool) {
+	c.mu.Lock()
+	known := c.trusts[server]
+	c.mu.Unlock()
+	known = c.book.current(server, known)
+	next := known
+	if known.clone().note(tools, time.Now()) {
+		var err error
+		next, err = c.book.change(server, known, func(t *trust) bool { return t.note(tools, time.Now()) })
+		if err != nil {
+			c.problem(Problem{Server: server, Message: "what was trusted of its tools is not kept for the next start: " + err.Error()})
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trusts[server] = next
+}
+
+// judge marks the tools of a server that are not as they were trusted. The caller
+// holds mu; the tools are nobody else's yet.
+func (c *Catalog) judge(server string, tools []*run.Tool) {
+	t := c.trusts[server]
+	if t == nil || t.unknown == "" && t.records == nil {
+		return // nothing was trusted yet; the first listing will be
+	}
+	for _, tool := range tools {
+		if _, known := t.records[tool.Name]; t.unknown == "" && !known && len(t.records) < maxRecords {
+			continue // kept from before anything was trusted
+		}
+		if tool.Change = t.change(tool, c.changes(server)); tool.Change != nil {
+			t.shown(tool, c.scanner())
+		}
+	}
+}
+
+// watch has the files of servers looked at of which tools have changed. The caller
+// holds mu.
+func (c *Catalog) watch(servers []*run.Server) {
+	var list []watch
+	for _, s := range servers {
+		if slices.ContainsFunc(s.Tools, func(t *run.Tool) bool { return t.Change != nil }) {
+			list = append(list, watch{s.Name, c.trusts[s.Name].file})
+		}
+	}
+	c.watched.Store(&list)
+}
+
+// rewritten reports whether somebody has trusted a tool again, perhaps.
+func (c *Catalog) rewritten() bool {
+	list := c.watched.Load()
+	return list != nil && c.book.keeps() && slices.ContainsFunc(*list, func(w watch) bool { return !w.file.same(stampOf(c.book.path(w.server))) })
+}
+
+// reread takes in what others have trusted. The caller holds mu.
+func (c *Catalog) reread() {
+	list := c.watched.Load()
+	if list == nil || !c.book.keeps() {
+		return
+	}
+	for _, w := range *list {
+		if t := c.book.current(w.server, c.trusts[w.server]); t != c.trusts[w.server] {
+			c.trusts[w.server] = t
+			if s, ok := c.servers[w.server]; ok {
+				s.categorized = nil
+			}
+			c.invalidate()
+		}
+	}
+}
+
+// Changes are the tools that are not as they were trusted, by server and name.
+func (c *Catalog) Changes() []*run.Change {
+	var list []*run.Change
+	for _, s := range c.Toolset().Whole().Servers {
+		for _, t := range s.Tools {
+			if t.Change != nil {
+				list = append(list, t.Change)
+			}
+		}
+	}
+	return list
+}
+
+// Trust trusts definitions of a server's tools as they are now. pins are those that
+// somebody has looked at, by the tool's name: one that is another by now is an error, and
+// then nothing is trusted. Where it is not known what was trusted, all tools of the server
+// must be named.
+func (c *Catalog) Trust(server string, pins map[string]string) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	s, known := c.servers[server], c.trusts[server]
+	c.mu.Unlock()
+	if s == nil {
+		return run.Errorf(run.KindInvalidArguments, "catalog.trust", "nothing is known of the tools of %s", server)
+	}
+	known = c.book.current(server, known)
+	chosen, err := choose(server, s.tools, pins, known.unknown != "")
+	if err != nil {
+		return err
+	}
+	next, failed := c.book.change(server, known, func(t *trust) bool {
+		if t.unknown != "" {
+			t.unknown, t.records = "", map[string]record{}
+		}
+		for _, tool := range chosen {
+			t.records[tool.Name] = recordOf(tool, time.Now())
+		}
+		return true
+	})
+	if failed != nil {
+		return run.Errorf(run.KindInternal, "catalog.trust", "it could not be kept what was trusted of %s: %w", server, failed)
+	}
+	c.mu.Lock()
+	c.trusts[server] = next
+	s.categorized = nil
+	c.invalidate()
+	c.mu.Unlock()
+	c.tell()
+	return nil
+}
+
+// choose are the tools with these pins.
+func choose(server string, tools []*run.Tool, pins map[string]string, all bool) (chosen []*run.Tool, err error) {
+	for _, t := range tools {
+		switch pin, named := pins[t.Name]; {
+		case !named && all:
+			return nil, run.Errorf(run.KindInvalidArguments, "catalog.trust", "it is not known what was trusted of %s, so its tools can only be trusted all at once", server).
+				WithHint("retort tools --trust %s", server)
+		case !named:
+		case pin != t.Pin:
+			return nil, run.Errorf(run.KindInvalidArguments, "catalog.trust", "%s.%s has changed again since it was shown", server, t.Name).WithHint("look at it again")
+		default:
+			chosen = append(chosen, t)
+		}
+	}
+	if len(chosen) < len(pins) {
+		return nil, run.Errorf(run.KindInvalidArguments, "catalog.trust", "%s does not have all of these tools any more", server).WithHint("look at it again")
+	}
+	return chosen, nil
+}

@@ -1,0 +1,239 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"retort/internal/catalog/prose"
+	"retort/internal/run"
+)
+
+const (
+	maxProse   = 64 << 10 // bytes of all prose of one definition
+	maxFlags   = 64       // of one definition
+	maxExcerpt = 120      // bytes
+)
+
+// cleaner makes of a definition what a model may see of it, and flags what it takes
+// out. Names and values that calls need are flagged and stay.
+type cleaner struct {
+	scanner *prose.Scanner
+	where   []string // the way to what is looked at
+	flags   []run.Flag
+	size    int // bytes of prose so far
+}
+
+// clean makes t what a model may see of it. d is its definition, parsed as deep as it is.
+func clean(t *run.Tool, d node, s *prose.Scanner) {
+	c := cleaner{scanner: s}
+	c.at("name", func() { c.name(t.Name) })
+	c.at("title", func() { t.Title = c.text(t.Title) })
+	c.at("description", func() { t.Description = c.text(t.Description) })
+	for key, schema := range map[string]*json.RawMessage{"inputSchema": &t.InputSchema, "outputSchema": &t.OutputSchema} {
+		if n, ok := d.member(key); ok && len(*schema) > 0 {
+			c.at(key, func() { *schema = c.schema(n) })
+		}
+	}
+	slices.SortStableFunc(c.flags, func(a, b run.Flag) int { return strings.Compare(a.Where, b.Where) })
+	t.Flags = c.flags
+}
+
+// cleanText is one text that a model may see.
+func cleanText(where, text string, s *prose.Scanner) (string, []run.Flag) {
+	c := cleaner{scanner: s, where: []string{where}}
+	return c.text(text), c.flags
+}
+
+func (c *cleaner) at(step string, f func()) {
+	c.where = append(c.where, step)
+	f()
+	c.where = c.where[:len(c.where)-1]
+}
+
+func (c *cleaner) flag(text string, found []prose.Finding) {
+	for _, f := range found {
+		if len(c.flags) == maxFlags {
+			return
+		}
+		c.flags = append(c.flags, run.Flag{Rule: f.Rule, Reason: f.Reason, Where: run.Legible(strings.Join(c.where, ".")), Text: excerpt(text[f.Start:f.End])})
+	}
+}
+
+func excerpt(text string) string {
+	if len(text) > maxExcerpt {
+		end := maxExcerpt
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end] + "…"
+	}
+	return run.Legible(strings.Join(strings.Fields(text), " "))
+}
+
+// text is prose without what does not belong there.
+func (c *cleaner) text(text string) string {
+	if text == prose.Mark {
+		return text
+	}
+	if c.size += len(text); c.size > maxProse {
+		c.flag(text, []prose.Finding{{Rule: "long", Reason: "the definition has more text than any has to have", End: len(text)}})
+		return prose.Mark
+	}
+	cleaned, found := c.scanner.Clean(text)
+	c.flag(text, found)
+	return cleaned
+}
+
+func (c *cleaner) name(text string) { c.flag(text, c.scanner.Scan(text)) }
+
+// What the members of a schema are.
+type part uint8
+
+const (
+	partOther   part = iota
+	partSchema       // a schema, or a list of some
+	partSchemas      // schemas by name
+	partProse        // text for whoever reads it
+	partExample      // values that nothing depends on
+	partValue        // values that calls need
+)
+
+func partOf(keyword string) part {
+	switch keyword {
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
+		return partSchemas
+	case "items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames",
+		"unevaluatedItems", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems", "contentSchema":
+		return partSchema
+	case "description", "title", "$comment", "format", "contentMediaType", "markdownDescription":
+		return partProse
+	case "default", "examples", "example":
+		return partExample
+	case "enum", "const":
+		return partValue
+	}
+	return partOther
+}
+
+// schema is a schema with its prose cleaned: the same bytes if there is nothing to clean.
+func (c *cleaner) schema(n node) json.RawMessage {
+	switch n.kind() {
+	case '[':
+		return n.rewritten(func(i int) []byte { return c.schema(n.items[i]) })
+	case '{':
+		return n.rewritten(func(i int) []byte { return c.member(n, i) })
+	}
+	return n.raw
+}
+
+// member is the cleaned value of one member of a schema.
+func (c *cleaner) member(n node, i int) (value []byte) {
+	keyword, _ := unquote(n.keys[i])
+	item := n.items[i]
+	kind := partOf(keyword)
+	if kind == partOther && item.kind() != '{' && item.kind() != '[' {
+		return item.raw
+	}
+	c.at(keyword, func() {
+		switch kind {
+		case partSchema:
+			value = c.schema(item)
+		case partSchemas:
+			value = c.schemas(item)
+		case partProse, partExample:
+			value = c.values(item, c.text)
+		case partValue:
+			value = c.values(item, func(s string) string { c.name(s); return s })
+		default:
+			value = item.raw
+		}
+	})
+	return value
+}
+
+// schemas is an object of schemas by name.
+func (c *cleaner) schemas(n node) []byte {
+	if !n.isObject() {
+		return n.raw
+	}
+	return n.rewritten(func(i int) (value []byte) {
+		name, _ := unquote(n.keys[i])
+		c.at(name, func() {
+			c.name(name)
+			value = c.schema(n.items[i])
+		})
+		return value
+	})
+}
+
+// values are JSON values with their texts as f makes them.
+func (c *cleaner) values(n node, f func(string) string) []byte {
+	switch n.kind() {
+	case '[', '{':
+		for _, key := range n.keys {
+			name, _ := unquote(key)
+			c.name(name)
+		}
+		return n.rewritten(func(i int) []byte { return c.values(n.items[i], f) })
+	case '"':
+		if text, ok := unquote(n.raw); ok {
+			if other := f(text); other != text {
+				return appendString(nil, other)
+			}
+		}
+	}
+	return n.raw
+}
+
+// rewritten is an array or object with its items as item makes them, nil for one that
+// is left out. If all are what they were, it is the same bytes.
+func (n node) rewritten(item func(i int) []byte) []byte {
+	values, same := make([][]byte, len(n.items)), true
+	for i := range n.items {
+		values[i] = item(i)
+		same = same && len(values[i]) == len(n.items[i].raw) && (len(values[i]) == 0 || &values[i][0] == &n.items[i].raw[0] || bytes.Equal(values[i], n.items[i].raw))
+	}
+	if same {
+		return n.raw
+	}
+	text := []byte{n.raw[0]}
+	for i, value := range values {
+		if value == nil {
+			continue
+		}
+		if n.keys != nil {
+			text = append(append(text, n.keys[i]...), ':')
+		}
+		text = append(append(text, value...), ',')
+	}
+	return end(text, n.raw[0]+2) // ] and } follow [ and { by two
+}
+
+// bare is a schema without any prose: names, types and values that calls need.
+func bare(n node) []byte {
+	switch n.kind() {
+	case '[':
+		return n.rewritten(func(i int) []byte { return bare(n.items[i]) })
+	case '{':
+		return n.rewritten(func(i int) []byte {
+			keyword, _ := unquote(n.keys[i])
+			item := n.items[i]
+			switch partOf(keyword) {
+			case partProse, partExample:
+				if text, ok := unquote(item.raw); ok && keyword == "format" && len(text) < 32 && !strings.ContainsAny(text, " \n") {
+					return item.raw
+				}
+				return nil
+			case partSchema:
+				return bare(item)
+			case partSchemas:
+				return item.rewritten(func(j int) []byte { return bare(item.items[j]) })
+			}
+			return item.raw
+		})
+	}
+	return n.raw
+}

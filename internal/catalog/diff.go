@@ -1,0 +1,138 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"retort/internal/run"
+)
+
+const (
+	maxDiff      = 64 << 10 // bytes
+	maxDiffLines = 2000     // of one field; beyond it, all of the old and then all of the new
+	around       = 2        // lines that are the same, shown beside others
+)
+
+// diff says field by field what differs between two definitions, in lines that begin
+// with "-", "+" or a blank. The order of keys is none. What is not seen is escaped.
+func diff(was, now json.RawMessage) string {
+	if len(was) == 0 {
+		return bounded(describe(nil, now))
+	}
+	return bounded(describe(was, now))
+}
+
+func bounded(text string) string {
+	if len(text) > maxDiff {
+		text = strings.ToValidUTF8(text[:maxDiff], "") + "\n… and more\n"
+	}
+	return text
+}
+
+func describe(was, now json.RawMessage) string {
+	a, b := parse(was, maxDepth), parse(now, maxDepth)
+	var out strings.Builder
+	for _, field := range []string{"title", "description", "inputSchema", "outputSchema", "annotations"} {
+		before, after := fieldLines(a, field), fieldLines(b, field)
+		changed := compareLines(before, after)
+		if changed == nil {
+			continue
+		}
+		fmt.Fprintf(&out, "%s:\n", field)
+		for _, line := range changed {
+			out.WriteString(line + "\n")
+		}
+	}
+	return out.String()
+}
+
+// fieldLines is a field as people read it.
+func fieldLines(definition node, field string) []string {
+	n, ok := definition.member(field)
+	if !ok {
+		return nil
+	}
+	text := string(n.raw)
+	if n.kind() == '"' {
+		text, _ = unquote(n.raw)
+	} else {
+		var b bytes.Buffer
+		if json.Indent(&b, n.appendCanonical(nil), "", "  ") == nil {
+			text = b.String()
+		}
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = run.Legible(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return lines
+}
+
+// compareLines is nil if there is no difference.
+func compareLines(a, b []string) []string {
+	first := 0
+	for first < len(a) && first < len(b) && a[first] == b[first] {
+		first++
+	}
+	last := 0
+	for last < len(a)-first && last < len(b)-first && a[len(a)-1-last] == b[len(b)-1-last] {
+		last++
+	}
+	if first == len(a) && first == len(b) {
+		return nil
+	}
+	middle := changedLines(a[first:len(a)-last], b[first:len(b)-last])
+	var all []string
+	for _, line := range a[max(0, first-around):first] {
+		all = append(all, "  "+line)
+	}
+	all = append(all, middle...)
+	for _, line := range a[len(a)-last : len(a)-last+min(last, around)] {
+		all = append(all, "  "+line)
+	}
+	return all
+}
+
+// changedLines compares by the longest common subsequence.
+func changedLines(a, b []string) (all []string) {
+	if len(a) > maxDiffLines || len(b) > maxDiffLines || len(a)*len(b) > 1<<20 {
+		return append(marked("- ", a), marked("+ ", b)...)
+	}
+	longest := make([][]int32, len(a)+1)
+	for i := range longest {
+		longest[i] = make([]int32, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			longest[i][j] = max(longest[i+1][j], longest[i][j+1])
+			if a[i] == b[j] {
+				longest[i][j] = longest[i+1][j+1] + 1
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		switch {
+		case a[i] == b[j]:
+			all = append(all, "  "+a[i])
+			i, j = i+1, j+1
+		case longest[i+1][j] >= longest[i][j+1]:
+			all = append(all, "- "+a[i])
+			i++
+		default:
+			all = append(all, "+ "+b[j])
+			j++
+		}
+	}
+	return append(append(all, marked("- ", a[i:])...), marked("+ ", b[j:])...)
+}
+
+func marked(mark string, lines []string) []string {
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = mark + line
+	}
+	return all
+}

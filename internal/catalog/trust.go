@@ -1,0 +1,131 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"time"
+
+	"retort/internal/catalog/prose"
+	"retort/internal/run"
+)
+
+const (
+	maxRecords    = 60_000    // of one server; tools beyond it are not trusted
+	maxTrustedRaw = 256 << 10 // bytes of a definition that is kept for the difference
+)
+
+// trust is which definitions of one server's tools were trusted. The first that is
+// seen of a tool is. Once it is in use, it does not change.
+type trust struct {
+	records map[string]record // by the tool's name; those of tools that are gone stay
+	unknown string            // why it is not known what was trusted; "" if it is
+	writes  uint64            // how often it was written
+	file    stamp
+}
+
+// record is the definition of one tool that was trusted.
+type record struct {
+	pin     string
+	trusted time.Time
+	clean   int             // version of the scan that found nothing, 0 if it found something
+	raw     json.RawMessage // nil if it was too large to be kept
+	other   string          // pin of another definition that came instead; "" if none does
+	noticed time.Time       // when that was first seen
+}
+
+func (t *trust) clone() *trust {
+	c := *t
+	c.records = maps.Clone(t.records)
+	if c.records == nil {
+		c.records = map[string]record{}
+	}
+	return &c
+}
+
+// note takes in what a server lists now. It reports whether there was anything new.
+func (t *trust) note(tools []*run.Tool, now time.Time) (news bool) {
+	if t.unknown != "" {
+		return false
+	}
+	for _, tool := range tools {
+		r, known := t.records[tool.Name]
+		switch {
+		case !known && len(t.records) >= maxRecords:
+			continue
+		case !known:
+			r = recordOf(tool, now)
+		case r.pin != tool.Pin && r.other == tool.Pin:
+			continue
+		case r.pin != tool.Pin:
+			r.other, r.noticed = tool.Pin, now
+		case r.other != "" || r.clean != cleanOf(tool):
+			r.other, r.noticed, r.clean = "", time.Time{}, cleanOf(tool)
+		default:
+			continue
+		}
+		t.records[tool.Name] = r
+		news = true
+	}
+	return news
+}
+
+func recordOf(t *run.Tool, now time.Time) record {
+	r := record{pin: t.Pin, trusted: now, clean: cleanOf(t)}
+	if len(t.Raw) <= maxTrustedRaw {
+		r.raw = t.Raw
+	}
+	return r
+}
+
+func cleanOf(t *run.Tool) int {
+	if len(t.Flags) > 0 {
+		return 0
+	}
+	return prose.Version
+}
+
+// vouches reports whether a tool that was kept is what was trusted, and clean.
+func (t *trust) vouches(tool *run.Tool) bool {
+	r := t.records[tool.Name]
+	return t.unknown == "" && r.pin == tool.Pin && r.clean == prose.Version && bytes.Equal(r.raw, tool.Raw)
+}
+
+// change is how a tool differs from what was trusted, nil if it does not.
+func (t *trust) change(tool *run.Tool, policy run.Changes) *run.Change {
+	r, known := t.records[tool.Name]
+	if t.unknown == "" && known && r.pin == tool.Pin {
+		return nil
+	}
+	c := &run.Change{Server: tool.Server, Tool: tool.Name, Policy: policy, Pin: tool.Pin, Unknown: t.unknown}
+	if t.unknown == "" && !known {
+		c.Unknown = "the server has had more tools than are kept"
+	}
+	if c.Unknown == "" {
+		c.Was, c.Trusted, c.Noticed = r.pin, r.trusted, r.noticed
+	}
+	if len(r.raw) == 0 && c.Unknown == "" {
+		c.Diff = "(what was trusted was too large to be kept; this is what it is now)\n"
+	}
+	c.Diff += diff(r.raw, tool.Raw)
+	return c
+}
+
+// shown makes a changed tool what a model may see of it: as it is if it is only
+// noted; else with the words that were trusted, or none, and the new structure.
+func (t *trust) shown(tool *run.Tool, scanner *prose.Scanner) {
+	if tool.Change.Policy == run.ChangesNote {
+		return
+	}
+	tool.Title, tool.Description = "", ""
+	if r := t.records[tool.Name]; len(r.raw) > 0 && tool.Change.Unknown == "" {
+		if was, _, err := read(tool.Server, r.raw, scanner); err == nil {
+			tool.Title, tool.Description = was.Title, was.Description
+		}
+	}
+	for _, schema := range []*json.RawMessage{&tool.InputSchema, &tool.OutputSchema} {
+		if len(*schema) > 0 {
+			*schema = bare(parse(*schema, maxDepth))
+		}
+	}
+}
