@@ -1,0 +1,163 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retort/internal/run"
+)
+
+// server is a Lister of one server that changes without saying so.
+type server struct {
+	mu       sync.Mutex
+	tools    []string
+	listings int
+	link     int
+	up       bool
+	slow     time.Duration
+	err      error
+}
+
+func (s *server) List(ctx context.Context, _ string) ([]json.RawMessage, string, error) {
+	s.mu.Lock()
+	s.listings++
+	slow, all, err := s.slow, definitions(s.tools...), s.err
+	s.mu.Unlock()
+	select {
+	case <-time.After(slow):
+	case <-ctx.Done():
+		return nil, "", ctx.Err()
+	}
+	return all, "", err
+}
+
+func (s *server) Link(string) (int, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.link, s.up
+}
+
+func (s *server) set(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// living runs a test against a Live of one server, "s", with the tool "a".
+func living(t *testing.T, policy run.Changes, f func(t *testing.T, s *server, l *Live, tool *run.Tool)) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := Open(Options{Changes: func(string) run.Changes { return policy }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &server{tools: []string{define("a", "Adds.")}, link: 1, up: true}
+		l := NewLive(c, s, LiveOptions{Servers: []string{"s"}, Count: func(string) int { return 1 }})
+		defer l.Close()
+		l.Settle(t.Context())
+		tool, ok := l.Toolset().Exact("s", "a")
+		if !ok {
+			t.Fatal("no tool")
+		}
+		f(t, s, l, tool)
+	})
+}
+
+func TestVetNoticesWithoutNotification(t *testing.T) {
+	living(t, run.ChangesBlock, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+		s.set(func() { s.tools = []string{define("a", "Evil.")} })
+		if _, err := l.Vet(t.Context(), tool); err != nil || s.listings != 1 {
+			t.Errorf("%v after %d listings", err, s.listings)
+		}
+		time.Sleep(fresh)
+		var all sync.WaitGroup
+		for range 50 { // who calls at once, waits for one listing
+			all.Go(func() {
+				if _, err := l.Vet(t.Context(), tool); err == nil || err.Kind != run.KindToolChanged {
+					t.Errorf("vetted: %v", err)
+				}
+			})
+		}
+		all.Wait()
+		if s.listings > 2 {
+			t.Errorf("%d listings", s.listings)
+		}
+		s.set(func() { s.tools = []string{define("a", "Adds.")} })
+		time.Sleep(fresh)
+		if _, err := l.Vet(t.Context(), tool); err != nil {
+			t.Errorf("what is trusted again is refused: %v", err)
+		}
+	})
+}
+
+func TestVetListsOverANewConnection(t *testing.T) {
+	for name, change := range map[string]func(*server){
+		"another connection": func(s *server) { s.link = 2 },
+		"no connection":      func(s *server) { s.up = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			living(t, run.ChangesBlock, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+				s.set(func() { s.tools = []string{define("a", "Evil.")}; s.slow = 20 * time.Second; change(s) })
+				if _, err := l.Vet(t.Context(), tool); err == nil || err.Kind != run.KindToolChanged {
+					t.Errorf("vetted: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestBackgroundListings(t *testing.T) {
+	living(t, run.ChangesBlock, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+		time.Sleep(background + time.Second)
+		synctest.Wait()
+		if s.listings != 2 {
+			t.Errorf("%d listings", s.listings)
+		}
+		s.set(func() { s.up = false }) // nobody needs it, so it is not started
+		time.Sleep(10 * background)
+		if s.listings != 2 {
+			t.Errorf("%d listings of a server that is down", s.listings)
+		}
+	})
+}
+
+func TestVetDoesNotHang(t *testing.T) {
+	living(t, run.ChangesBlock, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+		time.Sleep(fresh)
+		s.set(func() { s.slow = time.Hour })
+		began := time.Now()
+		if _, err := l.Vet(t.Context(), tool); err != nil || time.Since(began) != patience {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		s.set(func() { s.slow, s.err = 0, errors.New("no") })
+		if _, err := l.Vet(t.Context(), tool); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestVetByPolicy(t *testing.T) {
+	living(t, run.ChangesNote, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+		s.set(func() { s.tools = []string{define("a", "Evil.")} })
+		time.Sleep(fresh)
+		if warning, err := l.Vet(t.Context(), tool); err != nil || !strings.Contains(warning, "retort tools --changed s") {
+			t.Errorf("%q, %v", warning, err)
+		}
+	})
+	living(t, run.ChangesAsk, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+		s.set(func() { s.tools = []string{define("a", "Evil.")} })
+		time.Sleep(fresh)
+		if _, err := l.Vet(t.Context(), tool); err == nil { // who knows it as it was, would not be asked
+			t.Error("a call left without a question")
+		}
+		now, _ := l.Toolset().Exact("s", "a")
+		if _, err := l.Vet(t.Context(), now); err != nil {
+			t.Errorf("the question can't be put: %v", err)
+		}
+	})
+}
