@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retort": func() { detach(); main() }})
+	testscript.Main(m, map[string]func(){"retort": func() { detach(); main() }, "changing": changing, "client": client})
 }
 
 // Each script of testdata/script is the command as people use it. Those named
@@ -31,6 +31,7 @@ func TestScripts(t *testing.T) {
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
+			e.Setenv("HOME", filepath.Join(e.WorkDir, ".user")) // where the key lies
 			file := filepath.Join(e.WorkDir, ".mcp.json")
 			if _, err := os.Stat(file); err == nil {
 				return nil

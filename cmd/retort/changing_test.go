@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// changing is an MCP server of which the definitions are those of a file, as it is
+// when it is asked: changing FILE [notify]. With notify it says when the file has
+// changed. Its tool "exit" ends it, "swap" puts next.json in the file's place.
+func changing() {
+	file, notify := os.Args[1], len(os.Args) > 2
+	var mu sync.Mutex
+	say := func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Println(text)
+	}
+	if notify {
+		go func() {
+			for last := ""; ; time.Sleep(20 * time.Millisecond) {
+				text, _ := os.ReadFile(file)
+				if last != "" && last != string(text) {
+					say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				}
+				last = string(text)
+			}
+		}()
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Name            string
+				ProtocolVersion string
+			}
+		}
+		if json.Unmarshal(lines.Bytes(), &m) != nil || m.ID == nil {
+			continue
+		}
+		result := `{}`
+		switch m.Method {
+		case "initialize":
+			result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":` + fmt.Sprint(notify) + `}},"serverInfo":{"name":"changing","version":"1"}}`
+		case "tools/list":
+			tools, _ := os.ReadFile(file)
+			result = `{"tools":` + strings.ReplaceAll(string(tools), "\n", " ") + `}`
+		case "tools/call":
+			if m.Params.Name == "exit" {
+				os.Exit(0)
+			}
+			if m.Params.Name == "swap" {
+				next, _ := os.ReadFile("next.json")
+				_ = os.WriteFile(file, next, 0o600)
+			}
+			result = `{"content":[{"type":"text","text":"called ` + m.Params.Name + `"}]}`
+		default:
+			say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32601,"message":"no such method"}}`)
+			continue
+		}
+		say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + `}`)
+	}
+}
+
+// client speaks to retort serve as an MCP client does, by the lines of a file:
+//
+//	call TOOL ARGUMENTS    calls a tool and prints the answer
+//	run COMMAND ARGUMENT…  runs a command
+//	sleep DURATION         waits
+func client() {
+	script, err := os.ReadFile(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	serve := exec.Command("retort", append([]string{"serve"}, os.Args[2:]...)...)
+	serve.Stderr = os.Stderr
+	in, _ := serve.StdinPipe()
+	out, _ := serve.StdoutPipe()
+	if err := serve.Start(); err != nil {
+		panic(err)
+	}
+	c := dialogue{in: in, out: bufio.NewReaderSize(out, 1<<20)}
+	c.ask("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"client","version":"1"}}`)
+	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	for line := range strings.Lines(string(script)) {
+		what, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch what {
+		case "call":
+			tool, arguments, _ := strings.Cut(rest, " ")
+			fmt.Println(c.ask("tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`))
+		case "run":
+			words := strings.Fields(rest)
+			text, err := exec.Command(words[0], words[1:]...).CombinedOutput()
+			fmt.Print(string(text))
+			if err != nil {
+				fmt.Println(err)
+			}
+		case "sleep":
+			d, _ := time.ParseDuration(rest)
+			time.Sleep(d)
+		}
+	}
+	_ = in.Close()
+	_ = serve.Wait()
+}
+
+type dialogue struct {
+	in  io.Writer
+	out *bufio.Reader
+	id  int
+}
+
+// ask sends a request and returns the line that answers it.
+func (s *dialogue) ask(method, params string) string {
+	s.id++
+	fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`+"\n", s.id, method, params)
+	for {
+		line, err := s.out.ReadString('\n')
+		if err != nil {
+			return "the server has ended"
+		}
+		var m struct{ ID int }
+		if json.Unmarshal([]byte(line), &m) == nil && m.ID == s.id {
+			return strings.TrimSpace(line)
+		}
+	}
+}
