@@ -36,6 +36,7 @@ import (
 // parts are what an engine is made of. closers end them, last first.
 type parts struct {
 	log       *slog.Logger
+	keys      string // folder
 	config    *config.Config
 	servers   []Server
 	pool      *upstream.Pool
@@ -51,7 +52,7 @@ type parts struct {
 // assemble joins implementations to the interfaces that the phases declare. It
 // returns a whole engine or an error and nothing left behind.
 func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err error) {
-	p := &parts{log: c.Log, config: loaded, ledger: ledger.New()}
+	p := &parts{log: c.Log, keys: c.Keys, config: loaded, ledger: ledger.New()}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -261,11 +262,15 @@ func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 // key is the file of the key with which is sealed what a person has decided. It lies
 // beside the user's own data, where servers for the files of a project do not write.
 func (p *parts) key() (string, bool) {
+	const name = "approvals.key"
+	if p.keys != "" {
+		return filepath.Join(p.keys, name), true
+	}
 	userHome, err := os.UserHomeDir()
 	if err != nil || userHome == "" {
 		return "", false
 	}
-	return filepath.Join(userHome, ".local", "share", "retort", "approvals.key"), true
+	return filepath.Join(userHome, ".local", "share", "retort", name), true
 }
 
 // trusting are rules by which a yes for always to a tool that has changed trusts its

@@ -14,7 +14,14 @@ import (
 // program, started again.
 func TestMain(m *testing.M) {
 	retort.Init()
-	os.Exit(m.Run())
+	home, err := os.MkdirTemp("", "retort-test-")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv("HOME", home) // keys are made there
+	code := m.Run()
+	_ = os.RemoveAll(home)
+	os.Exit(code)
 }
 
 func Example() {

@@ -68,6 +68,9 @@ type Config struct {
 	Dir string
 	// Home keeps workspace and catalogue; chosen beside the files if empty.
 	Home string
+	// Keys is the folder of the key with which is sealed what a person has decided; beside
+	// the user's own data if empty. No server should be able to write there.
+	Keys string
 	// NoFiles reads no file at all: Servers and Settings are everything.
 	NoFiles bool
 	// Servers are added to those of the files. A name in both is an error.

@@ -41,7 +41,7 @@ func (a *app) demo() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := retort.Open(cmd.Context(), retort.Config{NoFiles: true, Home: home, Servers: servers, Log: log})
+			e, err := retort.Open(cmd.Context(), retort.Config{NoFiles: true, Home: home, Keys: home, Servers: servers, Log: log})
 			if err != nil {
 				return err
 			}

@@ -90,7 +90,7 @@ func (b *bench) overMCP(ctx context.Context) error {
 func (b *bench) engine(ctx context.Context, name string, n int) (*retort.Engine, upstream, error) {
 	up := upstream{tools: definitions(n)}
 	e, err := retort.Open(ctx, retort.Config{
-		NoFiles: true, Home: filepath.Join(b.home, name), Guest: []string{b.Self, "guest"},
+		NoFiles: true, Home: filepath.Join(b.home, name), Keys: b.home, Guest: []string{b.Self, "guest"},
 		Servers: []retort.Server{{Name: "bench", Dial: up.dial}},
 	})
 	if err != nil {

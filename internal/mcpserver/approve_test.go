@@ -20,7 +20,14 @@ import (
 
 func TestMain(m *testing.M) {
 	retort.Init()
-	os.Exit(m.Run())
+	home, err := os.MkdirTemp("", "retort-test-")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv("HOME", home) // keys are made there
+	code := m.Run()
+	_ = os.RemoveAll(home)
+	os.Exit(code)
 }
 
 // judged is an engine with one demo server, whose own record of effects is the judge.
@@ -228,8 +235,10 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 	defer e.Close()
 	e.Settle(t.Context())
 	pin := func() string {
-		tool, _ := e.Toolset().Exact("shifty", "delete_thing")
-		return tool.Pin
+		if tool, ok := e.Toolset().Exact("shifty", "delete_thing"); ok {
+			return tool.Pin
+		}
+		return "" // it is hidden, since it has changed
 	}
 	before := pin()
 	o := e.Call(run.WithChannel(t.Context(), func(ctx context.Context, _ run.Approval) (run.Answer, bool) {
