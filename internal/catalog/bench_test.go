@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"testing"
 )
 
@@ -28,8 +29,8 @@ func BenchmarkReplace(b *testing.B) {
 }
 
 func BenchmarkColdStart(b *testing.B) {
-	dir := b.TempDir()
-	c, err := Open(Options{Dir: dir})
+	o := Options{Dir: b.TempDir(), Key: filepath.Join(b.TempDir(), "key")}
+	c, err := Open(o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func BenchmarkColdStart(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		again, err := Open(Options{Dir: dir})
+		again, err := Open(o)
 		if err != nil {
 			b.Fatal(err)
 		}

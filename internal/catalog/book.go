@@ -132,7 +132,7 @@ func (b *book) load(path, server string, seen uint64, t *trust) error {
 	if err != nil {
 		return fmt.Errorf("its key can't be read: %w", err)
 	}
-	code, err := base64.StdEncoding.DecodeString(h.Seal)
+	code, err := base64.StdEncoding.Strict().DecodeString(h.Seal)
 	if err != nil || h.Server != server || !seal.Holds(key, code, sealed(path, h, rest)...) {
 		return errors.New("its seal is broken: something else than Retort has written it, or it was moved")
 	}

@@ -191,14 +191,33 @@ func (c *cleaner) values(n node, f func(string) string) []byte {
 // rewritten is an array or object with its items as item makes them, nil for one that
 // is left out. If all are what they were, it is the same bytes.
 func (n node) rewritten(item func(i int) []byte) []byte {
-	values, same := make([][]byte, len(n.items)), true
+	var values [][]byte // nil as long as nothing is another
 	for i := range n.items {
-		values[i] = item(i)
-		same = same && len(values[i]) == len(n.items[i].raw) && (len(values[i]) == 0 || &values[i][0] == &n.items[i].raw[0] || bytes.Equal(values[i], n.items[i].raw))
+		value := item(i)
+		if values == nil && sameText(value, n.items[i].raw) {
+			continue
+		}
+		if values == nil {
+			values = make([][]byte, len(n.items))
+			for j := range i {
+				values[j] = n.items[j].raw
+			}
+		}
+		values[i] = value
 	}
-	if same {
+	if values == nil {
 		return n.raw
 	}
+	return n.with(values)
+}
+
+// sameText reports whether two texts are equal; mostly they are one.
+func sameText(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b))
+}
+
+// with is an array or object with other items; nil leaves one out.
+func (n node) with(values [][]byte) []byte {
 	text := []byte{n.raw[0]}
 	for i, value := range values {
 		if value == nil {

@@ -58,6 +58,7 @@ type watched struct {
 	at    time.Time       // when it was last listed, or that failed
 	link  int             // the connection over which
 	round chan struct{}   // closed when the listing under way or else the next one ends
+	asked bool            // a call waits for the next
 	told  map[string]bool // pins of changed tools that were logged
 }
 
@@ -173,7 +174,7 @@ func (l *Live) list(ctx context.Context, name string) error {
 func (w *watched) listed(err error, link int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.err, w.at, w.link = run.AsError(err), time.Now(), link
+	w.err, w.at, w.link, w.asked = run.AsError(err), time.Now(), link, false
 	close(w.round)
 	w.round = make(chan struct{})
 }
@@ -187,16 +188,20 @@ func (l *Live) refresh(ctx context.Context, name string) {
 	}
 	link, up := l.link(name)
 	w.mu.Lock()
-	age, same, round := time.Since(w.at), up && link == w.link, w.round
-	w.mu.Unlock()
-	if same && age < fresh {
+	same, round := up && link == w.link, w.round
+	if same && time.Since(w.at) < fresh {
+		w.mu.Unlock()
 		return
 	}
+	if !w.asked {
+		w.asked = true
+		l.Changed(name)
+	}
+	w.mu.Unlock()
 	late := patience
 	if !same {
 		late = firstPatience
 	}
-	l.Changed(name)
 	timer := time.NewTimer(late)
 	defer timer.Stop()
 	select {

@@ -117,20 +117,56 @@ func (p *pattern) matches(words []token) bool {
 	return false
 }
 
-// sentences finds those that a pattern matches.
+// sentences finds those that a pattern matches. Only those are read that have a word
+// without which none does.
 func (s *Scanner) sentences(text string) (found []Finding) {
-	tokens := s.read(text)
-	for begin := 0; begin < len(tokens); {
-		end := begin
-		for end < len(tokens) && !tokens[end].stop {
-			end++
+	r := reader{Scanner: s}
+	for start := 0; start < len(text); {
+		end := sentence(text, start)
+		if s.needs(text[start:end]).words {
+			words := r.read(text[start:end])
+			if rule, ok := s.judge(words); ok {
+				found = append(found, finding(rule, start+words[0].start, sentenceEnd(text, start+words[len(words)-1].end)))
+			}
 		}
-		if f, ok := s.judge(tokens[begin:end]); ok {
-			found = append(found, finding(f, tokens[begin].start, sentenceEnd(text, tokens[end-1].end)))
-		}
-		begin = end + 1
+		start = end
 	}
 	return found
+}
+
+// sentence is where the sentence that starts at a place ends, with its last sign.
+func sentence(text string, start int) int {
+	for i := start; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '.' || c == '!' || c == '?':
+			if i+1 == len(text) || text[i+1] <= ' ' || strings.IndexByte(`"')*_`, text[i+1]) >= 0 {
+				return i + 1
+			}
+		case c == '\n' && paragraph(text[i+1:]):
+			return i + 1
+		case c == 0xe3 || c == 0xef || c == 0xe2:
+			for _, stop := range []string{"。", "！", "？", "\u2028", "\u2029"} {
+				if strings.HasPrefix(text[i:], stop) {
+					return i + len(stop)
+				}
+			}
+		}
+	}
+	return len(text)
+}
+
+// paragraph reports whether what follows a newline does not go on with a sentence.
+func paragraph(text string) bool {
+	rest := strings.TrimLeft(text[:min(len(text), 40)], " \t\r")
+	if rest == "" {
+		return true
+	}
+	switch c := rest[0]; c {
+	case '\n', '-', '*', '#', '<', '>', '|', '`':
+		return true
+	default:
+		return '0' <= c && c <= '9' || strings.HasPrefix(rest, "•")
+	}
 }
 
 // judge holds a sentence to the patterns whose rarest words it has.

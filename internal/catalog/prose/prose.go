@@ -126,7 +126,11 @@ func (s *Scanner) needs(text string) (n need) {
 		case c == '\'':
 			continue
 		case c >= utf8.RuneSelf:
-			return need{true, true, true}
+			r, size := utf8.DecodeRuneInString(text[i:])
+			if suspicious(r) {
+				return need{true, true, true}
+			}
+			i += size - 1
 		case c < ' ' && c != '\n' && c != '\t', c == 0x7f:
 			n.characters = true
 		case c == '<' || c == '[':

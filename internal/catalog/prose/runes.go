@@ -23,6 +23,12 @@ func unseen(r rune) bool {
 	return false
 }
 
+// suspicious reports whether a character that is not ASCII may be a part of something
+// to be found. Most punctuation and letters are not.
+func suspicious(r rune) bool {
+	return r == utf8.RuneError || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '’' || unseen(r) || fold(r) != 0 || unicode.Is(unicode.Mn, r)
+}
+
 func turns(r rune) bool {
 	return r == 0x61c || r == 0x200e || r == 0x200f || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
 }

@@ -7,12 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word, or where a sentence ends.
+// token is a word.
 type token struct {
 	start, end int
 	word       int // its number, 0 if no rule asks for it
 	stem       int // the number of the stem that it begins with, 0 if none
-	stop       bool
 }
 
 // Words that stand for what is not written in letters.
@@ -21,7 +20,7 @@ const (
 	wordEmail = "<email>"
 )
 
-// reader cuts a text into words. They are read as a person would: letters that look
+// reader cuts a sentence into words. They are read as a person would: letters that look
 // like others are these, in any case, and marks between them are not there.
 type reader struct {
 	*Scanner
@@ -31,22 +30,14 @@ type reader struct {
 	buffer []byte
 }
 
-func (s *Scanner) read(text string) []token {
-	r := reader{Scanner: s, text: text, tokens: make([]token, 0, len(text)/5+4)}
-	for r.at < len(text) {
-		c := text[r.at]
-		switch {
-		case wordByte(c) || c >= utf8.RuneSelf || (c == '@' || c == '$') && r.at+1 < len(text) && isLetter(text[r.at+1]):
+// read returns the words of a sentence; they are there until it reads the next.
+func (r *reader) read(text string) []token {
+	r.text, r.at, r.tokens = text, 0, r.tokens[:0]
+	for r.at < len(r.text) {
+		c := r.text[r.at]
+		if wordByte(c) || c >= utf8.RuneSelf || (c == '@' || c == '$') && r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) {
 			r.word()
-		case c == '.' || c == '!' || c == '?':
-			if r.at+1 == len(text) || text[r.at+1] <= ' ' || c != '.' {
-				r.stop()
-			}
-			r.at++
-		case c == '\n' && r.paragraph():
-			r.stop()
-			r.at++
-		default:
+		} else {
 			r.at++
 		}
 	}
@@ -54,24 +45,6 @@ func (s *Scanner) read(text string) []token {
 }
 
 func wordByte(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
-
-func (r *reader) stop() {
-	r.tokens = append(r.tokens, token{start: r.at, end: r.at + 1, stop: true})
-}
-
-// paragraph reports whether the line after a newline does not go on with a sentence.
-func (r *reader) paragraph() bool {
-	rest := strings.TrimLeft(r.text[r.at+1:min(len(r.text), r.at+40)], " \t\r")
-	if rest == "" {
-		return r.at+40 >= len(r.text) || len(r.text)-r.at > 1
-	}
-	switch c := rest[0]; c {
-	case '\n', '-', '*', '#', '<', '>', '|', '`':
-		return true
-	default:
-		return '0' <= c && c <= '9' || strings.HasPrefix(rest, "•")
-	}
-}
 
 // word takes in one word. URLs and addresses are one.
 func (r *reader) word() {
@@ -114,9 +87,6 @@ func (r *reader) wide(start int) bool {
 	default:
 		if r.at == start {
 			r.at += size
-			if c == '。' || c == '！' || c == '？' || c == '\u2028' || c == '\u2029' {
-				r.tokens = append(r.tokens, token{start: start, end: r.at, stop: true})
-			}
 			r.buffer = r.buffer[:0]
 		}
 		return false

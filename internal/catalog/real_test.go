@@ -1,0 +1,93 @@
+package catalog
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"retort/internal/catalog/prose"
+	"retort/internal/run"
+)
+
+// realDefinitions are those in the folder that RETORT_CATALOGS names, by server.
+func realDefinitions(t testing.TB) map[string][]json.RawMessage {
+	files, _ := filepath.Glob(filepath.Join(os.Getenv("RETORT_CATALOGS"), "*.json"))
+	if os.Getenv("RETORT_CATALOGS") == "" || len(files) == 0 {
+		t.Skip("RETORT_CATALOGS names no folder with catalogues")
+	}
+	all := map[string][]json.RawMessage{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c struct {
+			Name  string
+			Tools []json.RawMessage
+		}
+		if err := json.Unmarshal(data, &c); err != nil {
+			t.Fatal(err)
+		}
+		all[c.Name] = c.Tools
+	}
+	return all
+}
+
+// TestRealDefinitions: those that people use stay as they are, to the byte.
+func TestRealDefinitions(t *testing.T) {
+	s, n := prose.New(), 0
+	for server, definitions := range realDefinitions(t) {
+		tools, _ := readAll(server, definitions, s)
+		for _, tool := range tools {
+			n++
+			for _, f := range tool.Flags {
+				t.Errorf("%s.%s: %s", server, tool.Name, f)
+			}
+			input, _ := parse(tool.Raw, 2).member("inputSchema")
+			if string(input.raw) != string(tool.InputSchema) {
+				t.Errorf("%s.%s: another schema", server, tool.Name)
+			}
+		}
+	}
+	t.Logf("%d tools", n)
+}
+
+// BenchmarkClean is the cleaning of 2,000 real tools, beside their reading.
+func BenchmarkClean(b *testing.B) {
+	s := prose.New()
+	var tools []*run.Tool
+	var parsed []node
+	byServer := realDefinitions(b)
+	for len(tools) < 2000 {
+		for server, definitions := range byServer {
+			some, _ := readAll(server, definitions, s)
+			tools = append(tools, some...)
+		}
+	}
+	tools = slices.Clone(tools[:2000])
+	for _, tool := range tools {
+		parsed = append(parsed, parse(tool.Raw, maxDepth))
+	}
+	b.Run("clean", func(b *testing.B) {
+		for b.Loop() {
+			for i, tool := range tools {
+				t := *tool
+				clean(&t, parsed[i], s)
+			}
+		}
+	})
+	b.Run("parse", func(b *testing.B) {
+		for b.Loop() {
+			for _, tool := range tools {
+				pin(parse(tool.Raw, maxDepth))
+			}
+		}
+	})
+	b.Run("new", func(b *testing.B) {
+		for b.Loop() {
+			prose.New()
+		}
+	})
+}
