@@ -128,7 +128,7 @@ func nearest(wrong, right []string) string {
 	if len(right) == 0 {
 		return "this tool takes no arguments"
 	}
-	return "arguments: " + strings.Join(right, ", ")
+	return "arguments: " + run.Legible(strings.Join(right, ", "))
 }
 
 // renamed says which given argument could be one that is missing.

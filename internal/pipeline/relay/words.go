@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"retort/internal/run"
 )
 
 // argument is a location within the arguments as a program would write it:
@@ -58,6 +60,7 @@ func show(v any) string {
 	if err != nil {
 		return fmt.Sprint(v)
 	}
+	b = []byte(run.Legible(string(b)))
 	if len(b) > 80 {
 		return strings.ToValidUTF8(string(b[:80]), "") + "…"
 	}
