@@ -31,7 +31,7 @@ func (s *chameleon) become(description string) {
 func (s *chameleon) tool() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf(`{"name":"look","description":%q,"annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"q":{"type":"string","description":%q}}}}`, s.description, s.description)
+	return fmt.Sprintf(`{"name":"list_sights","description":%q,"annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"q":{"type":"string","description":%q}}}}`, s.description, s.description)
 }
 
 func (s *chameleon) dial(context.Context) (io.ReadWriteCloser, error) {
@@ -105,7 +105,7 @@ func trusted(t *testing.T, settings string) (*retort.Engine, *chameleon) {
 	return second, server
 }
 
-const look = `return await eye.look({q: 'x'})`
+const look = `return await eye.listSights({q: 'x'})`
 
 func TestChangedToolIsBlocked(t *testing.T) {
 	e, server := trusted(t, "")
@@ -113,7 +113,7 @@ func TestChangedToolIsBlocked(t *testing.T) {
 	if o.Status != run.StatusRejected || o.Error.Kind != run.KindToolChanged || server.called.Load() != 1 {
 		t.Errorf("%s %+v, called %d times", o.Status, o.Error, server.called.Load())
 	}
-	o = e.Execute(t.Context(), retort.Request{Code: `return await callMCPTool(['eye', 'look'].join('__'), {})`})
+	o = e.Execute(t.Context(), retort.Request{Code: `return await callMCPTool(['eye', 'list_sights'].join('__'), {})`})
 	if o.Status != run.StatusDenied || o.Error.Kind != run.KindToolChanged || server.called.Load() != 1 {
 		t.Errorf("%s %+v, called %d times", o.Status, o.Error, server.called.Load())
 	}
@@ -137,7 +137,7 @@ func TestChangedToolIsAskedAbout(t *testing.T) {
 	} else if err := e.Decide(waiting[0].ID, waiting[0].Digest, run.Answer{}); err != nil {
 		t.Error(err)
 	}
-	definitions, err := e.Describe(t.Context(), []string{"eye.look"}, run.TypeScript)
+	definitions, err := e.Describe(t.Context(), []string{"eye.list_sights"}, run.TypeScript)
 	if err != nil || strings.Contains(definitions[0].Definition, "silver") || !strings.Contains(definitions[0].Definition, "Looks around.") {
 		t.Errorf("%v %v", definitions, err)
 	}
@@ -155,7 +155,7 @@ func TestChangedToolIsAskedAbout(t *testing.T) {
 	if changes := e.Changes(""); len(changes) != 0 {
 		t.Errorf("%+v", changes)
 	}
-	definitions, err = e.Describe(t.Context(), []string{"eye.look"}, run.TypeScript)
+	definitions, err = e.Describe(t.Context(), []string{"eye.list_sights"}, run.TypeScript)
 	if err != nil || !strings.Contains(definitions[0].Definition, "silver") {
 		t.Errorf("%v %v", definitions, err)
 	}
@@ -163,8 +163,8 @@ func TestChangedToolIsAskedAbout(t *testing.T) {
 
 func TestChangedToolIsNoted(t *testing.T) {
 	e, _ := trusted(t, "servers: {eye: {toolChanges: note}}")
-	o := e.Execute(t.Context(), retort.Request{Code: look + ` + await eye.look({})`})
-	if o.Status != run.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "eye.look is not the one that was trusted") {
+	o := e.Execute(t.Context(), retort.Request{Code: look + ` + await eye.listSights({})`})
+	if o.Status != run.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "eye.list_sights is not the one that was trusted") {
 		t.Errorf("%s %+v %q", o.Status, o.Error, o.Warnings)
 	}
 }

@@ -161,3 +161,20 @@ func TestVetByPolicy(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkVet is what each call pays.
+func BenchmarkVet(b *testing.B) {
+	c, err := Open(Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	l := NewLive(c, &server{tools: []string{define("a", "Adds.")}, link: 1, up: true}, LiveOptions{Servers: []string{"s"}, Count: func(string) int { return 1 }})
+	defer l.Close()
+	l.Settle(b.Context())
+	tool, _ := l.Toolset().Exact("s", "a")
+	for b.Loop() {
+		if _, err := l.Vet(b.Context(), tool); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"retort/internal/run"
@@ -215,6 +216,40 @@ func TestTwoEngines(t *testing.T) {
 	third := s.open()
 	replace(t, third, "s", define("a", "x"), define("b", "x"), define("c", "x"))
 	wantChanged(t, third, "a", "b", "c")
+}
+
+// TestEnginesAtOnce: what one engine trusts is not lost when another writes.
+func TestEnginesAtOnce(t *testing.T) {
+	s := newShelf(t)
+	var all sync.WaitGroup
+	for i := range 4 {
+		c := s.open()
+		all.Go(func() {
+			for j := range 10 {
+				if _, err := c.Replace("s", definitions(define(fmt.Sprintf("t%d_%d", i, j), "Adds.")), ""); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := s.open().book.read("s"); got.unknown != "" || len(got.records) != 40 || got.writes != 40 {
+		t.Errorf("%d tools after %d writes are trusted: %s", len(got.records), got.writes, got.unknown)
+	}
+}
+
+// TestNoticedOnce: a change that is known is not written again.
+func TestNoticedOnce(t *testing.T) {
+	s := newShelf(t)
+	c := s.open()
+	replace(t, c, "s", define("a", "Adds."))
+	replace(t, c, "s", define("a", "Evil."))
+	before := content(t, s.file())
+	replace(t, c, "s", define("a", "Evil."))
+	replace(t, s.open(), "s", define("a", "Evil."))
+	if !bytes.Equal(before, content(t, s.file())) {
+		t.Error("it was written again")
+	}
 }
 
 func TestAsk(t *testing.T) {

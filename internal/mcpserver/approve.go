@@ -121,11 +121,11 @@ func form(a run.Approval) *mcp.ElicitParams {
 			"note":     map[string]any{"type": "string", "title": "Why not", "description": "is told to the model"},
 		},
 	}
-	a.Code = clipped(a.Code, a.ID)
+	a.Code, a.Change = clipped(a.Code, a.ID), clipped(a.Change, a.ID)
 	return &mcp.ElicitParams{Mode: "form", Message: a.Text(), RequestedSchema: schema}
 }
 
-// maxCode is how much of a program a form shows. Arguments are always whole.
+// maxCode is how much of a program, or of a changed definition, a form shows. Arguments are always whole.
 const maxCode = 8 << 10
 
 func clipped(code, id string) string {
@@ -136,7 +136,7 @@ func clipped(code, id string) string {
 	for end > 0 && !utf8.RuneStart(code[end]) {
 		end--
 	}
-	return fmt.Sprintf("%s\n… %d bytes more; the whole program: retort approvals show %s", code[:end], len(code)-end, id)
+	return fmt.Sprintf("%s\n… %d bytes more; all of it: retort approvals show %s", code[:end], len(code)-end, id)
 }
 
 // answerOf reads a form that came back. Whatever is no clear yes is a no.

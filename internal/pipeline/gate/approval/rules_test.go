@@ -1,0 +1,39 @@
+package approval
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestKept: rules outlive the engine, for one policy, and only as they were sealed.
+func TestKept(t *testing.T) {
+	path, key := filepath.Join(t.TempDir(), "always.json"), filepath.Join(t.TempDir(), "key")
+	rule := Rule{Server: "s", Tool: "t", Pin: "p", Policy: "1", Shape: "{}"}
+	if err := OpenKept(path, key, "1").Allow(rule); err != nil {
+		t.Fatal(err)
+	}
+	if !OpenKept(path, key, "1").Allows(rule) || OpenKept(path, key, "2").Allows(rule) {
+		t.Error("it is not kept as it was allowed")
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := rule
+	forged.Tool = "x"
+	if err := os.WriteFile(path, bytes.Replace(whole, []byte(`"t"`), []byte(`"x"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if k := OpenKept(path, key, "1"); k.Allows(forged) || k.Allows(rule) {
+		t.Error("a forged file counts")
+	}
+	elsewhere := filepath.Join(t.TempDir(), "always.json")
+	if err := os.WriteFile(elsewhere, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if OpenKept(elsewhere, key, "1").Allows(rule) {
+		t.Error("a file of another place counts")
+	}
+}
