@@ -87,7 +87,40 @@ func (c *cleaner) text(text string) string {
 	return cleaned
 }
 
-func (c *cleaner) name(text string) { c.flag(text, c.scanner.Scan(text)) }
+// name flags a name or value, which is also read with the words apart that are only
+// told apart by capitals.
+func (c *cleaner) name(text string) {
+	found := c.scanner.Scan(text)
+	if apart := spaced(text); len(found) == 0 && apart != "" && len(c.scanner.Scan(apart)) > 0 {
+		found = c.scanner.Scan(apart)[:1]
+		found[0].Start, found[0].End = 0, len(text)
+	}
+	c.flag(text, found)
+}
+
+// spaced is a name like ignoreThis as words, "" for a name that is none or short.
+func spaced(name string) string {
+	capitals := 0
+	for i := 1; i < len(name); i++ {
+		if name[i] <= ' ' || name[i] >= utf8.RuneSelf {
+			return ""
+		}
+		if 'A' <= name[i] && name[i] <= 'Z' {
+			capitals++
+		}
+	}
+	if capitals < 2 || len(name) < 12 {
+		return ""
+	}
+	var words []byte
+	for i := range len(name) {
+		if i > 0 && 'A' <= name[i] && name[i] <= 'Z' && 'a' <= name[i-1] && name[i-1] <= 'z' {
+			words = append(words, ' ')
+		}
+		words = append(words, name[i])
+	}
+	return string(words)
+}
 
 // What the members of a schema are.
 type part uint8

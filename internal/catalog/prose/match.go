@@ -18,8 +18,12 @@ type step struct {
 	stems []int
 }
 
-// wordSets bounds how many words rules can ask for: New panics beyond it.
-const wordSets = 12
+// Bounds of how many words and patterns there can be, in units of 64. A test says when
+// they are too small.
+const (
+	wordSets    = 16
+	patternSets = 8
+)
 
 // stem is how words begin.
 type stem struct {
@@ -78,17 +82,18 @@ func (s *Scanner) intern(st *step, word string) int {
 	return n
 }
 
-// expand spells a pattern out: {secret} stands for each of several rows.
+// expand spells a pattern out: {file} and {value} stand for each of several rows.
 func expand(text string) []string {
-	before, after, found := strings.Cut(text, "{secret}")
-	if !found {
-		return []string{text}
+	for name, rows := range map[string][]string{"{file}": secretFiles, "{value}": secretValues} {
+		if before, after, found := strings.Cut(text, name); found {
+			all := make([]string, len(rows))
+			for i, row := range rows {
+				all[i] = before + row + after
+			}
+			return all
+		}
 	}
-	all := make([]string, len(secrets))
-	for i, row := range secrets {
-		all[i] = before + row + after
-	}
-	return all
+	return []string{text}
 }
 
 func (st *step) has(t token) bool {
@@ -171,13 +176,13 @@ func paragraph(text string) bool {
 
 // judge holds a sentence to the patterns whose rarest words it has.
 func (s *Scanner) judge(words []token) (Rule, bool) {
-	var tried [4]uint64 // patterns, as bits
+	var tried [patternSets]uint64 // as bits
 	for _, t := range words {
 		for _, i := range s.rare[t.word] {
-			if i < 256 && tried[i/64]>>(i%64)&1 != 0 {
+			if tried[i/64]>>(i%64)&1 != 0 {
 				continue
 			}
-			tried[i/64%4] |= 1 << (i % 64)
+			tried[i/64] |= 1 << (i % 64)
 			if p := &s.patterns[i]; p.matches(words) {
 				return Rule{families[p.family].id, families[p.family].reason}, true
 			}

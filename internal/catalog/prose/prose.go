@@ -133,7 +133,7 @@ func (s *Scanner) needs(text string) (n need) {
 			i += size - 1
 		case c < ' ' && c != '\n' && c != '\t', c == 0x7f:
 			n.characters = true
-		case c == '<' || c == '[':
+		case c == '<' || c == '[' || c == '&':
 			n.blocks = n.blocks || opens(text[i:])
 		case c == '#' || c == ':':
 			n.blocks = n.blocks || strings.HasPrefix(text[i:], "###") || spoken(text[:i])

@@ -58,6 +58,20 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+func TestBounds(t *testing.T) {
+	s := New()
+	if w, p := len(s.words), len(s.patterns); w >= 64*wordSets || p > 64*patternSets {
+		t.Errorf("%d words, %d patterns", w, p)
+	} else {
+		t.Logf("%d words, %d patterns", w, p)
+	}
+	for _, p := range s.patterns {
+		if len(p.steps) > 16 {
+			t.Errorf("a pattern of %d steps", len(p.steps))
+		}
+	}
+}
+
 func TestHarmless(t *testing.T) {
 	s, list := New(), corpus(t, "harmless.jsonl")
 	for _, e := range list {

@@ -6,26 +6,35 @@ type family struct {
 	patterns   []string
 }
 
-// secrets are what a tool has no business to ask for, as the words that their names
-// are made of.
-var secrets = []string{
-	"@ssh", "id @rsa|ed25519|ecdsa|dsa", "@etc passwd|shadow|sudoers", "@aws credentials", "@cursor mcp", "@mcp json", "@claude ~1 config|json",
-	"git @credentials", "@kube config", "@netrc|npmrc|pypirc|gnupg|keychain|dotenv|wallet", "bash|zsh|shell|browser @history", "@env", "@environment variable*",
-	"@private|api key*", "login|browser @cookie|cookies|password|passwords", "access|auth|session|bearer @token|tokens",
-}
+// secrets are files that a tool has no business to ask for, and what else is secret, as
+// the words that their names are made of.
+var (
+	secretFiles = []string{
+		"@ssh", "id @rsa|ed25519|ecdsa|dsa", "@etc passwd|shadow|sudoers", "@aws credentials", "@cursor mcp", "@mcp json", "@claude ~1 config|json",
+		"git @credentials", "@kube config", "@netrc|npmrc|pypirc|gnupg|keychain|dotenv|wallet", "bash|zsh|shell|browser @history", "@env",
+	}
+	secretValues = []string{
+		"@environment variable*", "@private|api key*", "login|browser @cookie|cookies|password|passwords", "access|auth|session|bearer @token|tokens",
+	}
+)
 
 // families are patterns in the form that Scanner.add reads. A description speaks of
 // what a tool does, in the third person or as an order to the tool; these speak to
 // the one who reads it, about something else than the tool.
 var families = []family{
 	{"override", "it tells the model to set its instructions aside", []string{
-		"@ignore|disregard|forget|ignoring|disregarding|override|bypass ~3 previous|prior|above|earlier|preceding|foregoing|original|existing ~2 instruction*|prompt*|rule*|guideline*|directive*|command*|message*|context|constraint*|polic*",
+		"@ignore|disregard|forget|ignoring|disregarding|override|bypass ~3 previous|prior|above|earlier|preceding|foregoing|original|existing ~2 instruction*|prompt*|rule*|guideline*|directive*|command*|message*|context|constraint*|polic*|directions",
 		"@ignore|disregard|forget|ignoring|disregarding ~2 all|any|every|everything ~3 instruction*|directive*|told|said",
 		"@ignore|disregard|forget ~2 your|system|safety|developer|user|users ~2 instruction*|prompt*|guideline*|directive*|training|programming|restriction*|rule*|safety|request*",
 		"@ignore|disregard|forget|discard everything|anything|what|all ~3 before|above|said|told|far",
 		"previous|prior|above|earlier|original|your ~2 @instructions|guidelines|directives|prompt|instruction ~5 ignored|disregarded|void|obsolete|invalid|suspended|superseded|cancelled|overridden|replaced",
 		"@supersede|supersedes|superseding|overrides|overriding|replaces|precedence|priority ~4 previous|prior|your|system|user|users|other|all|any|existing|earlier ~2 instruction*|prompt|guideline*|directive*|rule*|request*",
 		"your|the|following new|real|actual|true|primary|only @task|goal|objective|mission|instructions|directive|directives|role|purpose is|are",
+		"@ignore|disregard|forget ~1 above|foregoing ~1 and|then|instead",
+		"no|not|dont|never|stop ~1 @attention|follow|following|obey|obeying|heed|heeding ~4 previous|prior|original|earlier|user|users|your|system ~1 instruction*|prompt|request*|guideline*|directive*",
+		"previous|prior|above|earlier|original|your ~2 @instructions|guidelines|rules|directives|prompt|restrictions ~2 no longer apply|applies|valid|hold|count|matter",
+		"new|updated|revised ~1 @instructions follow|below|apply|you|ignore",
+		"you ~2 now ~1 @act|behave|operate|respond as|in|like",
 		"you are @now ~1 a|an|in|no|operating|running|free|unrestricted|acting|required|under|going",
 		"from @now on ~3 you|always|all|every|respond|act|answer|reply|never|your",
 		"@pretend|roleplay ~2 you|to ~1 are|be|have",
@@ -48,25 +57,38 @@ var families = []family{
 		"@hide|conceal|withhold|keep ~5 from the|your|any user|human|person|operator",
 		"@keep this|these|the ~3 instruction*|step*|message|action*|behavior|behaviour ~2 hidden|secret|private|confidential|yourself",
 		"@keep|keeping this|these|it ~2 hidden|secret|confidential|yourself ~3 user|human|person|anyone",
+		"not|dont|never ~1 @show|display|reveal|output|expose this|these|it|that to ~1 user|human|person|anyone|them",
+		"@kept|remain|remains|stay|stays|keep ~2 secret|hidden|confidential|invisible|concealed ~1 from|to ~1 user|human|person|them",
+		"without ~1 user|users|human|persons|their @knowledge|awareness|noticing|knowing",
+		"@ensure|sure|certain ~2 user|human|person ~1 not|doesnt|isnt|wont|never ~2 see|sees|notice|notices|know|knows|aware|realize|realizes",
 		"@silently|secretly|covertly|surreptitiously|quietly ~3 send|read|copy|upload|forward|include|add|append|attach|call|execute|transmit|pass|collect|insert|exfiltrate|log|bcc|change|replace|modify",
 		"@send|read|copy|upload|forward|include|transmit|pass|collect|exfiltrate ~6 secretly|covertly|surreptitiously",
 	}},
 	{"secrets", "it asks for secrets or files that are none of the tool's business", []string{
-		"before|when|whenever|prior|first|always|must|required|order|need|please|also|then|should|step ~10 read|open|cat|load|copy|dump|print|upload|attach|exfiltrate|reading|retrieve|access|steal|harvest|fetch ~6 {secret}",
-		"pass|send|include|put|provide|insert|add|append|supply|submit|paste|place|forward|give|return|upload|share|write|encode ~4 content|contents|data|text|value|values|output|copy ~3 {secret}",
-		"read|open|cat|load|copy|dump|retrieve|fetch|access|collect|find|get|grab ~6 {secret} ~9 pass|send|include|put|provide|insert|add|append|supply|submit|paste|place|forward|upload|attach|share|store|encode|return",
-		"content|contents of ~5 {secret} ~6 parameter|argument|field|sidenote|note|context|metadata|input|header",
+		"before|when|whenever|prior|first|always|must|required|order|need|please|also|then|should|step ~10 read|open|cat|load|copy|dump|print|upload|attach|exfiltrate|reading|retrieve|access|steal|harvest|fetch ~6 {file}",
+		"before|when|whenever|prior|first|always|must|required|order|need|please|also|then|should|step ~10 read|open|cat|load|copy|dump|print|upload|attach|exfiltrate|reading|steal|harvest ~6 {value}",
+		"pass|send|include|put|provide|insert|add|append|supply|submit|paste|place|forward|give|return|upload|share|write|encode ~4 content|contents|data|text|value|values|output|copy ~3 {file}",
+		"pass|send|include|put|provide|insert|add|append|supply|submit|paste|place|forward|give|return|upload|share|write|encode ~4 content|contents|data|text|value|values|output|copy ~3 {value}",
+		"read|open|cat|load|copy|dump|retrieve|fetch|access|collect|find|get|grab ~6 {file} ~9 pass|send|include|put|provide|insert|add|append|supply|submit|paste|place|forward|upload|attach|share|store|encode|return",
+		"read|open|load|copy|dump|collect|extract|steal ~6 {value} ~9 pass|send|include|put|provide|insert|add|append|supply|submit|paste|place|forward|upload|attach|share|store|encode|return",
+		"content|contents of ~5 {file} ~6 parameter|argument|field|sidenote|note|context|metadata|input|header",
+		"content|contents of ~5 {value} ~6 parameter|argument|field|sidenote|note|context|metadata|input|header",
 		"@send|forward|email|upload|leak|exfiltrate|transmit|share|give|reveal|post ~2 me|us|your|users|the|all|any ~3 password|passwords|credential|credentials|secrets|cookies ~2 to|with|in|via|here",
+		"@extract|get|find|take|collect|retrieve|steal ~2 users|user|their ~1 password|passwords|credentials|cookies|secrets ~4 pass|send|include|put|add|append",
+		"you|must|first|before|requires ~6 read|collect|scan|load ~2 all|every ~2 files|file|documents ~3 @home|desktop ~1 directory|folder",
 		"@exfiltrate|harvest|steal ~6 data|credentials|secrets|files|file|keys|key|tokens|token|passwords|conversation|history|information",
 	}},
 	{"shadowing", "it says how tools of other servers are to be used", []string{
 		"when|whenever|if|once|while|since ~3 tool|server ~2 @available|present|loaded|installed|enabled|connected|active ~10 must|always|never|only|change|replace|redirect|instead",
-		"@tool|tools ~2 from|of|on|by|in|provided|belonging ~2 other|another|different|any|all|every ~1 server|servers|mcp|mcps|vendors|providers",
+		"@tool|tools ~1 from|of|on|provided|belonging ~2 other|another|different|any|all|every ~1 server|servers|mcp|mcps|vendors|providers",
 		"@modify|change|replace|redirect|rewrite|alter|substitute|swap|intercept ~4 recipient|recipients|address|destination|parameter|parameters|argument|arguments|url|amount|account|iban ~6 other|another|all|any|every|send|email|payment|transfer ~2 tool|tools|call|calls|email|emails|payments|server|servers",
 		"when|whenever|before|after|if|every|each|anytime ~4 use|using|call|calling|invoke|invoking|run|running|execute|executing|uses|calls|called|invoked|used|user|send|sending ~5 tool|email|payment|message|function ~6 @instead|change|replace|redirect|modify|bcc|secretly|alter|substitute|override|rewrite ~6 recipient|address|argument|arguments|parameter|parameters|destination|<email>|<url>|result|results|output|response|account",
 		"when|whenever|if|once|every ~4 tool|payment|transfer|email|function ~3 called|used|invoked|run|executed|needed ~5 @change|replace|redirect|modify|substitute|swap|rewrite|bcc ~6 recipient|address|argument|arguments|parameter|parameters|destination|result|results|output|account|amount|iban",
 		"any|all|every|other|another ~2 @tool|tools|server|servers ~4 compromised|malicious|unsafe|insecure|untrusted|deprecated|broken|dangerous ~12 use|instead|ignore|never|only|must",
 		"not|dont|never|stop ~2 @use|call|trust|invoke|using|calling|trusting ~3 other|another ~1 server|servers|mcp|providers",
+		"when|whenever ~5 called|invoked|used|run|executed ~2 @instead|change|replace|redirect|swap ~4 recipient|address|number|account|destination|amount|argument|arguments",
+		"not|dont|never|stop ~1 @use|call|using|calling|invoke|trust ~2 servers|server tool|tools|functions",
+		"when|whenever|if ~2 user|anyone|somebody ~1 mentions|asks|talks|says ~6 @instead|secretly",
 		"this|following|these @rule|rules|instruction|instructions|directive|directives ~3 apply|applies|affect|affects|govern|governs|holds ~3 all|every|any|other ~2 tool|tools|server|servers|calls",
 		"the|other|another|using|with|about ~4 tool|function ~3 must|should|shall always|only|never|first|now|also ~3 @send|forward|redirect|call|include|use|bcc|copy|route|pass|transfer ~8 <email>|<url>|attacker|instead|this",
 		"not|dont|never ~1 @use|call|invoke ~1 the|any ~4 tool|tools|function ~6 until|unless|without|instead|it ~5 this ~2 first|called|tool|compromised|run",
@@ -80,22 +102,31 @@ var families = []family{
 		"must|always|instead|actually|really ~2 @send|forward|redirect|copy|route|bcc|cc|email|transfer|upload|post ~6 <email>",
 		"@send|post|upload|forward|transmit|report|leak|email ~4 result|results|data|content|contents|response|responses|everything|conversation|credentials|history|secrets|output|answers|messages|files ~5 to <url>|<email> ~8 before|after|when|whenever|first|also|every|each|then|always",
 		"before|after|when|whenever|every|each|once|also ~10 @send|post|upload|forward|transmit|report|leak|email ~4 result|results|data|content|contents|response|responses|everything|conversation|credentials|history|secrets|output|answers|messages|files|it|them ~5 to <url>|<email>",
+		"provide|include|pass|put|send|add|append|attach|copy|write|summarize|forward ~3 users|your|our ~1 @previous|last|recent|prior|earlier|past messages|prompts|questions|conversations",
+		"include|send|pass|provide|put|write|add|append ~2 @everything you know|remember|learned|learnt ~2 about",
+		"all|every ~2 @data|results|outputs|output|responses ~2 previous|prior|other|earlier tool|tools",
+		"call|calling|invoke|use|with ~3 full|entire|whole|complete @conversation|transcript ~1 as|so|in|first|before|history|with",
+		"before|after|first|always|every ~8 with ~1 full|entire|whole|complete @conversation",
+		"@copy|send|forward|bcc|cc|mail|email|report|relay ~1 every|each|all|any ~4 <email>",
 		"@curl|wget ~8 <url> ~8 bash|sh|python|zsh|eval",
 		"@render|display|include|embed|add|insert|append ~3 image|markdown|link|pixel ~6 <url> ~8 data|conversation|history|secret|secrets|query|encoded|context|content",
 		"@sidenote ~8 pass|read|file|content|contents|otherwise|context|history|include|fill|put",
 	}},
 	{"consent", "it tells the model to act without the person's consent", []string{
-		"not|dont|never|without ~2 @ask|request|wait|seek|prompt|require|asking|waiting|seeking ~5 permission|approval|consent|confirmation ~3 user|human|person|from|before|just|again|them|always|execute|proceed",
+		"not|dont|never|without ~2 @ask|request|wait|seek|prompt|require|asking|waiting|seeking ~5 permission|approval|consent|confirmation ~3 user|human|person|me",
+		"not|dont|never @ask|request|seek|prompt ~3 permission|approval|consent|confirmation ~2 before|first|just|again|always|execute|proceed",
+		"@proceed|continue|execute|act|go ~4 without ~1 asking|requesting|seeking ~4 permission|approval|consent|confirmation|user",
 		"not|dont|never @ask|wait|seek|bother ~2 user|human|person|them ~3 permission|approval|consent|confirmation|confirm|approve",
 		"user|human|person|operator ~1 has|have|already|gave|implicitly|always ~2 @approved|consented|authorized|authorised|agreed|consent|permission|preapproved|approves|consents",
 		"@bypass|circumvent|evade ~3 safety|security|approval|approvals|confirmation|permission|permissions|guardrail|guardrails|filter|filters|review ~3 prompt|prompts|check|checks|always|when|mode|user|dialog|dialogs|system",
-		"@automatically|always|silently approve|accept|confirm|grant ~3 request|requests|permission|permissions|prompt|prompts|dialog|dialogs|call|calls|transaction|transactions",
+		"@automatically|always|silently approve|accept|confirm|grant ~3 permission|permissions|prompt|prompts|dialog|dialogs|confirmation|confirmations",
 		"@assume|consider|treat ~4 user|human|person ~2 approved|consented|agrees|agreed|approves|consents|authorized",
 	}},
 	{"address", "it speaks to the model in secret or with an authority that it has not", []string{
 		"hidden|secret|confidential|private|urgent|covert|special @instruction|instructions|directive|directives|message|note|notice|orders|command ~3 for|to ~3 ai|assistant|assistants|agent|agents|llm|llms|model|models|claude|chatgpt|gpt|copilot|cursor|gemini|you",
 		"@system|developer|admin|administrator|root|anthropic|openai message|instruction|instructions|directive|notice|command|orders ~1 you|ignore|must|all|every ~3 must|are|now|ignore|shall|call",
 		"message|instruction|instructions|directive|order|orders|notice from|by ~3 @anthropic|openai|administrator|admin|developers|system ~4 you|ignore|must|the|all|to|always|do",
+		"@begin|end system|admin|developer prompt|instructions|message",
 		"attention|dear|hey|hello|hi|listen @ai|llm|claude|chatgpt|gpt|assistant|copilot|agent|model",
 		"@ai|llm|llms|language|assistant|assistants ~2 reading|processing|parsing|seeing|interpreting ~2 this|these",
 	}},

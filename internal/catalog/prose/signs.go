@@ -1,6 +1,7 @@
 package prose
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,7 +37,35 @@ func opens(text string) bool {
 	if text[0] == '[' {
 		return at(text, "[inst") || at(text, "[/inst") || strings.HasPrefix(text, "[//]") || at(text, "[system")
 	}
+	if text[0] == '&' {
+		return escapedTag(text) > 0
+	}
 	return text[1] == '|' || text[1] == '!' || text[1] == '<' || tagged(text) != ""
+}
+
+// escapedTag is the length of the block that a text begins with, if that is a tag that
+// is written for HTML, as in &lt;important&gt;.
+func escapedTag(text string) int {
+	if !at(text, "&lt;") {
+		return 0
+	}
+	end := strings.Index(text[:min(len(text), 48)], "&gt;")
+	if end < 0 {
+		return 0
+	}
+	name := tagged("<" + text[4:end] + ">")
+	if !slices.Contains(tags, name) {
+		return 0
+	}
+	for i := end; ; i++ {
+		next := strings.Index(text[i:], "&lt;/")
+		if next < 0 {
+			return len(text)
+		}
+		if i += next; at(text[i+5:], name+"&gt;") {
+			return i + 5 + len(name) + 4
+		}
+	}
 }
 
 func at(text, prefix string) bool {
@@ -77,6 +106,8 @@ func blocks(text string) (found []Finding) {
 		var r Rule
 		n := 0
 		switch {
+		case c == '&':
+			r, n = hiddenTag, escapedTag(rest)
 		case c == '<' || c == '[':
 			r, n = bracketed(visible, i, lineStart)
 		case lineStart && (isLetter(c) || c == '#'):
@@ -149,14 +180,10 @@ func block(rest, name string, lineStart bool) int {
 	}
 	closing := closingTag(rest[end:], name)
 	alone := lineStart && (end+1 == len(rest) || strings.HasPrefix(strings.TrimLeft(rest[end+1:], " \t\r"), "\n"))
-	certain := false
-	for _, tag := range tags {
-		certain = certain || tag == name
-	}
 	switch {
 	case closing > 0:
 		return end + closing
-	case certain || alone:
+	case slices.Contains(tags, name) || alone:
 		return len(rest)
 	}
 	return 0
@@ -193,6 +220,9 @@ func speaks(rest string) (Rule, int) {
 			if at(line, s) {
 				return roleMark, lineEnd(rest)
 			}
+		}
+		if at(line, "system ###") {
+			return roleMark, lineEnd(rest)
 		}
 	}
 	return Rule{}, 0
