@@ -21,7 +21,7 @@ const (
 // out. Names and values that calls need are flagged and stay.
 type cleaner struct {
 	scanner *prose.Scanner
-	where   []string // the way to what is looked at
+	where   [][]byte // the way to what is looked at
 	flags   []run.Flag
 	size    int // bytes of prose so far
 }
@@ -29,25 +29,29 @@ type cleaner struct {
 // clean makes t what a model may see of it. d is its definition, parsed as deep as it is.
 func clean(t *run.Tool, d node, s *prose.Scanner) {
 	c := cleaner{scanner: s}
-	c.at("name", func() { c.name(t.Name) })
-	c.at("title", func() { t.Title = c.text(t.Title) })
-	c.at("description", func() { t.Description = c.text(t.Description) })
-	for key, schema := range map[string]*json.RawMessage{"inputSchema": &t.InputSchema, "outputSchema": &t.OutputSchema} {
-		if n, ok := d.member(key); ok && len(*schema) > 0 {
-			c.at(key, func() { *schema = c.schema(n) })
-		}
-	}
+	c.at([]byte("name"), func() { c.name(t.Name) })
+	c.at([]byte("title"), func() { t.Title = c.text(t.Title) })
+	c.at([]byte("description"), func() { t.Description = c.text(t.Description) })
+	c.part(d, "inputSchema", &t.InputSchema)
+	c.part(d, "outputSchema", &t.OutputSchema)
 	slices.SortStableFunc(c.flags, func(a, b run.Flag) int { return strings.Compare(a.Where, b.Where) })
 	t.Flags = c.flags
 }
 
+// part cleans one schema of a definition.
+func (c *cleaner) part(d node, key string, schema *json.RawMessage) {
+	if n, ok := d.member(key); ok && len(*schema) > 0 {
+		c.at([]byte(key), func() { *schema = c.schema(n) })
+	}
+}
+
 // cleanText is one text that a model may see.
 func cleanText(where, text string, s *prose.Scanner) (string, []run.Flag) {
-	c := cleaner{scanner: s, where: []string{where}}
+	c := cleaner{scanner: s, where: [][]byte{[]byte(where)}}
 	return c.text(text), c.flags
 }
 
-func (c *cleaner) at(step string, f func()) {
+func (c *cleaner) at(step []byte, f func()) {
 	c.where = append(c.where, step)
 	f()
 	c.where = c.where[:len(c.where)-1]
@@ -58,7 +62,7 @@ func (c *cleaner) flag(text string, found []prose.Finding) {
 		if len(c.flags) == maxFlags {
 			return
 		}
-		c.flags = append(c.flags, run.Flag{Rule: f.Rule, Reason: f.Reason, Where: run.Legible(strings.Join(c.where, ".")), Text: excerpt(text[f.Start:f.End])})
+		c.flags = append(c.flags, run.Flag{Rule: f.Rule, Reason: f.Reason, Where: run.Legible(string(bytes.Join(c.where, []byte(".")))), Text: excerpt(text[f.Start:f.End])})
 	}
 }
 
@@ -164,9 +168,8 @@ func (c *cleaner) schema(n node) json.RawMessage {
 
 // member is the cleaned value of one member of a schema.
 func (c *cleaner) member(n node, i int) (value []byte) {
-	keyword, _ := unquote(n.keys[i])
-	item := n.items[i]
-	kind := partOf(keyword)
+	keyword, item := inside(n.keys[i]), n.items[i]
+	kind := partOf(string(keyword))
 	if kind == partOther && item.kind() != '{' && item.kind() != '[' {
 		return item.raw
 	}
@@ -193,13 +196,22 @@ func (c *cleaner) schemas(n node) []byte {
 		return n.raw
 	}
 	return n.rewritten(func(i int) (value []byte) {
-		name, _ := unquote(n.keys[i])
+		name := inside(n.keys[i])
 		c.at(name, func() {
-			c.name(name)
+			c.name(string(name))
 			value = c.schema(n.items[i])
 		})
 		return value
 	})
+}
+
+// inside is a JSON string without quotes and escapes.
+func inside(quoted []byte) []byte {
+	if len(quoted) >= 2 && bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	text, _ := unquote(quoted)
+	return []byte(text)
 }
 
 // values are JSON values with their texts as f makes them.

@@ -125,7 +125,11 @@ func (p *pattern) matches(words []token) bool {
 // sentences finds those that a pattern matches. Only those are read that have a word
 // without which none does.
 func (s *Scanner) sentences(text string) (found []Finding) {
-	r := reader{Scanner: s}
+	r, ok := s.readers.Get().(*reader)
+	if !ok {
+		r = &reader{Scanner: s}
+	}
+	defer s.readers.Put(r)
 	for start := 0; start < len(text); {
 		end := sentence(text, start)
 		if s.needs(text[start:end]).words {

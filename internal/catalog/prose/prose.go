@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -35,6 +36,7 @@ type Scanner struct {
 	begins   [26][]stem      // the same by their first letter
 	rare     [][]int         // by a word's number: the patterns of which it is the rarest
 	anchors  [1 << 10]uint64 // hashes of words without which no pattern matches
+	readers  sync.Pool       // of *reader: what they read into is used again
 }
 
 // Rule says what is looked for.
