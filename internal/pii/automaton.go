@@ -1,0 +1,117 @@
+package pii
+
+import (
+	"regexp/syntax"
+	"slices"
+)
+
+// automaton decides about strings of digits with one step for each: state 0 is
+// failure, 1 the beginning.
+type automaton struct {
+	next   [][10]uint16
+	accept []bool
+}
+
+func (a *automaton) match(d []byte) bool {
+	s := uint16(1)
+	for _, b := range d {
+		if s = a.next[s][b-'0']; s == 0 {
+			return false
+		}
+	}
+	return a.accept[s]
+}
+
+// compileDigits makes an automaton of a regular expression over digits that
+// must match the whole. One that does not parse matches nothing.
+func compileDigits(pattern string) *automaton {
+	a := &automaton{next: make([][10]uint16, 1), accept: make([]bool, 1)}
+	re, err := syntax.Parse("^(?:"+pattern+")$", syntax.Perl)
+	if err == nil {
+		var prog *syntax.Prog
+		if prog, err = syntax.Compile(re.Simplify()); err == nil {
+			(&subsets{prog: prog, a: a, states: map[string]uint16{}}).state([]uint32{uint32(prog.Start)}, true)
+		}
+	}
+	if err != nil {
+		a.next, a.accept = make([][10]uint16, 2), make([]bool, 2)
+	}
+	return a
+}
+
+// subsets builds states out of sets of instructions.
+type subsets struct {
+	prog   *syntax.Prog
+	a      *automaton
+	states map[string]uint16
+}
+
+func (s *subsets) state(from []uint32, begin bool) uint16 {
+	set, accept := s.closure(from, begin)
+	if len(set) == 0 && !accept {
+		return 0
+	}
+	key := make([]byte, 0, 2*len(set)+1)
+	for _, pc := range set {
+		key = append(key, byte(pc), byte(pc>>8))
+	}
+	if accept {
+		key = append(key, 1)
+	}
+	if id, ok := s.states[string(key)]; ok {
+		return id
+	}
+	id := uint16(len(s.a.next))
+	s.states[string(key)] = id
+	s.a.next, s.a.accept = append(s.a.next, [10]uint16{}), append(s.a.accept, accept)
+	for d := range 10 {
+		var to []uint32
+		for _, pc := range set {
+			if i := &s.prog.Inst[pc]; i.MatchRune(rune('0' + d)) {
+				to = append(to, i.Out)
+			}
+		}
+		if len(to) > 0 {
+			s.a.next[id][d] = s.state(to, false)
+		}
+	}
+	return id
+}
+
+// closure follows what takes no digit; accept says whether the end may be here.
+func (s *subsets) closure(from []uint32, begin bool) (set []uint32, accept bool) {
+	seen := map[uint32]bool{}
+	var visit func(pc uint32, end bool)
+	visit = func(pc uint32, end bool) {
+		i := &s.prog.Inst[pc]
+		if seen[pc] && !end {
+			return
+		}
+		seen[pc] = true
+		switch i.Op {
+		case syntax.InstAlt, syntax.InstAltMatch:
+			visit(i.Out, end)
+			visit(i.Arg, end)
+		case syntax.InstCapture, syntax.InstNop:
+			visit(i.Out, end)
+		case syntax.InstEmptyWidth:
+			switch op := syntax.EmptyOp(i.Arg); {
+			case op&(syntax.EmptyEndText|syntax.EmptyEndLine) != 0:
+				visit(i.Out, true)
+			case begin:
+				visit(i.Out, end)
+			}
+		case syntax.InstMatch:
+			accept = true
+		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+			if !end {
+				set = append(set, pc)
+			}
+		}
+	}
+	for _, pc := range from {
+		visit(pc, false)
+	}
+	slices.Sort(set)
+	return slices.Compact(set), accept
+}

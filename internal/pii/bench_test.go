@@ -1,0 +1,127 @@
+package pii
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// tokens mints a token for each spelling, and can put spellings back.
+type tokens struct {
+	byRaw map[Value]string
+	raw   map[string]Value
+	all   []Value
+}
+
+func newTokens() *tokens { return &tokens{byRaw: map[Value]string{}, raw: map[string]Value{}} }
+
+func (v *tokens) Mint(x Value) (string, bool) {
+	v.all = append(v.all, x)
+	if t, ok := v.byRaw[x]; ok {
+		return t, true
+	}
+	t := Token(x.Type, fmt.Sprint(9000+len(v.byRaw)))
+	v.byRaw[x], v.raw[t] = t, x
+	return t, true
+}
+
+func (v *tokens) Foreign(string) (string, bool) { return "", false }
+
+// counting mints without remembering: what a benchmark is not about.
+type counting int
+
+func (c *counting) Mint(v Value) (string, bool) {
+	*c++
+	return "[EMAIL_1]", true
+}
+func (c *counting) Foreign(string) (string, bool) { return "", false }
+
+func prose(r *rand.Rand, n int) []byte {
+	words := strings.Fields("the quick report says that revenue of the second quarter was higher than expected and the team will meet on Tuesday to discuss what to do next with " +
+		"customers in Berlin, Madrid and New York (see page 12). A total of 1,204 units were shipped in 2024 for $12.50 each; version 2.3.1 is out since 2024-05-17 and works. Please call back")
+	var b bytes.Buffer
+	for b.Len() < n {
+		if r.IntN(60) == 0 {
+			fmt.Fprintf(&b, "anna.%d@example.com ", r.IntN(1000))
+		}
+		b.WriteString(words[r.IntN(len(words))])
+		b.WriteByte(" \n"[r.IntN(12)/11])
+	}
+	return b.Bytes()[:n]
+}
+
+func crm(r *rand.Rand, n int) []byte {
+	first, last := strings.Fields("Hanne Jürgen Olivia Priya Łukasz Camille João Denise"), strings.Fields("Halvorsen Müller Rivera Mehta Wójcik Girard Carvalho Okafor")
+	var b bytes.Buffer
+	b.WriteString(`{"total":1,"contacts":[`)
+	for i := 0; b.Len() < n; i++ {
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		f, l := first[r.IntN(8)], last[r.IntN(8)]+fmt.Sprint(r.IntN(3))[:0]
+		fmt.Fprintf(&b, `{"id":"0035f00000%08d","firstName":%q,"lastName":%q,"email":"%s.%d@example.com","phone":"+1 212 555 %04d","title":"Head of Procurement","accountId":"0015f0000%07d","status":"open","score":%d,"createdDate":"2025-0%d-1%dT08:1%d:00.000Z","lastActivityMs":17%011d,"city":"Oslo","notes":"Met at the trade fair, wants an offer for %d units until the end of the month. Please send the data sheet and the price list to the office."}`,
+			i, f, l, strings.ToLower(f), i, r.IntN(10000), r.IntN(1e7), r.IntN(100), 1+r.IntN(9), r.IntN(9), r.IntN(9), r.Int64N(1e11), r.IntN(500))
+	}
+	b.WriteString("]}")
+	return b.Bytes()
+}
+
+func cleanJSON(r *rand.Rand, n int) []byte {
+	var b bytes.Buffer
+	b.WriteString(`[`)
+	for i := 0; b.Len() < n; i++ {
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		fmt.Fprintf(&b, `{"time":17%011d,"level":"info","service":"ingest-%d","trace_id":"%016x%016x","duration_ms":%.3f,"status":%d,"path":"/v1/items/%d?limit=50","version":"1.%d.%d","sha256":"%016x%016x%016x%016x","bytes":%d,"message":"request completed in %d ms"}`,
+			r.Int64N(1e11), r.IntN(9), r.Uint64(), r.Uint64(), r.Float64()*100, 200+r.IntN(300), r.Int64(), r.IntN(99), r.IntN(99), r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64(), r.Int64(), r.IntN(1000))
+	}
+	b.WriteString("]")
+	return b.Bytes()
+}
+
+func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+func BenchmarkText(b *testing.B) {
+	text := prose(seeded(), 1<<20)
+	s := New(Options{})
+	var found []Finding
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		found = s.Text(found[:0], text)
+	}
+}
+
+// The yardstick for the machine: one look at each byte.
+func BenchmarkBaseline(b *testing.B) {
+	text := prose(seeded(), 1<<20)
+	n := 0
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		for _, c := range text {
+			if class[c]&isTrigger != 0 {
+				n++
+			}
+		}
+	}
+	_ = n
+}
+
+func benchmarkReplace(b *testing.B, raw []byte) {
+	s := New(Options{})
+	var c counting
+	s.Replace(raw, nil, &c)
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Replace(raw, nil, &c)
+	}
+}
+
+func BenchmarkReplaceCRM10MB(b *testing.B)   { benchmarkReplace(b, crm(seeded(), 10<<20)) }
+func BenchmarkReplaceClean10MB(b *testing.B) { benchmarkReplace(b, cleanJSON(seeded(), 10<<20)) }
+func BenchmarkReplaceCRM10KB(b *testing.B)   { benchmarkReplace(b, crm(seeded(), 10<<10)) }
+func BenchmarkReplaceText1MB(b *testing.B)   { benchmarkReplace(b, prose(seeded(), 1<<20)) }

@@ -1,0 +1,107 @@
+package pii
+
+import "encoding/binary"
+
+// Classes of bytes. Bytes of letters beyond ASCII are letters, except for the
+// first bytes of the blocks of UTF-8 that hold punctuation.
+const (
+	isDigit = 1 << iota
+	isUpper
+	isLower
+	isHigh    // beyond ASCII
+	isLocal   // may stand in the local part of an e-mail address
+	isHex     // of either case
+	isTrigger // begins or marks something by itself
+	isSpace
+
+	isLetter = isUpper | isLower | isHigh
+	isAlnum  = isLetter | isDigit
+)
+
+var class = classes()
+
+func classes() (c [256]uint8) {
+	for b := range 256 {
+		switch {
+		case b >= '0' && b <= '9':
+			c[b] = isDigit | isLocal | isHex
+		case b >= 'A' && b <= 'Z':
+			c[b] = isUpper | isLocal
+		case b >= 'a' && b <= 'z':
+			c[b] = isLower | isLocal
+		case b >= 0x80 && b != 0xC2 && b != 0xE2 && b != 0xEF:
+			c[b] = isHigh | isLocal
+		}
+	}
+	for _, b := range "abcdefABCDEF" {
+		c[b] |= isHex
+	}
+	for _, b := range "._%+-'~#!$*^{}" {
+		c[b] |= isLocal
+	}
+	for _, b := range "@:+([-" {
+		c[b] |= isTrigger
+	}
+	for _, b := range " \t\r\n" {
+		c[b] |= isSpace
+	}
+	return c
+}
+
+func digit(b byte) bool { return b-'0' < 10 }
+func alnum(b byte) bool { return class[b]&isAlnum != 0 }
+
+// at is the byte at i, 0 outside of the text.
+func at(text []byte, i int) byte {
+	if uint(i) < uint(len(text)) {
+		return text[i]
+	}
+	return 0
+}
+
+// wordHash is a hash of a word's first eight bytes, in one case, and its length.
+func wordHash(text []byte, start, end int) uint64 {
+	var x uint64
+	if start+8 <= len(text) {
+		x = binary.LittleEndian.Uint64(text[start:])
+	} else {
+		for i := len(text) - 1; i >= start; i-- {
+			x = x<<8 | uint64(text[i])
+		}
+	}
+	n := end - start
+	if n < 8 {
+		x &= 1<<(8*uint(n)) - 1
+	}
+	return ((x | 0x2020202020202020) ^ uint64(n)) * 0x9E3779B97F4A7C15
+}
+
+// equalFold compares ASCII letters without their case, and letters of Latin-1
+// too; lower is in lower case.
+func equalFold(text []byte, lower string) bool {
+	if len(text) != len(lower) {
+		return false
+	}
+	for i, b := range text {
+		if b != lower[i] && !(b-'A' < 26 && b|0x20 == lower[i]) && !(i > 0 && text[i-1] == 0xC3 && b >= 0x80 && b < 0x9F && b|0x20 == lower[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// span is the end of the run of bytes of a class that begins at i.
+func span(text []byte, i int, c uint8) int {
+	for i < len(text) && class[text[i]]&c != 0 {
+		i++
+	}
+	return i
+}
+
+// blanks is the end of the blanks at i, at most n, not beyond the line.
+func blanks(text []byte, i, n int) int {
+	for ; n > 0 && i < len(text) && (text[i] == ' ' || text[i] == '\t'); n-- {
+		i++
+	}
+	return i
+}

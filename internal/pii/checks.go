@@ -1,0 +1,144 @@
+package pii
+
+// Checks of digits. Arguments are ASCII digits without separators, unless a
+// check says otherwise.
+
+func luhn(d []byte) bool {
+	sum, double := 0, false
+	for i := len(d) - 1; i >= 0; i-- {
+		v := int(d[i] - '0')
+		if double {
+			if v *= 2; v > 9 {
+				v -= 9
+			}
+		}
+		sum, double = sum+v, !double
+	}
+	return sum%10 == 0
+}
+
+// weighted is the sum of digits times weights.
+func weighted(d []byte, weights ...int) (sum int) {
+	for i, w := range weights {
+		sum += w * int(d[i]-'0')
+	}
+	return sum
+}
+
+func number(d []byte) (n int) {
+	for _, b := range d {
+		n = n*10 + int(b-'0')
+	}
+	return n
+}
+
+func last(d []byte) int { return int(d[len(d)-1] - '0') }
+
+// same says whether all bytes are equal, as they are in what people make up.
+func same(d []byte) bool {
+	for _, b := range d {
+		if b != d[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// mod97 is the remainder of a long number with letters counting from 10 to 35.
+func mod97(id []byte, rest int) int {
+	for _, b := range id {
+		switch {
+		case digit(b):
+			rest = (rest*10 + int(b-'0')) % 97
+		default:
+			rest = (rest*100 + int(b|0x20-'a') + 10) % 97
+		}
+	}
+	return rest
+}
+
+// mod1110 is ISO 7064 MOD 11,10.
+func mod1110(d []byte) bool {
+	p := 10
+	for _, b := range d[:len(d)-1] {
+		s := (p + int(b-'0')) % 10
+		if s == 0 {
+			s = 10
+		}
+		p = s * 2 % 11
+	}
+	return (11-p)%10 == last(d)
+}
+
+var (
+	verhoeffD = [10]string{"0123456789", "1234067895", "2340178956", "3401289567", "4012395678", "5987604321", "6598710432", "7659821043", "8765932104", "9876543210"}
+	verhoeffP = [8]string{"0123456789", "1576283094", "5803796142", "8916043527", "9453126870", "4286573901", "2793806415", "7046913258"}
+)
+
+func verhoeff(d []byte) bool {
+	c := byte('0')
+	for i := range d {
+		c = verhoeffD[c-'0'][verhoeffP[i%8][d[len(d)-1-i]-'0']-'0']
+	}
+	return c == '0'
+}
+
+// date says whether a day of a month exists in some year.
+func date(month, day int) bool {
+	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && (day < 31 || month != 2 && month != 4 && month != 6 && month != 9 && month != 11) && (day < 30 || month != 2)
+}
+
+func year(y int) bool { return y >= 1900 && y <= 2035 }
+
+// yymmdd and ddmmyy look at six digits.
+func yymmdd(d []byte) bool { return date(number(d[2:4]), number(d[4:6])) }
+func ddmmyy(d []byte) bool { return date(number(d[2:4]), number(d[:2])) }
+
+func yyyymmdd(d []byte) bool { return year(number(d[:4])) && yymmdd(d[2:8]) }
+
+// issuers are the numbers that payment cards begin with, and their lengths.
+var issuers = []struct {
+	low, high, digits int // of the prefix
+	lengths           string
+}{
+	{4, 4, 1, "\x10\x13\x0d"},               // Visa
+	{51, 55, 2, "\x10"},                     // Mastercard
+	{2221, 2720, 4, "\x10"},                 // Mastercard
+	{34, 34, 2, "\x0f"},                     // American Express
+	{37, 37, 2, "\x0f"},                     // American Express
+	{300, 305, 3, "\x0e\x10"},               // Diners Club
+	{3095, 3095, 4, "\x0e\x10"},             // Diners Club
+	{36, 36, 2, "\x0e\x10"},                 // Diners Club
+	{38, 39, 2, "\x0e\x10"},                 // Diners Club
+	{6011, 6011, 4, "\x10\x13"},             // Discover
+	{644, 659, 3, "\x10\x13"},               // Discover
+	{622126, 622925, 6, "\x10\x11\x12\x13"}, // Discover, UnionPay
+	{62, 62, 2, "\x10\x11\x12\x13"},         // UnionPay
+	{3528, 3589, 4, "\x10\x11\x12\x13"},     // JCB
+	{2200, 2204, 4, "\x10\x11\x12\x13"},     // Mir
+	{50, 50, 2, "\x10\x13"},                 // Maestro, RuPay, Elo
+	{56, 58, 2, "\x10\x12\x13"},             // Maestro
+	{6304, 6304, 4, "\x10\x12\x13"},         // Maestro
+	{6759, 6763, 4, "\x10\x12\x13"},         // Maestro
+	{60, 60, 2, "\x10"},                     // RuPay
+	{81, 82, 2, "\x10"},                     // RuPay
+	{9792, 9792, 4, "\x10"},                 // Troy
+}
+
+// card says whether digits are a payment card's number.
+func card(d []byte) bool {
+	if len(d) < 12 || len(d) > 19 || same(d) {
+		return false
+	}
+	for _, i := range issuers {
+		if p := number(d[:i.digits]); p < i.low || p > i.high {
+			continue
+		}
+		for _, n := range []byte(i.lengths) {
+			if int(n) == len(d) {
+				return luhn(d)
+			}
+		}
+	}
+	return false
+}

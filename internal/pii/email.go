@@ -1,0 +1,122 @@
+package pii
+
+import "bytes"
+
+// email looks at the @ at i. The local part may have letters beyond ASCII; where
+// a script without blanks runs into it, it begins with ASCII.
+func (sc *scan) email(i int) int {
+	text := sc.text
+	start := localPart(text, i, sc.done)
+	if start == i {
+		return 0
+	}
+	end := domain(text, i+1)
+	if end == 0 || technicalAddress(text, start, i, end) {
+		return 0
+	}
+	if sc.s.off[Email] {
+		return 0
+	}
+	sc.displayName(start)
+	return sc.found(start, end, Email)
+}
+
+func localPart(text []byte, i, low int) int {
+	low = max(low, i-64)
+	start := i
+	for start > low && class[text[start-1]]&isLocal != 0 {
+		b := text[start-1]
+		if b >= 0x80 && wideRune(text, start-1) {
+			if start < i && text[start] < 0x80 {
+				break
+			}
+		}
+		start--
+	}
+	for start < i && (class[text[start]]&isAlnum == 0 && text[start] != '_' && text[start] != '+' || text[start] >= 0x80 && text[start] < 0xC0) {
+		start++
+	}
+	if b := at(text, i-1); b == '.' {
+		return i
+	}
+	return start
+}
+
+// wideRune says whether the rune that the byte at i belongs to is of a script
+// written without blanks.
+func wideRune(text []byte, i int) bool {
+	for n := 0; n < 3 && i >= 0 && text[i] < 0xC0; n++ {
+		i--
+	}
+	return i >= 0 && text[i] >= 0xE3
+}
+
+// domain is the end of a name with dots that begins at i, 0 if there is none.
+func domain(text []byte, i int) int {
+	start, label, dots, end := i, i, 0, 0
+	for ; i < len(text) && i-start < 254; i++ {
+		b := text[i]
+		switch {
+		case b == '.':
+			if i == label || text[i-1] == '-' {
+				return end
+			}
+			if dots > 0 && topLevel(text[label:i]) {
+				end = i
+			}
+			dots, label = dots+1, i+1
+			continue
+		case class[b]&isAlnum != 0, b == '-' && i > label:
+			continue
+		}
+		break
+	}
+	if dots == 0 {
+		return 0
+	}
+	tail := i
+	for tail > label && !(text[label] >= 0x80) && text[tail-1] >= 0x80 { // "com" with text of another script behind it
+		tail--
+	}
+	for tail > label && text[tail-1] == '-' {
+		tail--
+	}
+	if i < len(text) && text[i] == '_' {
+		return end
+	}
+	if topLevel(text[label:tail]) {
+		return tail
+	}
+	return end
+}
+
+// topLevel says whether a label may be the last of a domain.
+func topLevel(label []byte) bool {
+	if bytes.HasPrefix(label, []byte("xn--")) {
+		return len(label) > 6
+	}
+	if len(label) < 2 || len(label) > 24 {
+		return false
+	}
+	for _, b := range label {
+		if class[b]&isLetter == 0 {
+			return false
+		}
+	}
+	switch string(label) {
+	case "png", "jpg", "jpeg", "gif", "svg", "webp", "css", "js", "json", "ts", "tsx", "html", "htm", "xml", "yml", "yaml", "txt", "tgz", "gz",
+		"service", "socket", "timer", "target", "mount", "slice", "scope", "device", "swap", "local", "localdomain", "internal", "svc":
+		return label[0] == 'l' || label[0] == 'i' // names of networks
+	}
+	return true
+}
+
+// technicalAddress knows what has the shape of an address and belongs to nobody.
+func technicalAddress(text []byte, start, at_, end int) bool {
+	if bytes.HasSuffix(text[:start], []byte("://")) {
+		return true
+	}
+	local := string(text[start:at_])
+	next := at(text, end)
+	return (local == "git" || local == "hg" || local == "svn" || local == "org") && (next == ':' || next == '/')
+}

@@ -1,0 +1,111 @@
+package pii
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Gazetteer remembers names and companies, so that they are found again in free
+// text. The zero value is empty and ready; it is safe for concurrent use.
+type Gazetteer struct {
+	mu    sync.RWMutex
+	words lexicon[known]
+	seen  map[string]bool
+}
+
+// known is what a gazetteer knows of a value.
+type known struct {
+	typ   Type
+	exact string // single words are found in this spelling only
+}
+
+// maxKnown bounds a gazetteer. What comes later is not found again in free text.
+const maxKnown = 1 << 17
+
+// Add remembers a value. Of a person's name the family name is remembered too.
+// What is too short, or a common word, is passed over.
+func (g *Gazetteer) Add(t Type, value string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.add(t, value)
+}
+
+func (g *Gazetteer) add(t Type, value string) {
+	if len(value) < 3 || len(value) > 100 || len(g.seen) >= maxKnown || g.seen[value] {
+		return
+	}
+	if g.seen == nil {
+		g.seen = map[string]bool{}
+	}
+	g.seen[value] = true
+	words := strings.Fields(value)
+	if len(words) == 0 || !alnum(value[0]) {
+		return
+	}
+	if len(words) == 1 && !telling(value) {
+		return
+	}
+	g.words.add(lower(strings.Join(words, " ")), known{t, single(words)})
+	if last := words[len(words)-1]; t == Name && len(words) > 1 && telling(last) && !g.seen[last] {
+		g.seen[last] = true
+		g.words.add(lower(last), known{t, last})
+	}
+}
+
+func single(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return ""
+}
+
+// lower folds as lexicons compare.
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		switch {
+		case c-'A' < 26:
+			b[i] = c | 0x20
+		case i > 0 && b[i-1] == 0xC3 && c >= 0x80 && c < 0x9F:
+			b[i] = c | 0x20
+		}
+	}
+	return string(b)
+}
+
+// telling says whether a single word may be looked for by itself: it begins with
+// a capital, has no digits, and is no common word.
+func telling(w string) bool {
+	if utf8.RuneCountInString(w) < 4 || !capitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
+		return false
+	}
+	text := []byte(w)
+	h := wordHash(text, 0, len(text))
+	if words, end := vouchers().longest(text, 0, h); end > 0 && words != 0 {
+		return false
+	}
+	role, end := people().longest(text, 0, h)
+	return end == 0 || role&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff) == 0 && !common(w)
+}
+
+// common words are family names and companies too. Alone they tell nothing.
+func common(w string) bool {
+	return bytes.Contains([]byte(commonWords), []byte(" "+lower(w)+" "))
+}
+
+const commonWords = " long young green brown black white king page may june april grace hope rose will mark bill rich frank dean chase cook baker price stone wood woods field fields bush banks brooks rivers lane park parks " +
+	"hill hills ford bell ball cross day days early east west north south english french german swift small short little love moon star stars summer winter snow rain storm wise best good goods gold silver sharp strong major minor " +
+	"power powers case cases bond bonds cash read reader reed ring rush sun sunday monday test tests user users admin guest owner manager system service group company name names person contact null none unknown other others default " +
+	"sales support team info office home work main test demo sample example acme data files open closed active pending draft done high normal true false yes apple orange target square block slack notion linear stripe shell delta meta visa oracle gap "
+
+// longest is the type of the longest value that begins at a word, and its end.
+func (g *Gazetteer) longest(text []byte, start int, h uint64) (t Type, end int) {
+	for _, e := range g.words.entries[h] {
+		if n := phraseEnd(text, start, e.words); n > end && (e.value.exact == "" || string(text[start:n]) == e.value.exact) {
+			t, end = e.value.typ, n
+		}
+	}
+	return t, end
+}

@@ -1,0 +1,129 @@
+package pii
+
+import (
+	"strings"
+	"sync"
+)
+
+// rule is one kind of number that a state or a bank gives to people.
+type rule struct {
+	name string
+	typ  Type
+	// forms are spellings, between blanks: d is a digit, A a capital, a any
+	// letter, x a letter or digit, _ a blank, all else itself. A form behind !
+	// needs no word beside it: it is so particular that it speaks for itself.
+	forms string
+	// words are the kinds of words that vouch for a form without !.
+	words string
+	// valid looks at the letters, in capitals, and digits of an id. Nil accepts:
+	// such a number needs a word.
+	valid func(id []byte) bool
+}
+
+// form is a spelling of a rule, compiled.
+type form struct {
+	pattern string
+	alone   bool
+	words   uint64
+	rule    *rule
+}
+
+// forms finds spellings by the length and sort of the first run of letters and digits.
+type forms struct {
+	digits, mixed, capitals [24][]form
+}
+
+var idForms = sync.OnceValue(func() *forms {
+	fs := &forms{}
+	for _, list := range [][]rule{europe(), america(), asia(), papers()} {
+		for i := range list {
+			fs.add(&list[i])
+		}
+	}
+	return fs
+})
+
+func (fs *forms) add(r *rule) {
+	var words uint64
+	for _, w := range strings.Fields(r.words) {
+		words |= vouchers().kind(w)
+	}
+	for _, p := range strings.Fields(r.forms) {
+		f := form{rule: r, words: words}
+		p, f.alone = strings.CutPrefix(p, "!")
+		f.pattern = strings.ReplaceAll(p, "_", " ")
+		lead, sort := 0, uint8(0)
+		for ; lead < len(p) && (p[lead] == 'd' || p[lead] == 'A' || p[lead] == 'a' || p[lead] == 'x' || alnum(p[lead])); lead++ {
+			if p[lead] == 'd' || digit(p[lead]) {
+				sort |= isDigit
+			} else {
+				sort |= isUpper
+			}
+			if p[lead] == 'x' {
+				sort |= isDigit
+			}
+		}
+		switch sort {
+		case isDigit:
+			fs.digits[lead] = append(fs.digits[lead], f)
+		case isUpper:
+			fs.capitals[lead] = append(fs.capitals[lead], f)
+		default:
+			fs.mixed[lead] = append(fs.mixed[lead], f)
+		}
+		if strings.ContainsRune(p[:lead], 'x') { // x may be all digits
+			fs.digits[lead] = append(fs.digits[lead], f)
+		}
+	}
+}
+
+// match writes the letters and digits of text at start into id and returns the
+// end, 0 if the form does not fit.
+func (f *form) match(text []byte, start int, id *[32]byte) (end, n int) {
+	if start+len(f.pattern) > len(text) {
+		return 0, 0
+	}
+	for i := range len(f.pattern) {
+		b, ok := text[start+i], false
+		c := class[b]
+		switch p := f.pattern[i]; p {
+		case 'd':
+			ok = c&isDigit != 0
+		case 'A':
+			ok = c&isUpper != 0
+		case 'a':
+			ok = c&(isUpper|isLower) != 0
+		case 'x':
+			ok = c&(isUpper|isDigit) != 0
+		default:
+			ok = p == b
+		}
+		if !ok {
+			return 0, 0
+		}
+		if c&isAlnum != 0 {
+			if c&isLower != 0 {
+				b -= 32
+			}
+			id[n] = b
+			n++
+		}
+	}
+	return start + len(f.pattern), n
+}
+
+// closed says whether nothing that would belong to an id stands at either side.
+func closed(text []byte, start, end int) bool {
+	b, a := at(text, start-1), at(text, end)
+	switch {
+	case alnum(b), b == '_', alnum(a), a == '_':
+		return false
+	case (b == '.' || b == '-' || b == '/' || b == ':' || b == '+' || b == ',') && digit(at(text, start-2)):
+		return false
+	case (a == '.' || a == '-' || a == '/' || a == ':' || a == ',') && digit(at(text, end+1)):
+		return false
+	case b == '$' || a == '%':
+		return false
+	}
+	return true
+}

@@ -1,0 +1,131 @@
+package pii
+
+import "bytes"
+
+// asia: numbers of people of Asia, Africa and Oceania.
+func asia() []rule {
+	return []rule{
+		{"in-aadhaar", NationalID, "!dddd_dddd_dddd dddd-dddd-dddd dddddddddddd", "aadhaar national", func(d []byte) bool { return d[0] >= '2' && verhoeff(d) && !same(d) }},
+		{"in-pan", NationalID, "AAAAAddddA", "pan tax", func(id []byte) bool { return bytes.IndexByte([]byte("ABCFGHJLPT"), id[3]) >= 0 }},
+		{"in-gstin", NationalID, "!ddAAAAAddddAxZx", "gstin tax", gstin},
+		{"cn-ric", NationalID, "!dddddddddddddddddx", "shenfenzheng national", ricChina},
+		{"hk-hkid", NationalID, "!Adddddd(x) Addddddx", "hkid national", hkid},
+		{"tw-id", NationalID, "!Addddddddd", "twid national", idTaiwan},
+		{"jp-mynumber", NationalID, "dddddddddddd dddd_dddd_dddd dddd-dddd-dddd", "mynumber national", myNumber},
+		{"kr-rrn", NationalID, "!dddddd-ddddddd ddddddddddddd", "rrn national", rrn},
+		{"sg-nric", NationalID, "!AdddddddA", "nric national", nric},
+		{"my-nric", NationalID, "dddddd-dd-dddd dddddddddddd", "mykad national", yymmdd},
+		{"th-id", NationalID, "!d-dddd-ddddd-dd-d ddddddddddddd d_dddd_ddddd_dd_d", "thaiid national", func(d []byte) bool {
+			return d[0] != '0' && (11-weighted(d, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)%11)%10 == last(d)
+		}},
+		{"id-nik", NationalID, "dddddddddddddddd", "nik national", func(d []byte) bool { return date(number(d[8:10]), max(1, number(d[6:8])%40)) }},
+		{"ph-sss", NationalID, "dd-ddddddd-d", "insurance national", nil},
+		{"pk-cnic", NationalID, "!ddddd-ddddddd-d ddddddddddddd", "cnic national", func(d []byte) bool { return d[0] >= '1' && d[0] <= '7' }},
+		{"il-id", NationalID, "ddddddddd", "teudat national", luhnLeft},
+		{"ae-id", NationalID, "!784-dddd-ddddddd-d 784dddddddddddd", "emirates national", luhn},
+		{"sa-id", NationalID, "dddddddddd", "iqama national", func(d []byte) bool { return (d[0] == '1' || d[0] == '2') && luhn(d) }},
+		{"za-id", NationalID, "ddddddddddddd dddddd_dddd_ddd", "zaid national", func(d []byte) bool { return yymmdd(d) && d[10] < '3' && luhn(d) }},
+		{"au-tfn", NationalID, "ddd_ddd_ddd ddddddddd ddd-ddd-ddd", "tfn tax", func(d []byte) bool { return weighted(d, 1, 4, 3, 7, 5, 8, 6, 9, 10)%11 == 0 && !same(d) }},
+		{"au-abn", NationalID, "!dd_ddd_ddd_ddd ddddddddddd", "abn tax", abn},
+		{"au-medicare", NationalID, "dddd_ddddd_d dddddddddd dddd-ddddd-d dddd_ddddd_d/d", "medicare insurance", func(d []byte) bool {
+			return d[0] >= '2' && d[0] <= '6' && weighted(d, 1, 3, 7, 9, 1, 3, 7, 9)%10 == int(d[8]-'0')
+		}},
+		{"nz-ird", NationalID, "dd-ddd-ddd ddd-ddd-ddd dddddddd ddddddddd", "ird tax", ird},
+		{"ng-nin", NationalID, "ddddddddddd", "nin national", nil},
+		{"eg-id", NationalID, "dddddddddddddd", "national", func(d []byte) bool { return (d[0] == '2' || d[0] == '3') && yymmdd(d[1:]) }},
+	}
+}
+
+// papers have no checksum that holds everywhere: a word must stand before them.
+func papers() []rule {
+	return []rule{
+		{"passport", Passport, "ddddddddd Addddddd Adddddddd AAddddddd AAdddddd AAddddddA dddddddd ddAAddddd AAAdddddd AdAddddd xxxxxxxxx", "passport", func(id []byte) bool {
+			digits := 0
+			for _, b := range id {
+				if digit(b) {
+					digits++
+				}
+			}
+			return digits >= 4
+		}},
+		{"licence", Licence, "Addddddd Addddddddd dddddddd ddddddddd ddddddd Adddddddddddd AAAAAddddddAxxxx Addd-dddd-dddd Addd-dddd-dddd-dd xddxxdddddd AAddddddd AAdddddd AA-dd-dddddddddd dddddddddddd AdAddddd xxxdddxxxdx", "licence", nil},
+	}
+}
+
+const base36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+func gstin(id []byte) bool {
+	s := 0
+	for i, b := range id[:14] {
+		v := bytes.IndexByte([]byte(base36), b) * (1 + i%2)
+		s += v/36 + v%36
+	}
+	return base36[(36-s%36)%36] == id[14] && number(id[:2]) <= 38
+}
+
+func ricChina(id []byte) bool {
+	if !yyyymmdd(id[6:14]) || id[0] == '0' || id[0] > '8' {
+		return false
+	}
+	return "10X98765432"[weighted(id, 7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)%11] == id[17]
+}
+
+func hkid(id []byte) bool {
+	s := 324 + 8*int(id[0]-'A'+10) + weighted(id[1:], 7, 6, 5, 4, 3, 2)
+	return "0A987654321"[s%11] == id[7]
+}
+
+func idTaiwan(id []byte) bool {
+	v := bytes.IndexByte([]byte("ABCDEFGHJKLMNPQRSTUVXYWZIO"), id[0]) + 10
+	return (id[1] == '1' || id[1] == '2' || id[1] == '8' || id[1] == '9') && (v/10+v%10*9+weighted(id[1:], 8, 7, 6, 5, 4, 3, 2, 1, 1))%10 == 0
+}
+
+func myNumber(d []byte) bool {
+	r := weighted(d, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2) % 11
+	if r <= 1 {
+		return last(d) == 0
+	}
+	return 11-r == last(d)
+}
+
+func rrn(d []byte) bool {
+	return yymmdd(d) && d[6] >= '1' && d[6] <= '8' && (11-weighted(d, 2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)%11)%10 == last(d)
+}
+
+func nric(id []byte) bool {
+	s := weighted(id[1:], 2, 7, 6, 5, 4, 3, 2)
+	switch id[0] {
+	case 'S':
+		return "JZIHGFEDCBA"[s%11] == id[8]
+	case 'T':
+		return "JZIHGFEDCBA"[(s+4)%11] == id[8]
+	case 'F':
+		return "XWUTRQPNMLK"[s%11] == id[8]
+	case 'G':
+		return "XWUTRQPNMLK"[(s+4)%11] == id[8]
+	case 'M':
+		return "XWUTRQPNJLK"[(s+3)%11] == id[8]
+	}
+	return false
+}
+
+// luhnLeft doubles every second digit from the left: the same for an odd length.
+func luhnLeft(d []byte) bool { return luhn(d) && !same(d) }
+
+func abn(d []byte) bool {
+	return (weighted(d, 10, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19)-10)%89 == 0 && d[0] != '0'
+}
+
+func ird(d []byte) bool {
+	if len(d) == 8 {
+		d = append([]byte{'0'}, d...)
+	}
+	if n := number(d); n < 10000000 || n > 150000000 {
+		return false
+	}
+	c := (11 - weighted(d, 3, 2, 7, 6, 5, 4, 3, 2)%11) % 11
+	if c == 10 {
+		c = (11 - weighted(d, 7, 4, 3, 2, 5, 2, 7, 6)%11) % 11
+	}
+	return c == last(d)
+}

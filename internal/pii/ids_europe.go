@@ -1,0 +1,258 @@
+package pii
+
+import "bytes"
+
+// europe: numbers of people. Sources are the descriptions of the authorities;
+// where a number is not public, those of the OECD's pages on tax numbers.
+func europe() []rule {
+	return []rule{
+		{"gb-nhs", NationalID, "ddd_ddd_dddd ddd-ddd-dddd dddddddddd", "nhs national", nhs},
+		{"gb-nino", NationalID, "!AAddddddA !AA_dd_dd_dd_A AA-dd-dd-dd-A !AA_dddddd_A", "nino national tax", nino},
+		{"gb-utr", NationalID, "dddddddddd ddddd_ddddd", "utr tax", utr},
+		{"ie-pps", NationalID, "dddddddA dddddddAA", "pps national tax", pps},
+		{"de-tax", NationalID, "ddddddddddd dd_ddd_ddd_ddd", "steuerid tax", steuerID},
+		{"de-insurance", NationalID, "!ddddddddAddd !dd_dddddd_A_ddd", "insurance national", rentenNumber},
+		{"fr-nir", NationalID, "!ddddddddddddddd !d_dd_dd_dd_ddd_ddd_dd !d_dd_dd_dx_ddd_ddd_dd !dddddxddddddddd", "nir national insurance", nir},
+		{"es-nif", NationalID, "!ddddddddA dddddddd-A !dd.ddd.ddd-A", "dni national tax", nif},
+		{"es-nie", NationalID, "!AdddddddA !A-ddddddd-A A-dddddddA", "dni national tax", nie},
+		{"pt-nif", NationalID, "ddddddddd ddd_ddd_ddd", "nif tax national", nifPortugal},
+		{"it-cf", NationalID, "!AAAAAAxxAxxAxxxA AAA_AAA_xxAxx_AxxxA", "cf tax national", codiceFiscale},
+		{"pl-pesel", NationalID, "ddddddddddd", "pesel national", pesel},
+		{"pl-nip", NationalID, "dddddddddd ddd-ddd-dd-dd ddd-dd-dd-ddd", "nip tax", nip},
+		{"nl-bsn", NationalID, "ddddddddd dddd.dd.ddd dddd_dd_ddd", "bsn national tax", bsn},
+		{"be-rn", NationalID, "!dd.dd.dd-ddd.dd ddddddddddd dd.dd.dd-ddd-dd", "rijksregister national", rijksregister},
+		{"ch-ahv", NationalID, "!756.dddd.dddd.dd !756ddddddddddd", "ahv national insurance", func(d []byte) bool { return bytes.HasPrefix(d, []byte("756")) && ean13(d) }},
+		{"at-sv", NationalID, "dddddddddd dddd_dddddd dddd-dddddd", "svnr insurance national", svnr},
+		{"fi-hetu", NationalID, "!dddddd-dddx !dddddd+dddx !ddddddAdddx", "hetu national", hetu},
+		{"se-pnr", NationalID, "dddddd-dddd dddddd+dddd dddddddd-dddd dddddddddddd dddddddddd", "personnummer national", personnummer},
+		{"no-fnr", NationalID, "dddddd_ddddd ddddddddddd", "fodselsnummer national", fodselsnummer},
+		{"dk-cpr", NationalID, "dddddd-dddd dddddddddd", "cpr national", func(d []byte) bool { return ddmmyy(d) }},
+		{"is-kt", NationalID, "dddddd-dddd dddddddddd", "kennitala national", kennitala},
+		{"cz-rc", NationalID, "dddddd/dddd dddddddddd", "rodne national", rodneCislo},
+		{"ro-cnp", NationalID, "ddddddddddddd", "cnp national", cnp},
+		{"bg-egn", NationalID, "dddddddddd", "egn national", egn},
+		{"hu-tax", NationalID, "dddddddddd", "adoazonosito tax national", func(d []byte) bool { return d[0] == '8' && weighted(d, 1, 2, 3, 4, 5, 6, 7, 8, 9)%11 == last(d) }},
+		{"hu-taj", NationalID, "ddddddddd ddd_ddd_ddd ddd-ddd-ddd", "taj insurance national", func(d []byte) bool { return weighted(d, 3, 7, 3, 7, 3, 7, 3, 7)%10 == last(d) }},
+		{"baltic", NationalID, "ddddddddddd", "isikukood national", isikukood},
+		{"lv-pk", NationalID, "dddddd-ddddd", "isikukood national", func(d []byte) bool { return d[0] == '3' && d[1] == '2' || ddmmyy(d) }},
+		{"gr-amka", NationalID, "ddddddddddd", "amka national insurance", func(d []byte) bool { return ddmmyy(d) && luhn(d) }},
+		{"gr-afm", NationalID, "ddddddddd", "afm tax", func(d []byte) bool { return weighted(d, 256, 128, 64, 32, 16, 8, 4, 2)%11%10 == last(d) }},
+		{"hr-oib", NationalID, "ddddddddddd", "oib tax national", mod1110},
+		{"si-emso", NationalID, "ddddddddddddd", "emso national", emso},
+		{"tr-tckn", NationalID, "ddddddddddd", "tckn national", tckn},
+		{"ru-inn", NationalID, "dddddddddddd", "inn tax", inn},
+		{"ru-snils", NationalID, "!ddd-ddd-ddd_dd ddddddddddd ddd-ddd-ddd-dd", "snils insurance", snils},
+		{"ua-rnokpp", NationalID, "dddddddddd", "rnokpp tax", func(d []byte) bool {
+			s := weighted(d, 1, 5, 7, 9, 4, 6, 10, 5, 7) - 2*int(d[0]-'0')
+			return (s%11+11)%11%10 == last(d)
+		}},
+	}
+}
+
+func nhs(d []byte) bool {
+	c := 11 - weighted(d, 10, 9, 8, 7, 6, 5, 4, 3, 2)%11
+	return c%11 == last(d) && c != 10 && !same(d)
+}
+
+func nino(id []byte) bool {
+	if bytes.IndexByte([]byte("DFIQUV"), id[0]) >= 0 || bytes.IndexByte([]byte("DFIOQUV"), id[1]) >= 0 || id[8] > 'D' {
+		return false
+	}
+	switch string(id[:2]) {
+	case "BG", "GB", "KN", "NK", "NT", "TN", "ZZ":
+		return false
+	}
+	return !same(id[2:8])
+}
+
+func utr(d []byte) bool {
+	c := "21987654321"[weighted(d[1:], 6, 7, 8, 9, 10, 5, 4, 3, 2)%11]
+	return c == d[0]
+}
+
+func pps(id []byte) bool {
+	s := weighted(id, 8, 7, 6, 5, 4, 3, 2)
+	if len(id) == 9 && id[8] != 'W' {
+		s += 9 * int(id[8]-'A'+1)
+	}
+	return "WABCDEFGHIJKLMNOPQRSTUV"[s%23] == id[7]
+}
+
+// steuerID: of the first ten digits one stands twice or three times.
+func steuerID(d []byte) bool {
+	var count [10]int
+	for _, b := range d[:10] {
+		count[b-'0']++
+	}
+	repeated, most := 0, 0
+	for _, n := range count {
+		if n > 1 {
+			repeated++
+		}
+		most = max(most, n)
+	}
+	return d[0] != '0' && repeated == 1 && most <= 3 && mod1110(d)
+}
+
+func rentenNumber(id []byte) bool {
+	if !date(number(id[4:6]), max(1, number(id[2:4])%50)) {
+		return false
+	}
+	d := append(append([]byte{}, id[:8]...), '0'+(id[8]-'A'+1)/10, '0'+(id[8]-'A'+1)%10)
+	d = append(d, id[9:]...)
+	s := 0
+	for i, w := range []int{2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1} {
+		v := w * int(d[i]-'0')
+		s += v/10 + v%10
+	}
+	return s%10 == last(id)
+}
+
+func nir(id []byte) bool {
+	m := number(id[3:5])
+	if id[0] != '1' && id[0] != '2' || m == 0 || m > 12 && m < 20 || m > 42 && m < 50 {
+		return false
+	}
+	d, less := append([]byte{}, id...), 0
+	switch d[6] { // Corsica
+	case 'A':
+		less, d[6] = 1000000, '0'
+	case 'B':
+		less, d[6] = 2000000, '0'
+	}
+	for _, b := range d {
+		if !digit(b) {
+			return false
+		}
+	}
+	return 97-(number(d[:13])-less)%97 == number(d[13:])
+}
+
+const nifLetters = "TRWAGMYFPDXBNJZSQVHLCKE"
+
+// nif refuses what could be a date with a letter behind.
+func nif(id []byte) bool {
+	return nifLetters[number(id[:8])%23] == id[8] && !yyyymmdd(id[:8]) && !same(id[:8])
+}
+
+func nie(id []byte) bool {
+	return id[0] >= 'X' && id[0] <= 'Z' && nifLetters[(int(id[0]-'X')*10000000+number(id[1:8]))%23] == id[8]
+}
+
+func nifPortugal(d []byte) bool {
+	return bytes.IndexByte([]byte("1235689"), d[0]) >= 0 && (11-weighted(d, 9, 8, 7, 6, 5, 4, 3, 2)%11)%11%10 == last(d)
+}
+
+func codiceFiscale(id []byte) bool {
+	odd := [...]int{1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23}
+	s := 0
+	for i, b := range id[:15] {
+		v := int(b - 'A')
+		if digit(b) {
+			v = int(b - '0')
+		}
+		if i%2 == 0 {
+			v = odd[v]
+		}
+		s += v
+	}
+	return bytes.IndexByte([]byte("ABCDEHLMPRST"), id[8]) >= 0 && int(id[15]-'A') == s%26
+}
+
+func pesel(d []byte) bool {
+	return (weighted(d, 1, 3, 7, 9, 1, 3, 7, 9, 1, 3)+last(d))%10 == 0 && date(number(d[2:4])%20, number(d[4:6]))
+}
+
+func nip(d []byte) bool {
+	return weighted(d, 6, 5, 7, 2, 3, 4, 5, 6, 7)%11 == last(d) && !same(d)
+}
+
+func bsn(d []byte) bool {
+	return (weighted(d, 9, 8, 7, 6, 5, 4, 3, 2)-last(d))%11 == 0 && !same(d)
+}
+
+func rijksregister(d []byte) bool {
+	c, n := number(d[9:]), number(d[:9])
+	return date(max(1, number(d[2:4])%20), max(1, number(d[4:6]))) && (97-n%97 == c || 97-(2000000000+n)%97 == c)
+}
+
+func ean13(d []byte) bool {
+	return (weighted(d, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3)+last(d))%10 == 0
+}
+
+func svnr(d []byte) bool {
+	return d[0] != '0' && weighted(d, 3, 7, 9, 0, 5, 8, 4, 2, 1, 6)%11 == int(d[3]-'0') && date(max(1, number(d[6:8])%12), number(d[4:6]))
+}
+
+func hetu(id []byte) bool {
+	rest := id[6:]
+	if len(id) == 11 { // the letter of the century
+		if bytes.IndexByte([]byte("ABCDEFUVWXY"), id[6]) < 0 {
+			return false
+		}
+		rest = id[7:]
+	}
+	for _, b := range rest[:3] {
+		if !digit(b) {
+			return false
+		}
+	}
+	return ddmmyy(id) && "0123456789ABCDEFHJKLMNPRSTUVWXY"[(number(id[:6])*1000+number(rest[:3]))%31] == rest[3]
+}
+
+func personnummer(d []byte) bool {
+	if len(d) == 12 {
+		if d[0] != '1' && d[0] != '2' {
+			return false
+		}
+		d = d[2:]
+	}
+	day := number(d[4:6])
+	return date(number(d[2:4]), max(day%60, 1)) && luhn(d)
+}
+
+func fodselsnummer(d []byte) bool {
+	day, month := number(d[:2]), number(d[2:4])
+	return date(month%40, day%40) && (weighted(d, 3, 7, 6, 1, 8, 9, 4, 5, 2, 1))%11 == 0 && weighted(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)%11 == 0
+}
+
+func kennitala(d []byte) bool {
+	return date(number(d[2:4]), max(1, number(d[:2])%40)) && weighted(d, 3, 2, 7, 6, 5, 4, 3, 2, 1)%11 == 0
+}
+
+func rodneCislo(d []byte) bool {
+	return date(number(d[2:4])%50%20, number(d[4:6])) && (number(d)%11 == 0 || number(d[:9])%11 == 10 && last(d) == 0)
+}
+
+func cnp(d []byte) bool {
+	return d[0] != '0' && yymmdd(d[1:]) && weighted(d, 2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9)%11%10 == last(d)
+}
+
+func egn(d []byte) bool {
+	return date(number(d[2:4])%20, number(d[4:6])) && weighted(d, 2, 4, 8, 5, 10, 9, 7, 3, 6)%11%10 == last(d)
+}
+
+func isikukood(d []byte) bool {
+	c := weighted(d, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1) % 11
+	if c == 10 {
+		c = weighted(d, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3) % 11 % 10
+	}
+	return d[0] >= '1' && d[0] <= '8' && yymmdd(d[1:]) && c == last(d)
+}
+
+func emso(d []byte) bool {
+	return date(number(d[2:4]), number(d[:2])) && (11-weighted(d, 7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)%11)%11 == last(d)
+}
+
+func tckn(d []byte) bool {
+	odd, even := weighted(d, 1, 0, 1, 0, 1, 0, 1, 0, 1), weighted(d, 0, 1, 0, 1, 0, 1, 0, 1)
+	return d[0] != '0' && (odd*7-even+1000)%10 == int(d[9]-'0') && (odd+even+int(d[9]-'0'))%10 == last(d)
+}
+
+func inn(d []byte) bool {
+	return weighted(d, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)%11%10 == int(d[10]-'0') && weighted(d, 3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)%11%10 == last(d)
+}
+
+func snils(d []byte) bool {
+	return weighted(d, 9, 8, 7, 6, 5, 4, 3, 2, 1)%101%100 == number(d[9:]) && !same(d[:9])
+}

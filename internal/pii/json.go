@@ -1,0 +1,390 @@
+package pii
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
+
+const (
+	maxDepth  = 256 // of containers; what is deeper is text
+	maxInside = 4   // of JSON in strings of JSON
+)
+
+type sort uint8
+
+const (
+	stringNode sort = iota
+	numberNode
+	keyNode
+	textNode // not JSON
+)
+
+// node is a piece of the document that may hold something personal.
+type node struct {
+	start, end  int32 // without quotes
+	path        int32
+	object      int32 // around it, in doc.objects; -1 for none
+	sort        sort
+	escaped     bool
+	first, last int32 // what was found in it, in walker.found
+}
+
+// path is a place in the document, with the indexes of arrays left out: all
+// values of a column have one.
+type path struct {
+	parent int32
+	key    int32 // in doc.keys, -1 for the elements of an array
+	next   int32 // the path of the key that last came behind this one
+	meaning
+	values, mails, phones int32
+	objects, people       int32
+}
+
+type object struct {
+	path   int32
+	people bool
+	street bool
+}
+
+// doc is a document taken apart.
+type doc struct {
+	s       *Scanner
+	view    view
+	nodes   []node
+	paths   []path
+	objects []object
+	keys    []string
+	keyIDs  map[string]int32
+	pathIDs map[uint64]int32
+	means   []keyMeaning
+	stack   []frame
+}
+
+type keyMeaning struct {
+	meaning
+	scan bool // the key itself may be personal
+}
+
+type frame struct {
+	path, object, before int32 // before is the path of the last key
+	array                bool
+}
+
+func (d *doc) reset(s *Scanner, v view) {
+	d.s, d.view = s, v
+	d.nodes, d.paths, d.objects, d.keys, d.means, d.stack = d.nodes[:0], d.paths[:0], d.objects[:0], d.keys[:0], d.means[:0], d.stack[:0]
+	if d.keyIDs == nil || len(d.keyIDs) > 1<<12 {
+		d.keyIDs, d.pathIDs = map[string]int32{}, map[uint64]int32{}
+	}
+	clear(d.keyIDs)
+	clear(d.pathIDs)
+	d.paths = append(d.paths, path{parent: -1, key: -1, next: -1})
+}
+
+// split takes JSON and what stands between apart. With all set the whole must be
+// one JSON value, and the answer is whether it was.
+func (d *doc) split(all bool) bool {
+	text := d.view.text
+	from := 0 // of what is no JSON
+	i := nextContainer(text, 0)
+	if s := skipSpace(text, 0); at(text, s) == '"' {
+		if end, _ := stringEnd(text, s+1); skipSpace(text, end+1) >= len(text) && end < len(text) {
+			i = s
+		}
+	}
+	for i < len(text) {
+		nodes, objects := len(d.nodes), len(d.objects)
+		end, whole := d.container(i)
+		if all {
+			return whole && skipSpace(text, end) == len(text)
+		}
+		if !whole && end-i < 8 && len(d.nodes)-nodes < 2 { // such as [x] or {{
+			d.nodes, d.objects, end = d.nodes[:nodes], d.objects[:objects], i
+		} else {
+			if i > from {
+				d.add(textNode, from, i, 0, -1, false)
+				last := len(d.nodes) - 1 // keep the order of the document
+				n := d.nodes[last]
+				copy(d.nodes[nodes+1:], d.nodes[nodes:last])
+				d.nodes[nodes] = n
+			}
+			from = min(end, len(text))
+		}
+		i = nextContainer(text, max(end, i+1))
+	}
+	if from < len(text) {
+		d.add(textNode, from, len(text), 0, -1, false)
+	}
+	return false
+}
+
+// nextContainer is where a line begins with { or [ behind i, or where i stands
+// behind a value and blanks.
+func nextContainer(text []byte, i int) int {
+	if j := skipSpace(text, i); j < len(text) && (text[j] == '{' || text[j] == '[') {
+		return j
+	}
+	for i < len(text) {
+		line := bytes.IndexByte(text[i:], '\n')
+		if line < 0 {
+			return len(text)
+		}
+		i = skipSpace(text, i+line)
+		if i < len(text) && (text[i] == '{' || text[i] == '[') {
+			return i
+		}
+	}
+	return len(text)
+}
+
+func skipSpace(text []byte, i int) int { return span(text, i, isSpace) }
+
+func (d *doc) add(s sort, start, end int, path, object int32, escaped bool) {
+	d.nodes = append(d.nodes, node{start: int32(start), end: int32(end), path: path, object: object, sort: s, escaped: escaped})
+}
+
+// container reads the value at i and returns where it ends, or where it stops to
+// be JSON; whole says which.
+func (d *doc) container(i int) (end int, whole bool) {
+	text := d.view.text
+	d.stack = d.stack[:0]
+	p, o := int32(0), int32(-1) // where the next value stands
+	for i < len(text) {
+		switch c := text[i]; {
+		case c == '{':
+			if len(d.stack) == maxDepth {
+				return i, false
+			}
+			d.objects = append(d.objects, object{path: p})
+			o = int32(len(d.objects) - 1)
+			d.stack = append(d.stack, frame{path: p, object: o, before: -1})
+			i = skipSpace(text, i+1)
+			if at(text, i) == '}' {
+				break
+			}
+			if i, p = d.key(i); p < 0 {
+				return i, false
+			}
+			continue
+		case c == '[':
+			if len(d.stack) == maxDepth {
+				return i, false
+			}
+			p = d.child(p, -1)
+			d.stack = append(d.stack, frame{path: p, object: o, array: true})
+			if i = skipSpace(text, i+1); at(text, i) == ']' {
+				break
+			}
+			continue
+		case c == '"':
+			end, escaped := stringEnd(text, i+1)
+			d.add(stringNode, i+1, end, p, o, escaped)
+			if i = end + 1; end == len(text) {
+				return end, false
+			}
+		case c == '-' || digit(c):
+			end := numberEnd(text, i)
+			if end-i >= 7 {
+				d.add(numberNode, i, end, p, o, false)
+			}
+			i = end
+		default:
+			n := literal(text[i:])
+			if n == 0 {
+				return i, false
+			}
+			i += n
+		}
+		for { // behind a value
+			i = skipSpace(text, i)
+			if len(d.stack) == 0 {
+				return i, true
+			}
+			f := &d.stack[len(d.stack)-1]
+			p, o = f.path, f.object
+			switch c := at(text, i); {
+			case c == ',':
+				i = skipSpace(text, i+1)
+				if !f.array {
+					if i, p = d.key(i); p < 0 {
+						return i, false
+					}
+				}
+			case c == '}' && !f.array, c == ']' && f.array:
+				d.close(f)
+				d.stack = d.stack[:len(d.stack)-1]
+				i++
+				continue
+			default:
+				return i, false
+			}
+			break
+		}
+	}
+	return i, false
+}
+
+func (d *doc) close(f *frame) {
+	if f.array {
+		return
+	}
+	p := &d.paths[f.path]
+	p.objects++
+	if d.objects[f.object].people {
+		p.people++
+	}
+}
+
+// key reads a key and the colon, and returns where its value begins and stands;
+// a negative path if there is none.
+func (d *doc) key(i int) (int, int32) {
+	text := d.view.text
+	if at(text, i) != '"' {
+		return i, -1
+	}
+	f := &d.stack[len(d.stack)-1]
+	end, escaped := stringEnd(text, i+1)
+	name := text[i+1 : end]
+	var p int32
+	if n := d.guess(f); n >= 0 && d.keys[d.paths[n].key] == string(name) {
+		p = n
+	} else {
+		p = d.child(f.path, d.keyID(name))
+		if f.before >= 0 {
+			d.paths[f.before].next = p
+		} else {
+			d.paths[f.path].next = p
+		}
+	}
+	f.before = p
+	m := &d.means[d.paths[p].key]
+	if m.scan {
+		d.add(keyNode, i+1, end, f.path, f.object, escaped)
+	}
+	o := &d.objects[f.object]
+	o.people = o.people || d.paths[p].personal()
+	o.street = o.street || m.typ == Address && !m.zip
+	if i = skipSpace(text, end+1); at(text, i) != ':' {
+		return i, -1
+	}
+	return skipSpace(text, i+1), p
+}
+
+// guess is the path that came behind the last key the time before.
+func (d *doc) guess(f *frame) int32 {
+	n := d.paths[f.path].next
+	if f.before >= 0 {
+		n = d.paths[f.before].next
+	}
+	if n >= 0 && d.paths[n].parent == f.path && d.paths[n].key >= 0 {
+		return n
+	}
+	return -1
+}
+
+func (d *doc) keyID(name []byte) int32 {
+	if id, ok := d.keyIDs[string(name)]; ok {
+		return id
+	}
+	id := int32(len(d.keys))
+	key := string(name)
+	d.keys, d.keyIDs[key] = append(d.keys, key), id
+	decoded := key
+	if bytes.IndexByte(name, '\\') >= 0 {
+		decoded = string(plain(name).unquoted().text)
+	}
+	m := keyMeaning{meaning: d.s.meaningOf(decoded)}
+	if len(key) > 5 && (bytes.IndexByte(name, '@') >= 0 || bytes.IndexByte(name, '\\') >= 0 || bytes.IndexByte(name, '%') >= 0 || bytes.IndexByte(name, '[') >= 0 || manyDigits(name)) {
+		m.scan = true
+	}
+	d.means = append(d.means, m)
+	return id
+}
+
+func manyDigits(b []byte) bool {
+	n := 0
+	for _, c := range b {
+		if digit(c) {
+			n++
+		}
+	}
+	return n >= 4
+}
+
+// child is the path of a key below a path, or of the elements of an array.
+func (d *doc) child(parent, key int32) int32 {
+	at := uint64(uint32(parent))<<32 | uint64(uint32(key))
+	if id, ok := d.pathIDs[at]; ok {
+		return id
+	}
+	p := path{parent: parent, key: key, next: -1}
+	around := d.paths[parent].meaning
+	switch {
+	case key < 0:
+		p.meaning = around
+	default:
+		p.meaning = d.means[key].meaning.inside(around)
+	}
+	id := int32(len(d.paths))
+	d.paths, d.pathIDs[at] = append(d.paths, p), id
+	return id
+}
+
+// inside is what a key means inside of what another means.
+func (m meaning) inside(around meaning) meaning {
+	switch {
+	case m.name && around.person:
+		m.sure = true
+	case m.name && around.company:
+		m.typ, m.sure = Company, true
+	case m.generic && around.typ != "" && (around.sure || around.typ != Name):
+		return around
+	case m.typ == Address && !m.sure && !m.zip && (around.typ == Email || around.typ == IP || around.typ == MAC || around.typ == Wallet):
+		return around
+	case m.typ == "" && !m.generic && !m.opaque && !m.person && !m.company:
+		m.words |= around.words
+	}
+	return m
+}
+
+// stringEnd is where the string that begins at i has its closing quote, or the
+// end of the text.
+func stringEnd(text []byte, i int) (end int, escaped bool) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for {
+		for i+8 <= len(text) {
+			x := binary.LittleEndian.Uint64(text[i:])
+			q, b := x^ones*'"', x^ones*'\\'
+			if hit := ((q-ones)&^q | (b-ones)&^b) & highs; hit != 0 {
+				i += bits.TrailingZeros64(hit) / 8
+				break
+			}
+			i += 8
+		}
+		for i < len(text) && text[i] != '"' && text[i] != '\\' {
+			i++
+		}
+		if i >= len(text) || text[i] == '"' {
+			return i, escaped
+		}
+		escaped = true
+		i = min(i+2, len(text))
+	}
+}
+
+func numberEnd(text []byte, i int) int {
+	for i < len(text) && (digit(text[i]) || text[i] == '-' || text[i] == '+' || text[i] == '.' || text[i]|0x20 == 'e') {
+		i++
+	}
+	return i
+}
+
+func literal(text []byte) int {
+	for _, l := range []string{"true", "false", "null"} {
+		if len(text) >= len(l) && string(text[:len(l)]) == l && !alnum(at(text, len(l))) {
+			return len(l)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,192 @@
+package pii
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+//go:embed keys.txt
+var keyList string
+
+// meaning is what a key tells about its value.
+type meaning struct {
+	typ     Type
+	sure    bool   // the value is of the type, whatever it looks like
+	person  bool   // a name inside is that of a person
+	company bool   // a name inside is that of a company
+	name    bool   // the name of what is around it
+	zip     bool   // part of an address where there is a street
+	generic bool   // means what the key around it means
+	opaque  bool   // an id, a hash, a time, an amount
+	words   uint64 // what the words of the key vouch for
+}
+
+// personal says whether objects with such a key are about people.
+func (m meaning) personal() bool {
+	switch m.typ {
+	case Email, Phone, SSN, DateOfBirth, Passport, Licence, Name:
+		return m.sure
+	}
+	return false
+}
+
+type dictionary struct{ keys map[string]meaning }
+
+var keyDictionary = sync.OnceValue(func() *dictionary {
+	d := &dictionary{map[string]meaning{}}
+	for line := range strings.Lines(keyList) {
+		sort, list, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok || line[0] == '#' {
+			continue
+		}
+		for k := range strings.SplitSeq(list, ",") {
+			k = strings.TrimSpace(k)
+			d.keys[k] = d.keys[k].with(sort, k)
+		}
+	}
+	return d
+})
+
+// with adds a line of the list to a meaning.
+func (m meaning) with(sort, key string) meaning {
+	switch sort {
+	case "person":
+		m.person = true
+	case "generic":
+		m.generic = true
+	case "opaque":
+		m.opaque = true
+	case "zip?":
+		m.typ, m.zip = Address, true
+	case "label":
+		if m.typ == "" {
+			m.typ, m.name = Name, true
+		}
+	case "company":
+		m.company = true
+		if m.typ == "" {
+			m.typ, m.sure = Company, true
+		}
+		if key == "account" || key == "accounts" || key == "organizations" || key == "companies" || key == "vendors" || key == "suppliers" {
+			m.typ, m.sure = "", false
+		}
+	default:
+		typ, unsure := strings.CutSuffix(sort, "?")
+		m.typ, m.sure = Type(typ), !unsure
+	}
+	return m
+}
+
+// keyWords splits a key into words in lower case: firstName, FIRST_NAME,
+// first-name, IPAddress2.
+func keyWords(key string) (words []string) {
+	var w strings.Builder
+	flush := func() {
+		if w.Len() > 0 {
+			words = append(words, w.String())
+			w.Reset()
+		}
+	}
+	rs := []rune(key)
+	for i, r := range rs {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r):
+			flush()
+			continue
+		case i > 0 && unicode.IsUpper(r) && (unicode.IsLower(rs[i-1]) || unicode.IsDigit(rs[i-1])),
+			i > 0 && i+1 < len(rs) && unicode.IsUpper(r) && unicode.IsUpper(rs[i-1]) && unicode.IsLower(rs[i+1]):
+			flush()
+		}
+		w.WriteRune(unicode.ToLower(r))
+	}
+	flush()
+	return words
+}
+
+const maxKeyWords = 8
+
+// meaningOf looks a key up, with its longest end that is known.
+func (s *Scanner) meaningOf(key string) (m meaning) {
+	if len(key) > 120 {
+		return meaning{}
+	}
+	words := keyWords(key)
+	for len(words) > 1 && isNumber(words[len(words)-1]) {
+		words = words[:len(words)-1]
+	}
+	if len(words) == 0 || len(words) > maxKeyWords {
+		return meaning{}
+	}
+	at := 0
+	m, at = s.suffix(words)
+	switch {
+	case m.name && at > 0: // customer name, file name
+		m = s.nameOf(words[:at], m)
+	case m.opaque && at > 0 && at == len(words)-1 && m.typ == "":
+		m.words |= s.vouchedBy(words[:at]) // ssn_value, tax_id
+	case m.typ == Secret && at > 0 && isOneOf(words[at-1], "page", "next", "sync", "continuation", "csrf", "xsrf", "has", "is", "reset", "requires", "public", "cancel"):
+		m = meaning{opaque: true}
+	case m.typ != "" && at > 0 && isOneOf(words[at-1], "is", "has", "num", "no", "count"):
+		m = meaning{}
+	}
+	m.words |= s.vouchedBy(words)
+	return m
+}
+
+func isNumber(w string) bool { return strings.Trim(w, "0123456789") == "" }
+
+func isOneOf(w string, all ...string) bool {
+	for _, a := range all {
+		if a == w {
+			return true
+		}
+	}
+	return false
+}
+
+// suffix is the meaning of the longest end of words that is known, and where it
+// begins. Digits behind a word are part of its spelling only.
+func (s *Scanner) suffix(words []string) (meaning, int) {
+	for from := range words {
+		k := strings.Join(words[from:], " ")
+		trimmed := strings.TrimRight(k, "0123456789")
+		for _, k := range []string{k, trimmed, strings.TrimSuffix(trimmed, "s")} {
+			if m, ok := s.keys[k]; ok {
+				return m, from
+			}
+			if m, ok := s.tables.keys.keys[k]; ok {
+				return m, from
+			}
+		}
+	}
+	return meaning{}, len(words)
+}
+
+// nameOf decides about a key that ends in name by the words before.
+func (s *Scanner) nameOf(before []string, m meaning) meaning {
+	of, at := s.suffix(before)
+	switch {
+	case at == len(before):
+		return meaning{}
+	case of.company:
+		return meaning{typ: Company, sure: true}
+	case of.person:
+		return meaning{typ: Name, sure: true}
+	}
+	return meaning{}
+}
+
+// vouchedBy are the kinds of words in a key.
+func (s *Scanner) vouchedBy(words []string) (kinds uint64) {
+	text := []byte(strings.Join(words, " "))
+	for i := 0; i < len(text); i = span(text, i, isAlnum) + 1 {
+		h := wordHash(text, i, span(text, i, isAlnum))
+		k, end := s.tables.words.longest(text, i, h)
+		if end > 0 {
+			kinds |= k
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,132 @@
+package pii
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// lexicon finds words and phrases where a word begins, without case. A table of
+// bits answers for most words that they begin none.
+type lexicon[T any] struct {
+	first   [1 << 10]uint64
+	entries map[uint64][]entry[T]
+}
+
+type entry[T any] struct {
+	words string // in lower case; a blank stands for any single separator
+	value T
+}
+
+// add takes words in lower case. Phrases that are longer must be added first,
+// or be asked for with all.
+func (l *lexicon[T]) add(words string, value T) {
+	if l.entries == nil {
+		l.entries = map[uint64][]entry[T]{}
+	}
+	end := span([]byte(words), 0, isAlnum)
+	h := wordHash([]byte(words), 0, end)
+	l.first[h>>54] |= 1 << (h >> 48 & 63)
+	l.entries[h] = append(l.entries[h], entry[T]{words, value})
+}
+
+// begins says whether a phrase may begin with a word of this hash.
+func (l *lexicon[T]) begins(h uint64) bool { return l.first[h>>54]>>(h>>48&63)&1 != 0 }
+
+// longest is the longest phrase that begins at start, and its end; 0 if there is none.
+func (l *lexicon[T]) longest(text []byte, start int, h uint64) (value T, end int) {
+	for _, e := range l.entries[h] {
+		if n := phraseEnd(text, start, e.words); n > end {
+			value, end = e.value, n
+		}
+	}
+	return value, end
+}
+
+// phraseEnd is the end of the words at start, 0 if they do not stand there as
+// whole words.
+func phraseEnd(text []byte, start int, words string) int {
+	i := start
+	for j := range len(words) {
+		if i >= len(text) {
+			return 0
+		}
+		if b := text[i]; words[j] == ' ' {
+			if b != ' ' && b != '-' && b != '_' && b != '\'' && b != '.' {
+				return 0
+			}
+		} else if b != words[j] && !(b-'A' < 26 && b|0x20 == words[j]) && !(b >= 0x80 && b < 0x9F && at(text, i-1) == 0xC3 && b|0x20 == words[j]) {
+			return 0
+		}
+		i++
+	}
+	if i < len(text) && class[text[i]]&isAlnum != 0 && !(text[i] >= 0x80 && wide(words)) {
+		return 0
+	}
+	return i
+}
+
+// wide says whether words are of a script that puts no blanks between them.
+func wide(words string) bool {
+	r, _ := utf8.DecodeLastRuneInString(words)
+	return r >= 0x2E80
+}
+
+//go:embed words.txt
+var wordList string
+
+// vouching words say what a number beside them is. Every kind has a bit.
+type vouching struct {
+	lexicon[uint64]
+	kinds map[string]uint64
+	// Bits that the scanner itself asks for.
+	phone, card, bank, passport, licence, birth, mac, wallet, version, password, secret uint64
+}
+
+var vouchers = sync.OnceValue(func() *vouching {
+	v := &vouching{kinds: map[string]uint64{}}
+	phrases := map[string]uint64{}
+	for line := range strings.Lines(wordList) {
+		kind, words, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		bit := v.bit(kind)
+		for w := range strings.SplitSeq(words, ",") {
+			phrases[strings.Map(blankMarks, strings.TrimSpace(w))] |= bit
+		}
+	}
+	for p, bits := range phrases {
+		v.add(p, bits)
+	}
+	v.phone, v.card, v.bank = v.kind("phone"), v.kind("card"), v.kind("bank")
+	v.passport, v.licence, v.birth = v.kind("passport"), v.kind("licence"), v.kind("birth")
+	v.mac, v.wallet, v.version = v.kind("mac"), v.kind("wallet"), v.kind("version")
+	v.password, v.secret = v.kind("password"), v.kind("secret")
+	return v
+})
+
+func blankMarks(r rune) rune {
+	if r == '-' || r == '_' || r == '\'' || r == '.' {
+		return ' '
+	}
+	return r
+}
+
+// bit gives a kind its place. Kinds share the last place when there are too many.
+func (v *vouching) bit(kind string) uint64 {
+	if v.kinds[kind] == 0 {
+		v.kinds[kind] = 1 << min(len(v.kinds), 63)
+	}
+	return v.kinds[kind]
+}
+
+// kind is the bit of a kind that the list has. One that it lacks is a mistake
+// in a table of this package.
+func (v *vouching) kind(name string) uint64 {
+	if v.kinds[name] == 0 {
+		panic("pii: no words of the kind " + name)
+	}
+	return v.kinds[name]
+}

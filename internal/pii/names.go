@@ -1,0 +1,408 @@
+package pii
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+)
+
+//go:embed names.txt
+var nameList string
+
+// Roles of words around names.
+const (
+	roleTitle = 1 << iota
+	roleGreeting
+	roleSignoff
+	roleIntro
+	roleParticle
+	roleGiven
+	roleSurname
+	roleStop
+	roleCompany
+)
+
+// companyForms are the legal forms that stand behind a company's name, exactly so.
+var companyForms = []string{"Inc", "Incorporated", "LLC", "LLP", "LP", "Ltd", "Limited", "plc", "PLC", "Corp", "Corporation", "Co", "GmbH", "AG", "KG", "KGaA", "OHG", "UG", "mbH", "eG", "SE",
+	"SA", "SAS", "SARL", "EURL", "SL", "SpA", "Srl", "SRL", "SNC", "Lda", "Ltda", "BV", "NV", "VOF", "AS", "ASA", "AB", "ApS", "Oy", "Oyj", "Pty", "Pvt", "Pte", "KK", "GK", "Holdings", "Kft", "Zrt", "doo",
+	"S.A", "S.L", "S.A.S", "S.p.A", "S.r.l", "B.V", "N.V", "K.K", "G.K", "L.L.C", "S.A.R.L", "sp. z o.o", "Sp. z o.o", "a.s", "s.r.o", "d.o.o"}
+
+var people = sync.OnceValue(func() *lexicon[uint16] {
+	l, all := &lexicon[uint16]{}, map[string]uint16{}
+	roles := map[string]uint16{"title": roleTitle, "greeting": roleGreeting, "signoff": roleSignoff, "intro": roleIntro, "particle": roleParticle,
+		"given": roleGiven, "surname": roleSurname, "stop": roleStop}
+	for line := range strings.Lines(nameList) {
+		role, words, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok || line[0] == '#' {
+			continue
+		}
+		for w := range strings.SplitSeq(words, ",") {
+			all[strings.Map(blankMarks, strings.TrimSpace(w))] |= roles[role]
+		}
+	}
+	for _, f := range companyForms {
+		w := strings.Map(blankMarks, strings.ToLower(f))
+		all[w] |= roleCompany
+	}
+	for w, r := range all {
+		l.add(w, r)
+	}
+	return l
+})
+
+// person looks for a name around a word that has a role.
+func (sc *scan) person(w word, role uint16, end int) int {
+	text := sc.text
+	capital := capitalised(text, w.start)
+	if role&roleCompany != 0 && !sc.s.off[Company] {
+		if at := sc.company(w, end); at > 0 {
+			return at
+		}
+	}
+	if sc.s.off[Name] || sc.opaque {
+		return 0
+	}
+	switch {
+	case role&roleTitle != 0 && capital:
+		return sc.named(afterTitle(text, end), 1, 4, false)
+	case role&roleSignoff != 0 && at(text, max(w.start-1, 0)) <= '\n' || role&roleSignoff != 0 && at(text, end) == ',':
+		if at := sc.signed(end); at > 0 {
+			return at
+		}
+	}
+	switch {
+	case role&roleGreeting != 0 && capital && at(text, end) == ' ':
+		return sc.greeted(end + 1)
+	case role&roleIntro != 0:
+		if at(text, end) == ':' || end-w.start > 8 {
+			return sc.named(blanks(text, skip(text, end, ':'), 2), 2, 4, true)
+		}
+	case role&roleGiven != 0 && capital:
+		return sc.given(w, end)
+	case role&roleSurname != 0 && capital:
+		return sc.surname(w, end)
+	}
+	return 0
+}
+
+func skip(text []byte, i int, b byte) int {
+	if at(text, i) == b {
+		return i + 1
+	}
+	return i
+}
+
+func afterTitle(text []byte, i int) int {
+	i = skip(text, i, '.')
+	for range 2 { // Frau Dr. Weber
+		for _, t := range []string{"Dr", "Prof", "Dra"} {
+			if j := blanks(text, i, 1); j+len(t) < len(text) && string(text[j:j+len(t)]) == t && !alnum(text[j+len(t)]) {
+				i = skip(text, j+len(t), '.')
+			}
+		}
+	}
+	if at(text, i) != ' ' {
+		return len(text)
+	}
+	return i + 1
+}
+
+// capitalised says whether a word at i begins with a capital.
+func capitalised(text []byte, i int) bool {
+	b := at(text, i)
+	switch {
+	case class[b]&isUpper != 0:
+		return true
+	case b == 0xC3:
+		return at(text, i+1) < 0x9F
+	case b == 0xC4 || b == 0xC5:
+		return capitalLatinA(b, at(text, i+1))
+	case b == 0xCE || b == 0xD0:
+		return at(text, i+1) < 0xB0
+	}
+	return false
+}
+
+// capitalLatinA: in the block of ł and ş capitals have even numbers up to U+0137
+// and from U+014A to U+0177, odd ones between.
+func capitalLatinA(a, b byte) bool {
+	r := int(a&0x1F)<<6 | int(b&0x3F)
+	if r >= 0x139 && r <= 0x148 || r >= 0x179 && r <= 0x17E {
+		return r%2 == 1
+	}
+	return r%2 == 0
+}
+
+// nameWord is the end of a word at i that may be part of a name: Ana, O'Brien,
+// Jean-Luc, J.
+func nameWord(text []byte, i int) int {
+	if !capitalised(text, i) {
+		return 0
+	}
+	j, uppers := i, 0
+	for j < len(text) {
+		switch b := text[j]; {
+		case class[b]&isLetter != 0:
+			if class[b]&isUpper != 0 {
+				uppers++
+			}
+			j++
+			continue
+		case (b == '\'' || b == '-') && class[at(text, j+1)]&isUpper != 0:
+			j++
+			continue
+		case b == 0xE2 && at(text, j+1) == 0x80 && at(text, j+2) == 0x99 && class[at(text, j+3)]&isUpper != 0:
+			j += 3
+			continue
+		case digit(b) || b == '_' || b == '@' || b == '/' || b == '(' || b == '=':
+			return 0
+		}
+		break
+	}
+	if j-i == 1 && at(text, j) == '.' {
+		return j + 1
+	}
+	if j-i < 2 || uppers > 3 || uppers == j-i && j-i < 4 {
+		return 0
+	}
+	return j
+}
+
+func (sc *scan) role(start, end int) uint16 {
+	h := wordHash(sc.text, start, end)
+	if !sc.s.tables.people.begins(h) {
+		return 0
+	}
+	role, e := sc.s.tables.people.longest(sc.text, start, h)
+	if e < end {
+		return 0
+	}
+	return role
+}
+
+// nameRun is the end of the words of a name at i and their number, at most most.
+func (sc *scan) nameRun(i, most int) (end, n int) {
+	for n < most {
+		j := i
+		for p := 0; n > 0 && p < 2; p++ { // van der Berg
+			e := span(sc.text, j, isLetter)
+			if e == j || at(sc.text, e) != ' ' || class[sc.text[j]]&isLower == 0 || sc.role(j, e)&roleParticle == 0 {
+				break
+			}
+			j = e + 1
+		}
+		e := nameWord(sc.text, j)
+		if e == 0 || sc.role(j, e)&roleStop != 0 {
+			break
+		}
+		end, n = e, n+1
+		if at(sc.text, e) != ' ' {
+			break
+		}
+		i = e + 1
+	}
+	return end, n
+}
+
+// named takes a name of at least least words at i.
+func (sc *scan) named(i, least, most int, known bool) int {
+	if i >= len(sc.text) || i < 0 {
+		return 0
+	}
+	end, n := sc.nameRun(i, most)
+	if n < least {
+		if n == 0 || !known || sc.role(i, end)&(roleGiven|roleSurname) == 0 {
+			return 0
+		}
+	}
+	if f := sc.role(i, end); n == 1 && f&(roleTitle|roleGreeting|roleCompany) != 0 {
+		return 0
+	}
+	return sc.found(i, end, Name)
+}
+
+// greeted takes a name behind "Dear": one that ends what it stands in.
+func (sc *scan) greeted(i int) int {
+	i = afterSalutation(sc.text, i)
+	end, n := sc.nameRun(i, 3)
+	if n == 0 {
+		return 0
+	}
+	switch b := at(sc.text, end); {
+	case b == ',' || b == '!' || b == ':' || b == '\n' || b == '\r' || b == 0 || b == '.':
+		return sc.found(i, end, Name)
+	case sc.role(i, span(sc.text, i, isLetter))&roleGiven != 0:
+		return sc.found(i, end, Name)
+	}
+	return 0
+}
+
+// afterSalutation skips the title in "Dear Ms Weber".
+func afterSalutation(text []byte, i int) int {
+	for _, t := range []string{"Mr", "Mrs", "Ms", "Miss", "Herr", "Frau", "Dr", "Prof", "Madame", "Monsieur", "Señor", "Señora", "Sr", "Sra"} {
+		if i+len(t) < len(text) && string(text[i:i+len(t)]) == t && !alnum(text[i+len(t)]) {
+			return afterSalutation(text, blanks(text, skip(text, i+len(t), '.'), 1))
+		}
+	}
+	return i
+}
+
+// signed takes a name on the line behind a closing.
+func (sc *scan) signed(i int) int {
+	text := sc.text
+	i = skip(text, i, ',')
+	i = skip(text, i, '!')
+	line := false
+	for i < len(text) && class[text[i]]&isSpace != 0 {
+		line = line || text[i] == '\n'
+		i++
+	}
+	if !line {
+		return 0
+	}
+	end, n := sc.nameRun(i, 4)
+	if n == 0 {
+		return 0
+	}
+	if b := at(text, end); b != '\n' && b != '\r' && b != 0 && b != ',' && b != ' ' {
+		return 0
+	}
+	return sc.found(i, end, Name)
+}
+
+// given takes a given name with what follows it, or alone in prose.
+func (sc *scan) given(w word, end int) int {
+	if b := at(sc.text, w.start-1); b == '/' || b == '.' || b == '_' || b == '-' || b == '@' || b == '#' || b == '`' {
+		return 0
+	}
+	end, n := sc.nameRun(w.start, 4)
+	if n == 0 {
+		return 0
+	}
+	for n > 1 && sc.companyFollows(end) {
+		return 0
+	}
+	if n == 1 && !sc.prose(w.start, end) {
+		return 0
+	}
+	return sc.found(w.start, end, Name)
+}
+
+// companyFollows says whether a legal form stands behind a name.
+func (sc *scan) companyFollows(i int) bool {
+	j := blanks(sc.text, skip(sc.text, i, ','), 1)
+	e := span(sc.text, j, isLetter)
+	return e > j && sc.role(j, e)&roleCompany != 0
+}
+
+// prose says whether plain words stand at both sides, or at one and the end of
+// the sentence at the other.
+func (sc *scan) prose(start, end int) bool {
+	text := sc.text
+	lower := func(i int) bool {
+		return class[at(text, i)]&isLower != 0 && class[at(text, i+1)]&(isLower|isSpace) != 0
+	}
+	after := at(text, end) == ' ' && lower(end+1)
+	before := at(text, start-1) == ' ' && start > 1 && (class[text[start-2]]&isLower != 0 || text[start-2] == ',')
+	closes := end >= len(text) || text[end] == '.' || text[end] == ',' || text[end] == '?' || text[end] == '!' || text[end] == '\''
+	return after && (before || start == 0 || text[max(0, start-2)] == '.' || text[start-1] == '\n') || before && closes
+}
+
+// surname takes a family name with the word before it.
+func (sc *scan) surname(w word, end int) int {
+	p, ok := sc.before(2)
+	if !ok || p.end+1 != w.start || sc.text[p.end] != ' ' || p.start < sc.done || nameWord(sc.text, p.start) != p.end || nameWord(sc.text, w.start) == 0 {
+		return 0
+	}
+	if sc.role(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany) != 0 || p.sort&isLower == 0 {
+		return 0
+	}
+	if b := at(sc.text, p.start-1); b == '/' || b == '.' || b == '_' || b == '-' || b == '@' {
+		return 0
+	}
+	stop, _ := sc.nameRun(w.start, 2)
+	if sc.companyFollows(stop) {
+		return 0
+	}
+	return sc.found(p.start, stop, Name)
+}
+
+// company takes the words before a legal form.
+func (sc *scan) company(w word, end int) int {
+	form := string(sc.text[w.start:end])
+	exact := false
+	for _, f := range companyForms {
+		exact = exact || f == form
+	}
+	if !exact || alnum(at(sc.text, end)) {
+		return 0
+	}
+	start, n := w.start, 0
+	for back := 2; back <= 6; back++ {
+		p, ok := sc.before(back)
+		if !ok || p.start < sc.done || !joined(sc.text[p.end:start]) || !capitalised(sc.text, p.start) && p.sort&isDigit == 0 {
+			break
+		}
+		if r := sc.role(p.start, p.end); r&(roleStop|roleGreeting) != 0 {
+			break
+		}
+		if n == 0 && p.sort&isLower == 0 && len(form) <= 2 && p.end-p.start > 5 {
+			break
+		}
+		start, n = p.start, n+1
+	}
+	if n == 0 || !capitalised(sc.text, start) {
+		return 0
+	}
+	return sc.found(start, companyEnd(sc.text, end), Company)
+}
+
+// joined says whether what stands between two words keeps them in one name.
+func joined(between []byte) bool {
+	switch string(between) {
+	case " ", ", ", " & ", "-", "&", ". ", " + ", "'":
+		return true
+	}
+	return false
+}
+
+// companyEnd takes what belongs to a legal form: a point, "& Co. KG", "Pvt. Ltd.".
+func companyEnd(text []byte, i int) int {
+	i = skip(text, i, '.')
+	for _, more := range []string{" & Co. KG", " & Co. KGaA", " & Co.", " Ltd.", " Ltd", " LLC", " Limited"} {
+		if i+len(more) <= len(text) && string(text[i:i+len(more)]) == more && !alnum(at(text, i+len(more))) {
+			return i + len(more)
+		}
+	}
+	return i
+}
+
+// displayName takes the name before an address: Ana Lima <ana@…>, Ana Lima (ana@…).
+func (sc *scan) displayName(start int) {
+	text := sc.text
+	if sc.s.off[Name] || start < 3 || text[start-1] != '<' && text[start-1] != '(' {
+		return
+	}
+	end := start - 1
+	for end > 0 && (text[end-1] == ' ' || text[end-1] == '"') {
+		end--
+	}
+	from, n := end, 0
+	for back := 1; back <= len(sc.recent); back++ {
+		p, ok := sc.before(back)
+		if !ok || p.start < start && (p.start < sc.done || !capitalised(text, p.start) || sc.role(p.start, p.end)&roleStop != 0) {
+			break
+		}
+		switch {
+		case p.start >= start: // of the local part
+			continue
+		case n == 0 && p.end == end, n == 0 && p.end == end-1 && text[p.end] == '.', n > 0 && p.end < from && joined(text[p.end:from]):
+			from, n = p.start, n+1
+			continue
+		}
+		break
+	}
+	if n >= 1 && n <= 4 {
+		sc.found(from, end, Name)
+	}
+}

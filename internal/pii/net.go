@@ -1,0 +1,181 @@
+package pii
+
+import "bytes"
+
+// colon looks at : for addresses of networks and for credentials in a URL.
+func (sc *scan) colon(i int) int {
+	text := sc.text
+	if at(text, i+1) == '/' && at(text, i+2) == '/' {
+		return sc.credentials(i + 3)
+	}
+	w, ok := sc.before(1)
+	begins := ok && w.end == i && w.end-w.start <= 4 && at(text, w.start-1) != ':' && at(text, w.start-1) != '.'
+	switch {
+	case begins && hex(text[w.start:w.end]):
+		if end := sc.mac(i); end > 0 {
+			return end
+		}
+		return sc.ipv6(w.start)
+	case at(text, i+1) == ':' && !(ok && w.end == i) && at(text, i-1) != ':':
+		return sc.ipv6(i)
+	}
+	return 0
+}
+
+func hex(b []byte) bool {
+	for _, c := range b {
+		if class[c]&isHex == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// mac looks at the first : or - of six pairs.
+func (sc *scan) mac(i int) int {
+	text, start := sc.text, i-2
+	if start < sc.done || start < 0 || i+15 > len(text) || class[text[start]]&class[text[i-1]]&isHex == 0 || alnum(at(text, start-1)) || at(text, start-1) == text[i] {
+		return 0
+	}
+	zero := text[start] == '0' && text[start+1] == '0'
+	for p := 0; p < 5; p++ {
+		j := i + 3*p
+		if text[j] != text[i] || class[text[j+1]]&class[text[j+2]]&isHex == 0 {
+			return 0
+		}
+		zero = zero && text[j+1] == '0' && text[j+2] == '0'
+	}
+	end := i + 15
+	if alnum(at(text, end)) || at(text, end) == text[i] && alnum(at(text, end+1)) || zero || sc.opaque {
+		return 0
+	}
+	return sc.found(start, end, MAC)
+}
+
+// ipv6 reads an address at start. Loopback and unspecified addresses are nobody's.
+func (sc *scan) ipv6(start int) int {
+	text, i := sc.text, start
+	groups, gap, digits, letters := 0, -1, 0, 0
+	for groups < 8 {
+		if at(text, i) == ':' && at(text, i+1) == ':' {
+			if gap >= 0 {
+				return 0
+			}
+			gap = groups
+			if i += 2; class[at(text, i)]&isHex == 0 {
+				break
+			}
+		} else if groups > 0 {
+			if at(text, i) != ':' {
+				break
+			}
+			i++
+		}
+		end := span(text, i, isHex)
+		if end == i || end-i > 4 {
+			return 0
+		}
+		if at(text, end) == '.' && (gap >= 0 || groups == 6) {
+			if v4 := quad(text, i); v4 > 0 {
+				i, groups, digits = v4, groups+2, digits+4
+				break
+			}
+		}
+		for _, b := range text[i:end] {
+			if digit(b) {
+				digits++
+			} else {
+				letters++
+			}
+		}
+		groups, i = groups+1, end
+	}
+	after := at(text, i)
+	switch {
+	case start < sc.done, alnum(after), after == ':' && alnum(at(text, i+1)), after == '_':
+		return 0
+	case gap < 0 && groups != 8, gap >= 0 && groups > 7, digits == 0:
+		return 0
+	case gap == 0 && groups < 2, letters == 0 && groups < 4 && i-start < 7:
+		return 0
+	case sc.opaque:
+		return 0
+	}
+	return sc.found(start, i, IP)
+}
+
+// quad is the end of four numbers up to 255 at i, 0 if there are none.
+func quad(text []byte, i int) int {
+	for part := range 4 {
+		if part > 0 {
+			if at(text, i) != '.' {
+				return 0
+			}
+			i++
+		}
+		n, start := 0, i
+		for ; i < len(text) && digit(text[i]) && i-start < 4; i++ {
+			n = n*10 + int(text[i]-'0')
+		}
+		if i == start || n > 255 || i-start > 1 && text[start] == '0' {
+			return 0
+		}
+	}
+	return i
+}
+
+// ipv4 looks at a word of digits before a dot. What a version may be is none,
+// and neither are addresses that every machine has.
+func (sc *scan) ipv4(start int) int {
+	text := sc.text
+	end := quad(text, start)
+	b := at(text, start-1)
+	switch {
+	case end == 0 || alnum(at(text, end)) || at(text, end) == '_':
+		return 0
+	case at(text, end) == '.' && alnum(at(text, end+1)), at(text, end) == '-' && alnum(at(text, end+1)):
+		return 0
+	case b == '.' || b == '_' || alnum(b) || b == '-' && alnum(at(text, start-2)) || b == '/' && alnum(at(text, start-2)) || b == '^' || b == '~':
+		return 0
+	case sc.opaque || sc.vouched(start)&sc.voc.version != 0:
+		return 0
+	}
+	switch ip := string(text[start:end]); {
+	case ip == "0.0.0.0", ip[:4] == "127.", ip[:4] == "255.":
+		return end
+	}
+	return sc.found(start, end, IP)
+}
+
+// credentials looks for user:password@ behind ://.
+func (sc *scan) credentials(i int) int {
+	text, colon := sc.text, 0
+	for j := i; j < len(text) && j-i < 256; j++ {
+		switch b := text[j]; {
+		case b == ':' && colon == 0:
+			colon = j
+		case b == '@':
+			if colon == 0 || j-colon < 3 || placeholder(text[colon+1:j]) {
+				return 0
+			}
+			return sc.found(i, j, Secret)
+		case class[b]&isSpace != 0 || b == '/' || b == '"' || b == '<' || b == '>' || b == '\'' || b == '\\' || b == '?' || b == '#' || b == ',':
+			return 0
+		}
+	}
+	return 0
+}
+
+// placeholder says whether a secret is only a stand-in for one.
+func placeholder(v []byte) bool {
+	if bytes.ContainsAny(v, "${}<>*[]%…") {
+		return true
+	}
+	lower := bytes.ToLower(v)
+	for _, w := range []string{"pass", "password", "passwd", "secret", "token", "xxx", "example", "changeme", "your", "null", "none", "nil", "true", "false", "undefined", "redacted", "required", "string", "hidden", "placeholder"} {
+		if string(lower) == w || (w == "xxx" || w == "example" || w == "your" || w == "redacted" || w == "placeholder") && bytes.Contains(lower, []byte(w)) {
+			return true
+		}
+	}
+	return same(v)
+}

@@ -1,0 +1,267 @@
+package pii
+
+import "bytes"
+
+// groups are runs of digits with single separators between, as numbers are
+// written for people.
+type groups struct {
+	n, total int
+	start    int      // of a bracket or + before the digits
+	len      [9]uint8 // of each run
+	end      [9]int   // of each run
+	sep      [9]byte  // before each run
+	digits   [24]byte
+	brackets bool
+}
+
+// read takes the runs from i, which is at a digit or an opening bracket.
+func (g *groups) read(text []byte, start, i int) {
+	g.start = start
+	sep := byte(0)
+	if at(text, i) == '(' {
+		i, g.brackets = i+1, true
+	}
+	for g.n < len(g.len) {
+		end := i
+		for end < len(text) && digit(text[end]) {
+			end++
+		}
+		n := end - i
+		if n == 0 || g.total+n > len(g.digits) {
+			return
+		}
+		copy(g.digits[g.total:], text[i:end])
+		g.len[g.n], g.end[g.n], g.sep[g.n] = uint8(n), end, sep
+		g.total, g.n = g.total+n, g.n+1
+		sep, i = g.separator(text, end)
+		if sep == 0 {
+			return
+		}
+	}
+}
+
+// separator is what stands between two runs, and where the next begins.
+func (g *groups) separator(text []byte, i int) (sep byte, next int) {
+	sep = at(text, i)
+	switch sep {
+	case ' ', '-', '.', '/':
+		i++
+		if at(text, i) == '(' && sep != '/' {
+			i, g.brackets = i+1, true
+		} else if sep == ' ' && at(text, i) == '-' && at(text, i+1) == ' ' {
+			i += 2
+		}
+	case ')':
+		if !g.brackets {
+			return 0, i
+		}
+		if i++; at(text, i) == ' ' || at(text, i) == '-' {
+			i++
+		}
+	case '(':
+		i, g.brackets = i+1, true
+	case 0xC2:
+		if at(text, i+1) != 0xA0 {
+			return 0, i
+		}
+		sep, i = ' ', i+2
+	default:
+		return 0, i
+	}
+	if !digit(at(text, i)) {
+		return 0, i
+	}
+	return sep, i
+}
+
+// sum is the number of digits of the first k runs.
+func (g *groups) sum(k int) (n int) {
+	for _, l := range g.len[:k] {
+		n += int(l)
+	}
+	return n
+}
+
+// shape compares the lengths of the first runs.
+func (g *groups) shape(lengths ...uint8) bool {
+	return g.n >= len(lengths) && bytes.Equal(g.len[:len(lengths)], lengths)
+}
+
+// digits looks at a word of digits.
+func (sc *scan) digits(w word) int {
+	n, next := w.end-w.start, at(sc.text, w.end)
+	more := (next == ' ' || next == '-' || next == '.' || next == '/' || next == '(' || next == 0xC2 || next == '+') && w.end+1 < len(sc.text)
+	if n < 7 && !more || n > 24 {
+		return 0
+	}
+	if n <= 3 && next == '.' {
+		if end := sc.ipv4(w.start); end > 0 {
+			return end
+		}
+	}
+	if end := sc.id(w, sc.s.ids().digits[min(n, 23)]); end > 0 {
+		return end
+	}
+	if n > 19 || sc.opaque && sc.words == 0 {
+		return 0
+	}
+	var g groups
+	if g.read(sc.text, w.start, w.start); g.total < 7 {
+		return 0
+	}
+	if k := g.date(); k > 0 {
+		return g.end[k-1]
+	}
+	if end := sc.card(&g); end > 0 {
+		return end
+	}
+	return sc.phone(&g, false)
+}
+
+// id tries spellings at a word.
+func (sc *scan) id(w word, fs []form) int {
+	var words uint64
+	asked := false
+	for i := range fs {
+		f := &fs[i]
+		if !f.alone {
+			if !asked {
+				words, asked = sc.vouched(w.start), true
+			}
+			if words&f.words == 0 {
+				continue
+			}
+		} else if sc.opaque && sc.words&f.words == 0 {
+			continue
+		}
+		var id [32]byte
+		end, n := f.match(sc.text, w.start, &id)
+		if end == 0 || !closed(sc.text, w.start, end) || f.rule.valid != nil && !f.rule.valid(id[:n]) {
+			continue
+		}
+		if end = sc.found(w.start, end, f.rule.typ); end > 0 {
+			return end
+		}
+	}
+	return 0
+}
+
+// date is the number of runs at the head that are a date, 0 if they are none.
+func (g *groups) date() int {
+	if g.n < 3 || g.sep[1] != g.sep[2] || g.sep[1] == ')' {
+		return 0
+	}
+	d := g.digits[:]
+	switch {
+	case g.shape(4, 2, 2):
+		if yyyymmdd(d) {
+			return 3
+		}
+	case g.shape(2, 2, 4) && g.sep[1] != ' ':
+		if year(number(d[4:8])) && (ddmmyy(d) || date(number(d[:2]), number(d[2:4]))) {
+			return 3
+		}
+	case g.shape(8) && g.sep[1] == '-':
+		if yyyymmdd(d) {
+			return 1
+		}
+	}
+	return 0
+}
+
+// card looks for a payment card in the first runs.
+func (sc *scan) card(g *groups) int {
+	if g.n == 1 || g.len[0] > 6 || g.sep[1] != ' ' && g.sep[1] != '-' {
+		n := int(g.len[0])
+		if n < 13 || !card(g.digits[:n]) || !closed(sc.text, g.start, g.end[0]) {
+			return 0
+		}
+		if n != 16 && !(n == 15 && g.digits[0] == '3') || sc.opaque {
+			if sc.vouched(g.start)&sc.voc.card == 0 {
+				return 0
+			}
+		}
+		return sc.found(g.start, g.end[0], CreditCard)
+	}
+	for k := g.n; k >= 3; k-- {
+		n := g.sum(k)
+		if n < 12 || n > 19 || g.len[0] != 4 || !g.uniform(k) || !card(g.digits[:n]) || !closed(sc.text, g.start, g.end[k-1]) {
+			continue
+		}
+		return sc.found(g.start, g.end[k-1], CreditCard)
+	}
+	return 0
+}
+
+// uniform says whether the first k runs are joined by one separator.
+func (g *groups) uniform(k int) bool {
+	for _, s := range g.sep[1:k] {
+		if s != g.sep[1] {
+			return false
+		}
+	}
+	return true
+}
+
+// mixed looks at a word of letters and digits.
+func (sc *scan) mixed(w word) int {
+	n := w.end - w.start
+	if n >= 25 {
+		if end := sc.wallet(w); end > 0 {
+			return end
+		}
+	}
+	if w.sort&isHigh != 0 {
+		return 0
+	}
+	if n >= 4 && class[sc.text[w.start]]&class[sc.text[w.start+1]]&isUpper != 0 && digit(sc.text[w.start+2]) && digit(sc.text[w.start+3]) {
+		if end := sc.iban(w.start); end > 0 {
+			return end
+		}
+	}
+	if n < 24 && w.sort&isLower == 0 {
+		return sc.id(w, sc.s.ids().mixed[n])
+	}
+	return 0
+}
+
+// capitals looks at a short word of capitals before a group of something else.
+func (sc *scan) capitals(w word) int {
+	next := at(sc.text, w.end)
+	if next != ' ' && next != '-' && next != '.' || !alnum(at(sc.text, w.end+1)) {
+		return 0
+	}
+	return sc.id(w, sc.s.ids().capitals[w.end-w.start])
+}
+
+func (s *Scanner) ids() *forms { return s.tables.ids }
+
+// iban reads an account number at start, compact or in groups.
+func (sc *scan) iban(start int) int {
+	text := sc.text
+	want := ibanLength(text[start], text[start+1])
+	if want == 0 || alnum(at(text, start-1)) {
+		return 0
+	}
+	var id [34]byte
+	n, i := 0, start
+	for n < want && i < len(text) {
+		b := text[i]
+		if (b == ' ' || b == '-') && n >= 4 && alnum(at(text, i+1)) {
+			i++
+			continue
+		}
+		if class[b]&(isUpper|isLower|isDigit) == 0 {
+			return 0
+		}
+		id[n] = b
+		n, i = n+1, i+1
+	}
+	if n < want || alnum(at(text, i)) {
+		return 0
+	}
+	if mod97(id[:4], mod97(id[4:n], 0)) != 1 {
+		return 0
+	}
+	return sc.found(start, i, IBAN)
+}

@@ -1,0 +1,235 @@
+package pii
+
+import (
+	_ "embed"
+	"math/bits"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// phoneList is made from the metadata of libphonenumber (Apache-2.0) by a test,
+// see phone_test.go. A line: region, country's code, prefix of calls inside the
+// country or -, possible lengths as bits, pattern of numbers in use.
+//
+//go:embed phones.txt
+var phoneList string
+
+// plan is the numbering plan of a region.
+type plan struct {
+	region, code, trunk string
+	lengths             uint32 // bit n: numbers of n digits are possible
+	pattern             string
+	automaton           func() *automaton // built when first needed
+}
+
+// plans are all numbering plans.
+type plans struct {
+	regions map[string]*plan
+	codes   map[int][]*plan // by country's code
+}
+
+func parsePlans(list string) plans {
+	p := plans{map[string]*plan{}, map[int][]*plan{}}
+	for line := range strings.Lines(list) {
+		f := strings.Fields(line)
+		if len(f) != 5 || f[0] == "#" {
+			continue
+		}
+		lengths, _ := strconv.ParseUint(f[3], 16, 32)
+		one := &plan{region: f[0], code: f[1], trunk: strings.TrimPrefix(f[2], "-"), lengths: uint32(lengths), pattern: f[4]}
+		one.automaton = sync.OnceValue(func() *automaton { return compileDigits(one.pattern) })
+		p.regions[one.region] = one
+		code, _ := strconv.Atoi(one.code)
+		p.codes[code] = append(p.codes[code], one)
+	}
+	return p
+}
+
+func (p *plan) possible(n int) bool  { return n < 32 && p.lengths>>n&1 != 0 }
+func (p *plan) valid(d []byte) bool  { return p.possible(len(d)) && p.automaton().match(d) }
+func (p *plan) national() (n uint32) { return p.lengths }
+func (p *plan) shortest() int        { return bits.TrailingZeros32(p.lengths) }
+
+// plus looks at + before a number with its country's code.
+func (sc *scan) plus(i int) int {
+	b := at(sc.text, i-1)
+	if alnum(b) || b == '+' || b == '_' {
+		return 0
+	}
+	j := i + 1
+	if at(sc.text, j) == ' ' {
+		j++
+	}
+	if !digit(at(sc.text, j)) && at(sc.text, j) != '(' {
+		return 0
+	}
+	var g groups
+	if g.read(sc.text, i, j); g.total < 7 {
+		return 0
+	}
+	return sc.phone(&g, true)
+}
+
+// bracket looks at ( before an area code.
+func (sc *scan) bracket(i int) int {
+	if !digit(at(sc.text, i+1)) || !digit(at(sc.text, i+2)) {
+		return 0
+	}
+	close := i + 3
+	for digit(at(sc.text, close)) {
+		close++
+	}
+	if close > i+6 || at(sc.text, close) != ')' {
+		return 0
+	}
+	var g groups
+	if g.read(sc.text, i, i); g.total < 7 {
+		return 0
+	}
+	return sc.phone(&g, false)
+}
+
+// phone looks for a phone number in runs of digits. With international set a +
+// stands before them.
+func (sc *scan) phone(g *groups, international bool) int {
+	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 || !international && !open(sc.text, g.start) {
+		return 0
+	}
+	k := 0
+	switch {
+	case international:
+		k = sc.international(g, 0)
+	case g.digits[0] == '0' && g.digits[1] == '0':
+		k = sc.international(g, 2)
+	default:
+		k = sc.nationalNumber(g)
+	}
+	if k == 0 {
+		return 0
+	}
+	end := g.end[k-1]
+	if b := at(sc.text, end); alnum(b) && b != 'x' || b == '_' || (b == ':' || b == ',' && g.n == 1) && digit(at(sc.text, end+1)) {
+		return 0
+	}
+	return sc.found(g.start, extension(sc.text, end), Phone)
+}
+
+// open says whether a number may begin at i.
+func open(text []byte, i int) bool {
+	b := at(text, i-1)
+	return !alnum(b) && b != '_' && b != '.' && b != '$' && b != '#' && !((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && alnum(at(text, i-2)))
+}
+
+// international is how many runs make a number that begins with the code of a
+// country behind skip digits: as many as are in use, else as are possible.
+func (sc *scan) international(g *groups, skip int) int {
+	for _, strict := range []bool{true, false} {
+		if !strict && skip > 0 && sc.vouched(g.start)&sc.voc.phone == 0 {
+			return 0
+		}
+		for k := g.n; k > 0; k-- {
+			if d := g.digits[skip:g.sum(k)]; len(d) >= 7 && len(d) <= 16 && sc.s.tables.phones.dialled(d, strict) {
+				return k
+			}
+		}
+	}
+	return 0
+}
+
+// dialled says whether digits are the code of a country and a number in it,
+// perhaps with the (0) that is written and not dialled.
+func (p *plans) dialled(d []byte, strict bool) bool {
+	code := 0
+	for n := 1; n <= 3; n++ {
+		if code = code*10 + int(d[n-1]-'0'); p.codes[code] == nil {
+			continue
+		}
+		for _, one := range p.codes[code] {
+			rest := d[n:]
+			if one.fits(rest, strict) {
+				return true
+			}
+			if t := len(one.trunk); t > 0 && len(rest) > t && string(rest[:t]) == one.trunk && one.fits(rest[t:], strict) {
+				return true
+			}
+		}
+		return false
+	}
+	return false
+}
+
+func (p *plan) fits(d []byte, strict bool) bool {
+	if strict {
+		return p.valid(d)
+	}
+	return len(d) >= 6 && p.possible(len(d)) && !same(d)
+}
+
+// nationalNumber is how many runs make a number of a region of the scanner. Bare
+// digits need a word beside them; so do groups that a price or an id may have.
+func (sc *scan) nationalNumber(g *groups) int {
+	vouched := sc.vouched(g.start)&sc.voc.phone != 0
+	for k := g.n; k > 0; k-- {
+		d := g.digits[:g.sum(k)]
+		if len(d) < 7 || len(d) > 15 || !vouched && !g.telling(k) {
+			continue
+		}
+		for _, p := range sc.s.phones {
+			if p.dialledAtHome(d, g, k, vouched) {
+				return k
+			}
+		}
+	}
+	return 0
+}
+
+// telling says whether the first k runs are grouped as a phone number is and
+// little else: (212) 555-0100, 212-555-0100, 030 1234567, 01 23 45 67 89.
+func (g *groups) telling(k int) bool {
+	switch first := g.len[0]; {
+	case k == 1 || g.sep[1] == '/' && g.digits[0] != '0':
+		return false
+	case g.brackets && g.sep[1] == ')':
+		return true
+	case k == 3 && g.shape(3, 3, 4), k == 4 && g.shape(1, 3, 3, 4) && g.digits[0] == '1':
+		return true
+	case k == 4 && g.shape(3, 2, 2, 2):
+		return g.digits[0] >= '6' && g.uniform(k)
+	case g.sep[1] == '.':
+		return k == 5 && g.digits[0] == '0' && g.shape(2, 2, 2, 2, 2)
+	case g.digits[0] == '0' && first >= 2 && first <= 6:
+		return g.len[1] >= 2 && g.digits[1] != '0'
+	}
+	return false
+}
+
+// dialledAtHome says whether digits are a number as it is dialled in its region.
+// Numbers of North America need not be in use: those that people make up are not.
+func (p *plan) dialledAtHome(d []byte, g *groups, k int, vouched bool) bool {
+	rest := d
+	if t := len(p.trunk); t > 0 && len(d) > t && string(d[:t]) == p.trunk && !(p.code == "1" && len(d) == 10) {
+		rest = d[t:]
+	} else if p.trunk == "0" && !vouched {
+		return false
+	}
+	if p.code == "1" {
+		return len(rest) == 10 && rest[0] >= '2' && (rest[3] >= '2' || vouched && rest[3] >= '1') && !same(rest) || len(rest) == 7 && vouched && k == 2 && g.shape(3, 4)
+	}
+	return p.valid(rest) || vouched && k > 1 && len(rest) >= 8 && p.possible(len(rest)) && len(rest) < len(d)
+}
+
+// extension is the end of " ext. 12" or "x12" at i, else i.
+func extension(text []byte, i int) int {
+	j := blanks(text, i, 1)
+	for _, w := range []string{"extension", "ext.", "ext", "x"} {
+		if j+len(w) < len(text) && equalFold(text[j:j+len(w)], w) {
+			j = blanks(text, j+len(w), 1)
+			if end := span(text, j, isDigit); end > j && end-j <= 6 && !alnum(at(text, end)) {
+				return end
+			}
+			return i
+		}
+	}
+	return i
+}

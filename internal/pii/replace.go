@@ -1,0 +1,376 @@
+package pii
+
+import (
+	"bytes"
+	"sync"
+)
+
+// claim is a piece of the document that is to become a token.
+type claim struct {
+	start, end int32
+	typ        Type   // empty for text in the shape of a token
+	text       string // decoded, if that differs
+	number     bool
+	deep       uint8
+}
+
+// Replace puts tokens in place of what is personal in a document: JSON, several
+// JSON values with text between, or text. Bytes outside of what is replaced stay
+// as they are; without findings the answer is raw itself. Names and companies
+// that keys tell of are added to known, which may be nil.
+//
+// A number that is replaced becomes a string. What was written with escapes is
+// replaced with its escapes; Value has both spellings. Putting back Raw (without
+// the quotes, where Number is set) gives the document byte for byte.
+func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
+	w, _ := s.walkers.Get().(*walker)
+	if w == nil {
+		w = &walker{}
+	}
+	defer s.walkers.Put(w)
+	if known == nil {
+		known = &Gazetteer{}
+	}
+	w.s, w.known, w.claims, w.news, w.inside = s, known, w.claims[:0], w.news[:0], 0
+	known.mu.RLock()
+	w.walk(plain(raw))
+	known.mu.RUnlock()
+	w.remember()
+	return w.apply(raw, vault)
+}
+
+// walker goes through a document.
+type walker struct {
+	s      *Scanner
+	known  *Gazetteer
+	local  *Gazetteer // of this document
+	news   []news     // names to remember
+	docs   [maxInside + 1]*doc
+	inside int
+	found  []claim   // in nodes, before columns are decided
+	claims []claim   // in the order of the document
+	hits   []Finding // of one text
+}
+
+type news struct {
+	typ  Type
+	text string
+}
+
+func (w *walker) remember() {
+	if len(w.news) > 0 {
+		w.known.mu.Lock()
+		for _, n := range w.news {
+			w.known.add(n.typ, n.text)
+		}
+		w.known.mu.Unlock()
+	}
+	w.local = nil
+}
+
+// apply writes the document with tokens.
+func (w *walker) apply(raw []byte, vault Vault) []byte {
+	if len(w.claims) == 0 {
+		return raw
+	}
+	out, from := make([]byte, 0, len(raw)+len(raw)/16), 0
+	for i := range w.claims {
+		c := &w.claims[i]
+		if int(c.start) < from {
+			continue
+		}
+		text := string(raw[c.start:c.end])
+		if c.typ == "" {
+			if instead, ok := vault.Foreign(text); ok {
+				out = append(append(out, raw[from:c.start]...), instead...)
+				from = int(c.end)
+			}
+			continue
+		}
+		v := Value{Type: c.typ, Text: c.text, Raw: text, Number: c.number}
+		if v.Text == "" {
+			v.Text = text
+		}
+		token, ok := vault.Mint(v)
+		if !ok {
+			continue
+		}
+		out = append(out, raw[from:c.start]...)
+		if c.number {
+			token = quoted(token, c.deep)
+		}
+		out, from = append(out, token...), int(c.end)
+	}
+	return append(out, raw[from:]...)
+}
+
+// quoted puts quotes around a token inside of deep strings of JSON.
+func quoted(token string, deep uint8) string {
+	quote := []byte{'"'}
+	for range deep {
+		quote = bytes.ReplaceAll(bytes.ReplaceAll(quote, []byte(`\`), []byte(`\\`)), []byte(`"`), []byte(`\"`))
+	}
+	return string(quote) + token + string(quote)
+}
+
+// walk adds the claims of a document, or of one inside a string.
+func (w *walker) walk(v view) {
+	d := w.doc()
+	d.reset(w.s, v)
+	d.split(false)
+	w.document(d)
+}
+
+func (w *walker) doc() *doc {
+	if w.docs[w.inside] == nil {
+		w.docs[w.inside] = &doc{}
+	}
+	return w.docs[w.inside]
+}
+
+// document decides about the nodes of a document: first names are gathered, then
+// texts scanned, then columns decided.
+func (w *walker) document(d *doc) {
+	w.collect(d)
+	for i := range d.nodes {
+		n := &d.nodes[i]
+		n.first = int32(len(w.found))
+		w.look(d, n)
+		n.last = int32(len(w.found))
+	}
+	// Texts inside of this one have put theirs behind: keep the stack straight.
+	base := len(w.found)
+	if len(d.nodes) > 0 {
+		base = int(d.nodes[0].first)
+	}
+	for i := range d.nodes {
+		n := &d.nodes[i]
+		if c, ok := w.column(d, n); ok {
+			w.claims = append(w.claims, c)
+			continue
+		}
+		w.claims = append(w.claims, w.found[n.first:n.last]...)
+	}
+	w.found = w.found[:base]
+}
+
+// collect remembers the names that keys tell of.
+func (w *walker) collect(d *doc) {
+	for i := range d.nodes {
+		n := &d.nodes[i]
+		if n.sort != stringNode {
+			continue
+		}
+		if t := w.typeOf(d, n); t == Name || t == Company {
+			v := d.value(n)
+			if start, end := whole(t, v.text, true); end > 0 {
+				w.learn(t, string(v.text[start:end]))
+			}
+		}
+	}
+}
+
+func (w *walker) learn(t Type, text string) {
+	if w.s.off[t] {
+		return
+	}
+	if w.local == nil {
+		w.local = &Gazetteer{}
+	}
+	if !w.local.seen[text] {
+		w.local.add(t, text)
+		w.news = append(w.news, news{t, text})
+	}
+}
+
+// value is the decoded text of a node.
+func (d *doc) value(n *node) view {
+	v := d.view.slice(int(n.start), int(n.end))
+	if n.escaped {
+		return v.unquoted()
+	}
+	if n.sort == stringNode || n.sort == keyNode {
+		v.deep++
+	}
+	return v
+}
+
+// typeOf is the type that a value has by its key alone.
+func (w *walker) typeOf(d *doc, n *node) Type {
+	p := &d.paths[n.path]
+	switch {
+	case p.sure:
+		return p.typ
+	case p.name && n.object >= 0:
+		if d.people(n.object) {
+			return Name
+		}
+	case p.zip && n.object >= 0 && d.objects[n.object].street:
+		return Address
+	}
+	return ""
+}
+
+// people says whether an object is about a person: by its own keys, or by those
+// of most of its kind.
+func (d *doc) people(o int32) bool {
+	p := &d.paths[d.objects[o].path]
+	return d.objects[o].people || p.objects >= 3 && 2*p.people > p.objects
+}
+
+// look finds what is in a node.
+func (w *walker) look(d *doc, n *node) {
+	p := &d.paths[n.path]
+	if n.sort == numberNode {
+		w.number(d, n, p)
+		return
+	}
+	v := d.value(n)
+	if n.sort == stringNode {
+		p.values++
+		if t := w.typeOf(d, n); t != "" && !w.s.off[t] {
+			if start, end := whole(t, v.text, true); end > 0 {
+				w.claim(v, start, end, t)
+				return
+			}
+		} else if p.typ != "" && !p.sure && !p.name && !p.zip && !w.s.off[p.typ] {
+			if start, end := whole(p.typ, v.text, false); end > 0 {
+				w.claim(v, start, end, p.typ)
+				return
+			}
+		}
+		if p.person && w.s.personLike(v.text) && !w.s.off[Name] {
+			w.claim(v, 0, len(v.text), Name)
+			return
+		}
+	}
+	if n.sort == keyNode {
+		w.text(v, hints{})
+		return
+	}
+	if n.sort == stringNode && w.nested(v) {
+		return
+	}
+	if n.sort == textNode || len(v.text) > 40 && bytes.IndexByte(v.text, '\n') >= 0 {
+		if w.table(v) {
+			return
+		}
+	}
+	first := len(w.found)
+	w.text(v, hints{words: p.words, opaque: p.opaque && p.typ == ""})
+	if len(w.found) == first+1 && n.sort == stringNode {
+		switch w.found[first].typ {
+		case Email:
+			p.mails++
+		case Phone:
+			p.phones++
+		}
+	}
+}
+
+// column says whether a value that is nothing by itself is of the type that most
+// of its column is.
+func (w *walker) column(d *doc, n *node) (claim, bool) {
+	p := &d.paths[n.path]
+	if n.sort != stringNode || n.first != n.last || p.values < 5 || n.end-n.start < 3 {
+		return claim{}, false
+	}
+	t := Type("")
+	switch {
+	case p.mails*10 >= p.values*6:
+		t = Email
+	case p.phones*10 >= p.values*6 && !p.opaque:
+		t = Phone
+	default:
+		return claim{}, false
+	}
+	v := d.value(n)
+	start, end := whole(t, v.text, true)
+	if end == 0 {
+		return claim{}, false
+	}
+	return makeClaim(v, start, end, t), true
+}
+
+func makeClaim(v view, start, end int, t Type) claim {
+	a, b := v.raw(start, end)
+	c := claim{start: int32(a), end: int32(b), typ: t, deep: v.deep}
+	if v.at != nil {
+		c.text = string(v.text[start:end])
+	}
+	return c
+}
+
+func (w *walker) claim(v view, start, end int, t Type) {
+	if start < end {
+		w.found = append(w.found, makeClaim(v, start, end, t))
+	}
+}
+
+// text scans a text.
+func (w *walker) text(v view, h hints) {
+	if u, ok := v.unescaped(); ok {
+		v = u
+	}
+	names := [3]*Gazetteer{}
+	h.names = names[:0]
+	for _, g := range []*Gazetteer{w.s.words, w.local, w.known} {
+		if g != nil && len(g.seen) > 0 && (!h.opaque || g == w.s.words) {
+			h.names = append(h.names, g)
+		}
+	}
+	w.hits = w.s.scan(w.hits[:0], v.text, h)
+	for _, f := range w.hits {
+		w.claim(v, f.Start, f.End, f.Type)
+	}
+}
+
+// number looks at a number of JSON: only a key makes it personal.
+func (w *walker) number(d *doc, n *node, p *path) {
+	if !p.sure || w.s.off[p.typ] {
+		return
+	}
+	digits := d.view.text[n.start:n.end]
+	for _, b := range digits {
+		if !digit(b) {
+			return
+		}
+	}
+	ok := false
+	switch n := len(digits); p.typ {
+	case Phone:
+		ok = n >= 7 && n <= 15
+	case CreditCard:
+		ok = n >= 12 && n <= 19
+	case SSN, NationalID, Passport, Licence, IBAN:
+		ok = n >= 7 && n <= 18
+	}
+	if ok {
+		v := d.view.slice(int(n.start), int(n.end))
+		w.claim(v, 0, len(v.text), p.typ)
+		w.found[len(w.found)-1].number = true
+	}
+}
+
+// nested walks through JSON inside of a string.
+func (w *walker) nested(v view) bool {
+	t := bytes.TrimSpace(v.text)
+	if len(t) < 9 || w.inside == maxInside || !(t[0] == '{' && t[len(t)-1] == '}' || t[0] == '[' && t[len(t)-1] == ']') {
+		return false
+	}
+	w.inside++
+	defer func() { w.inside-- }()
+	d := w.doc()
+	d.reset(w.s, v)
+	if !d.split(true) {
+		return false
+	}
+	claims := len(w.claims)
+	w.document(d)
+	w.found = append(w.found, w.claims[claims:]...)
+	w.claims = w.claims[:claims]
+	return true
+}
+
+// pool keeps walkers between documents.
+type pool = sync.Pool

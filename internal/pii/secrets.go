@@ -1,0 +1,282 @@
+package pii
+
+import (
+	"bytes"
+	_ "embed"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed secrets.txt
+var secretList string
+
+// secretRule is the shape of one sort of secret.
+type secretRule struct {
+	prefix  string
+	entropy float64 // least, in bits of a byte
+	parts   []part
+}
+
+// part is a literal, or from least to most bytes of a class.
+type part struct {
+	literal     string
+	class       byte
+	least, most int
+}
+
+// secretRules finds rules by their first three bytes.
+type secretRules struct {
+	first [1 << 6]uint64
+	rules map[[3]byte][]secretRule
+}
+
+var secretTable = sync.OnceValue(func() *secretRules {
+	t := &secretRules{rules: map[[3]byte][]secretRule{}}
+	for line := range strings.Lines(secretList) {
+		f := strings.Fields(line)
+		if len(f) != 3 || f[0] == "#" {
+			continue
+		}
+		entropy, _ := strconv.ParseFloat(f[1], 64)
+		r := secretRule{entropy: entropy, parts: secretParts(f[2])}
+		r.prefix = r.parts[0].literal
+		key := [3]byte([]byte(r.prefix + "__")[:3])
+		if len(r.prefix) < 3 { // the third byte is of a class: try all
+			for b := range 128 {
+				if alnum(byte(b)) {
+					key[2] = byte(b)
+					t.put(key, r)
+				}
+			}
+			continue
+		}
+		t.put(key, r)
+	}
+	return t
+})
+
+func (t *secretRules) put(key [3]byte, r secretRule) {
+	h := keyHash(key[0], key[1], key[2])
+	t.first[h>>6] |= 1 << (h & 63)
+	t.rules[key] = append(t.rules[key], r)
+}
+
+func keyHash(a, b, c byte) uint32 {
+	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9E3779B1 >> 20
+}
+
+func secretParts(pattern string) (parts []part) {
+	for pattern != "" {
+		lit, rest, more := strings.Cut(pattern, "%")
+		if lit != "" {
+			parts = append(parts, part{literal: lit})
+		}
+		if !more {
+			break
+		}
+		p := part{class: rest[0], least: 1, most: 1}
+		if rest = rest[1:]; strings.HasPrefix(rest, "{") {
+			count, after, _ := strings.Cut(rest[1:], "}")
+			least, most, two := strings.Cut(count, ",")
+			p.least, _ = strconv.Atoi(least)
+			if p.most = p.least; two {
+				p.most, _ = strconv.Atoi(most)
+			}
+			rest = after
+		}
+		parts, pattern = append(parts, p), rest
+	}
+	return parts
+}
+
+// begins says whether a secret may begin at i.
+func (t *secretRules) begins(text []byte, i int) bool {
+	if i+16 > len(text) {
+		return false
+	}
+	h := keyHash(text[i], text[i+1], text[i+2])
+	return t.first[h>>6]>>(h&63)&1 != 0
+}
+
+func (c part) has(b byte) bool {
+	s := class[b]
+	switch c.class {
+	case 'n':
+		return s&(isDigit|isUpper|isLower) != 0
+	case 'w':
+		return s&(isDigit|isUpper|isLower) != 0 || b == '_' || b == '-'
+	case 'W':
+		return s&(isDigit|isUpper|isLower) != 0 || b == '_' || b == '-' || b == '.' || b == '='
+	case 'l':
+		return s&(isDigit|isLower) != 0
+	case 'U':
+		return s&(isDigit|isUpper) != 0
+	case 'h':
+		return s&isHex != 0 && s&isUpper == 0
+	case 'H':
+		return s&isHex != 0
+	case 'd':
+		return s&isDigit != 0
+	case 'a':
+		return s&(isUpper|isLower) != 0
+	case 'b':
+		return s&(isDigit|isUpper|isLower) != 0 || b == '+' || b == '/'
+	case 'p':
+		return b == '='
+	}
+	return false
+}
+
+// match is the end of a secret at i, 0 if there is none.
+func (r *secretRule) match(text []byte, i int) int {
+	start := i
+	for _, p := range r.parts {
+		if p.literal != "" {
+			if i+len(p.literal) > len(text) || string(text[i:i+len(p.literal)]) != p.literal {
+				return 0
+			}
+			i += len(p.literal)
+			continue
+		}
+		n := 0
+		for n < p.most && i < len(text) && p.has(text[i]) {
+			i, n = i+1, n+1
+		}
+		if n < p.least {
+			return 0
+		}
+	}
+	if alnum(at(text, i)) || at(text, i) == '_' || entropy(text[start+len(r.prefix):i]) < r.entropy {
+		return 0
+	}
+	return i
+}
+
+// entropy is that of Shannon, in bits of a byte.
+func entropy(b []byte) (bits float64) {
+	var count [256]int
+	for _, c := range b {
+		count[c]++
+	}
+	for _, n := range count {
+		if n > 0 {
+			p := float64(n) / float64(len(b))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
+
+// secret looks for a secret that begins at a word.
+func (sc *scan) secret(start int) int {
+	if b := at(sc.text, start-1); alnum(b) || sc.s.off[Secret] {
+		return 0
+	}
+	t := sc.s.tables.secrets
+	for i, rules := 0, t.rules[[3]byte(sc.text[start:start+3])]; i < len(rules); i++ {
+		if end := rules[i].match(sc.text, start); end > 0 {
+			return sc.found(start, end, Secret)
+		}
+	}
+	return 0
+}
+
+// pem looks for a private key at i.
+func (sc *scan) pem(i int) int {
+	const begin, key, finish = "-----BEGIN ", "PRIVATE KEY", "-----END "
+	if sc.noPEM || !bytes.HasPrefix(sc.text[i:], []byte(begin)) {
+		return 0
+	}
+	head := sc.text[i+len(begin) : min(len(sc.text), i+len(begin)+60)]
+	if line := bytes.IndexAny(head, "\n\r"); line >= 0 {
+		head = head[:line]
+	}
+	if !bytes.Contains(head, []byte(key)) {
+		return 0
+	}
+	end := bytes.Index(sc.text[i:], []byte(finish))
+	if end < 0 {
+		sc.noPEM = true
+		return sc.found(i, len(sc.text), Secret)
+	}
+	end += i + len(finish)
+	if tail := bytes.Index(sc.text[end:min(len(sc.text), end+60)], []byte("-----")); tail >= 0 {
+		end += tail + 5
+	}
+	return sc.found(i, end, Secret)
+}
+
+// assigned looks for a secret that a word before i announces: password: x,
+// api_key=x, Bearer x.
+func (sc *scan) assigned(i int, words uint64) int {
+	text := sc.text
+	sign := i
+	if q := at(text, i); q == '"' || q == '\'' || q == '`' || q == ')' {
+		sign++
+	}
+	sign = blanks(text, sign, 3)
+	j := sign
+	for j < len(text) && j < sign+3 && (text[j] == ':' || text[j] == '=' || text[j] == '>') {
+		j++
+	}
+	if j == sign && (at(text, i) != ' ' || words&sc.voc.secret == 0 || !equalFold(text[max(0, i-6):i], "bearer")) {
+		return 0
+	}
+	j = blanks(text, j, 3)
+	for _, scheme := range []string{"basic ", "bearer ", "token "} {
+		if j+len(scheme) < len(text) && equalFold(text[j:j+len(scheme)], scheme) {
+			j += len(scheme)
+		}
+	}
+	quote := byte(0)
+	if q := at(text, j); q == '"' || q == '\'' || q == '`' {
+		quote, j = q, j+1
+	}
+	end := j
+	for end < len(text) && end-j < 4096 && class[text[end]]&isSpace == 0 && !bytes.ContainsRune([]byte("\"'`,;<>()[]{}|"), rune(text[end])) {
+		end++
+	}
+	for quote == 0 && end > j && (text[end-1] == '.' || text[end-1] == '!' || text[end-1] == '?' || text[end-1] == '\\') {
+		end--
+	}
+	if !secretValue(text[j:end], words&sc.voc.password != 0) {
+		return 0
+	}
+	return sc.found(j, end, Secret)
+}
+
+// secretValue says whether what stands behind the name of a secret is one.
+func secretValue(v []byte, password bool) bool {
+	digits, letters, other, upper := 0, 0, 0, 0
+	var seen [256]bool
+	distinct := 0
+	for _, b := range v {
+		switch c := class[b]; {
+		case c&isDigit != 0:
+			digits++
+		case c&isLetter != 0:
+			letters++
+			if c&isUpper != 0 {
+				upper++
+			}
+		default:
+			other++
+		}
+		if !seen[b] {
+			seen[b], distinct = true, distinct+1
+		}
+	}
+	switch {
+	case placeholder(v) || uuid(v):
+		return false
+	case password:
+		return len(v) >= 4 && len(v) <= 128 && distinct >= 3 && (digits > 0 && letters+other > 0 || other > 0 && letters > 0 && len(v) >= 6 && bytes.IndexByte(v, '/') < 0 || digits >= 6)
+	}
+	return len(v) >= 16 && distinct >= 8 && digits > 0 && letters > 0 && (digits > 1 || upper > 0) && entropy(v) >= 3.3 && bytes.Count(v, []byte("/")) < 3 && !bytes.HasPrefix(v, []byte("http"))
+}
+
+func uuid(v []byte) bool {
+	return len(v) == 36 && v[8] == '-' && v[13] == '-' && v[18] == '-' && v[23] == '-' && hex(v[:8]) && hex(v[24:])
+}

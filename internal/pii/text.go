@@ -1,0 +1,189 @@
+package pii
+
+// hints are what the place of a text tells about it.
+type hints struct {
+	words  uint64 // kinds of words in its key
+	opaque bool   // an id, a hash, a version, an amount: nothing numeric is personal
+	names  []*Gazetteer
+}
+
+// scan is one pass over a text.
+type scan struct {
+	s    *Scanner
+	voc  *vouching
+	text []byte
+	out  []Finding
+	done int // where the last finding ended
+	hints
+	near   [4]struct{ end, words int64 } // the last words that vouch, a ring
+	nears  int
+	recent [8]word // the last words, a ring
+	count  int
+	noPEM  bool // no private key ends behind here
+}
+
+// word is a run of letters and digits.
+type word struct {
+	start, end int
+	sort       uint8 // classes of all its bytes
+}
+
+// reach is how many bytes before a number a word may stand that vouches for it.
+const reach = 48
+
+// scan appends the findings of a text.
+func (s *Scanner) scan(dst []Finding, text []byte, h hints) []Finding {
+	sc := scan{s: s, voc: s.tables.words, text: text, out: dst, hints: h}
+	n := len(text)
+	for i := 0; i < n; {
+		c := class[text[i]]
+		if c&isAlnum == 0 {
+			switch {
+			case c&isTrigger != 0:
+				i = sc.mark(i)
+			case text[i] == 0xE2 || text[i] == 0xEF:
+				i += 3
+			case text[i] == 0xC2:
+				i += 2
+			default:
+				i++
+			}
+			continue
+		}
+		w := word{start: i}
+		for {
+			w.sort |= c
+			if i++; i == n {
+				break
+			}
+			if c = class[text[i]]; c&isAlnum == 0 {
+				break
+			}
+		}
+		w.end = i
+		i = max(i, sc.word(w))
+	}
+	return sc.out
+}
+
+// found appends a finding, unless it overlaps the one before. It returns where
+// to go on.
+func (sc *scan) found(start, end int, t Type) int {
+	if start < sc.done || sc.s.off[t] {
+		return 0
+	}
+	sc.out = append(sc.out, Finding{start, end, t})
+	sc.done = end
+	return end
+}
+
+// vouched are the kinds of words before a place and in the key.
+func (sc *scan) vouched(start int) (words uint64) {
+	words = sc.words
+	for i := max(0, sc.nears-len(sc.near)); i < sc.nears; i++ {
+		if n := sc.near[i%len(sc.near)]; int(n.end) >= start-reach {
+			words |= uint64(n.words)
+		}
+	}
+	return words
+}
+
+// word looks at a run of letters and digits and returns where to go on, 0 for
+// right behind it.
+func (sc *scan) word(w word) int {
+	sc.recent[sc.count%len(sc.recent)] = w
+	sc.count++
+	if w.start < sc.done {
+		return 0
+	}
+	if sc.s.tables.secrets.begins(sc.text, w.start) {
+		if end := sc.secret(w.start); end > 0 {
+			return end
+		}
+	}
+	if w.sort&isDigit != 0 {
+		if w.sort&isLetter == 0 {
+			return sc.digits(w)
+		}
+		if end := sc.mixed(w); end > 0 {
+			return end
+		}
+	} else if w.sort&isLower == 0 && w.end-w.start <= 6 {
+		if end := sc.capitals(w); end > 0 {
+			return end
+		}
+	}
+	return sc.known(w)
+}
+
+// known looks a word up in the lists.
+func (sc *scan) known(w word) int {
+	h := wordHash(sc.text, w.start, w.end)
+	for _, g := range sc.names {
+		if g.words.begins(h) {
+			if t, end := g.longest(sc.text, w.start, h); end > 0 {
+				if end := sc.found(w.start, end, t); end > 0 {
+					return end
+				}
+			}
+		}
+	}
+	if sc.s.tables.people.begins(h) {
+		if role, end := sc.s.tables.people.longest(sc.text, w.start, h); end > 0 {
+			if end := sc.person(w, role, end); end > 0 {
+				return end
+			}
+		}
+	}
+	if !sc.voc.begins(h) {
+		return 0
+	}
+	words, end := sc.voc.longest(sc.text, w.start, h)
+	if end == 0 || at(sc.text, w.start-1) == '$' {
+		return 0
+	}
+	sc.near[sc.nears%len(sc.near)] = struct{ end, words int64 }{int64(end), int64(words)}
+	sc.nears++
+	if words&(sc.voc.password|sc.voc.secret) != 0 {
+		return sc.assigned(end, words)
+	}
+	if words&sc.voc.birth != 0 {
+		if start, end := birthDate(sc.text, end); end > 0 {
+			return sc.found(start, end, DateOfBirth)
+		}
+	}
+	return 0
+}
+
+// mark looks at a byte that may be in the middle or at the head of something.
+func (sc *scan) mark(i int) int {
+	end := 0
+	switch sc.text[i] {
+	case '@':
+		end = sc.email(i)
+	case ':':
+		end = sc.colon(i)
+	case '+':
+		end = sc.plus(i)
+	case '(':
+		end = sc.bracket(i)
+	case '-':
+		if end = sc.pem(i); end == 0 {
+			end = sc.mac(i)
+		}
+	case '[':
+		if end = token(sc.text, i); end > 0 {
+			sc.out = append(sc.out, Finding{i, end, ""})
+			sc.done = end
+		}
+	}
+	return max(end, i+1)
+}
+
+// before is the n-th word before the place where the scan is, 1 for the last.
+func (sc *scan) before(n int) (w word, ok bool) {
+	if n > len(sc.recent) || n > sc.count {
+		return word{}, false
+	}
+	return sc.recent[(sc.count-n)%len(sc.recent)], true
+}

@@ -1,0 +1,205 @@
+package pii
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// view is a text and where its bytes stand in the document that it comes from.
+type view struct {
+	text []byte
+	base int     // of a text without escapes
+	at   []int32 // of each byte and the end, if there were escapes
+	deep uint8   // in how many JSON strings the text stands
+}
+
+func plain(text []byte) view { return view{text: text} }
+
+// raw translates a range to the document.
+func (v view) raw(start, end int) (int, int) {
+	if v.at == nil {
+		return v.base + start, v.base + end
+	}
+	return int(v.at[start]), int(v.at[end])
+}
+
+func (v view) slice(start, end int) view {
+	if v.at == nil {
+		return view{text: v.text[start:end], base: v.base + start, deep: v.deep}
+	}
+	return view{text: v.text[start:end], at: v.at[start : end+1], deep: v.deep}
+}
+
+// builder makes a view of decoded text.
+type builder struct {
+	from view
+	text []byte
+	at   []int32
+}
+
+func newBuilder(v view) builder {
+	return builder{v, make([]byte, 0, len(v.text)), make([]int32, 0, len(v.text)+1)}
+}
+
+// put appends bytes that stand for what begins at i.
+func (b *builder) put(i int, decoded ...byte) {
+	start, _ := b.from.raw(i, i)
+	for _, c := range decoded {
+		b.text, b.at = append(b.text, c), append(b.at, int32(start))
+	}
+}
+
+func (b *builder) rune(i int, r rune) {
+	var buf [utf8.UTFMax]byte
+	b.put(i, buf[:utf8.EncodeRune(buf[:], r)]...)
+}
+
+func (b *builder) view(deep uint8) view {
+	end, _ := b.from.raw(len(b.from.text), len(b.from.text))
+	return view{text: b.text, at: append(b.at, int32(end)), deep: deep}
+}
+
+// unquoted decodes the escapes of the inside of a JSON string. What is no escape
+// stays as it is.
+func (v view) unquoted() view {
+	b := newBuilder(v)
+	for i := 0; i < len(v.text); {
+		if v.text[i] != '\\' || i+1 == len(v.text) {
+			b.put(i, v.text[i])
+			i++
+			continue
+		}
+		i += b.escape(i)
+	}
+	return b.view(v.deep + 1)
+}
+
+// escape decodes one escape and returns its length.
+func (b *builder) escape(i int) int {
+	text := b.from.text
+	c := text[i+1]
+	if j := bytes.IndexByte([]byte(`"\/bfnrt`), c); j >= 0 {
+		b.put(i, "\"\\/\b\f\n\r\t"[j])
+		return 2
+	}
+	r, ok := hex4(text, i)
+	if !ok {
+		b.put(i, '\\')
+		return 1
+	}
+	if utf16.IsSurrogate(r) {
+		if low, ok := hex4(text, i+6); ok {
+			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+				b.rune(i, pair)
+				return 12
+			}
+		}
+	}
+	b.rune(i, r)
+	return 6
+}
+
+func hex4(text []byte, i int) (rune, bool) {
+	if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' || !hex(text[i+2:i+6]) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[i+2:i+6]), 16, 32)
+	return rune(n), err == nil
+}
+
+// unescaped decodes percent and HTML escapes, if there are any.
+func (v view) unescaped() (view, bool) {
+	i := v.nextEscape(0)
+	if i < 0 {
+		return v, false
+	}
+	b := newBuilder(v)
+	for from := 0; ; {
+		next := i
+		if next < 0 {
+			next = len(v.text)
+		}
+		for ; from < next; from++ {
+			b.put(from, v.text[from])
+		}
+		if i < 0 {
+			return b.view(v.deep), true
+		}
+		r, n := unescape(v.text, i)
+		if v.text[i] == '%' {
+			b.put(i, byte(r))
+		} else {
+			b.rune(i, r)
+		}
+		from = i + n
+		i = v.nextEscape(from)
+	}
+}
+
+// nextEscape is where the next escape begins, -1 if there is none.
+func (v view) nextEscape(i int) int {
+	percent, and := -1, -1
+	for {
+		if percent < i && percent != len(v.text) {
+			if percent = bytes.IndexByte(v.text[i:], '%') + i; percent < i {
+				percent = len(v.text)
+			}
+		}
+		if and < i && and != len(v.text) {
+			if and = bytes.IndexByte(v.text[i:], '&') + i; and < i {
+				and = len(v.text)
+			}
+		}
+		if i = min(percent, and); i == len(v.text) {
+			return -1
+		}
+		if _, n := unescape(v.text, i); n > 0 {
+			return i
+		}
+		i++
+	}
+}
+
+// entities are those that may stand beside or inside personal data.
+var entities = []struct {
+	name string
+	r    rune
+}{{"amp;", '&'}, {"lt;", '<'}, {"gt;", '>'}, {"quot;", '"'}, {"apos;", '\''}, {"nbsp;", ' '}, {"commat;", '@'}, {"period;", '.'}, {"plus;", '+'}, {"lpar;", '('}, {"rpar;", ')'}, {"hyphen;", '-'},
+	{"auml;", 'ä'}, {"ouml;", 'ö'}, {"uuml;", 'ü'}, {"Auml;", 'Ä'}, {"Ouml;", 'Ö'}, {"Uuml;", 'Ü'}, {"szlig;", 'ß'}, {"eacute;", 'é'}, {"egrave;", 'è'}, {"aacute;", 'á'}, {"iacute;", 'í'},
+	{"oacute;", 'ó'}, {"uacute;", 'ú'}, {"ntilde;", 'ñ'}, {"ccedil;", 'ç'}, {"oslash;", 'ø'}, {"aring;", 'å'}}
+
+// unescape decodes %40, &#64;, &#x40; or &commat; at i; n is its length, 0 for none.
+func unescape(text []byte, i int) (r rune, n int) {
+	rest := text[i:min(len(text), i+12)]
+	if rest[0] == '%' {
+		if len(rest) < 3 || !hex(rest[1:3]) {
+			return 0, 0
+		}
+		b, _ := strconv.ParseUint(string(rest[1:3]), 16, 8)
+		return rune(b), 3
+	}
+	rest = rest[1:]
+	if len(rest) > 2 && rest[0] == '#' {
+		end := bytes.IndexByte(rest, ';')
+		if end < 2 {
+			return 0, 0
+		}
+		digits, base := rest[1:end], 10
+		if digits[0]|0x20 == 'x' {
+			digits, base = digits[1:], 16
+		}
+		c, err := strconv.ParseUint(string(digits), base, 21)
+		if err != nil || c == 0 {
+			return 0, 0
+		}
+		return rune(c), end + 2
+	}
+	for _, e := range entities {
+		if bytes.HasPrefix(rest, []byte(e.name)) {
+			return e.r, len(e.name) + 1
+		}
+	}
+	return 0, 0
+}

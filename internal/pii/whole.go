@@ -1,0 +1,179 @@
+package pii
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// whole says whether a value is of a type as a whole, and what of it: blanks
+// around are left out. With sure its key says so, and only what cannot be is
+// refused; else it must look so.
+func whole(t Type, text []byte, sure bool) (start, end int) {
+	v := bytes.TrimSpace(text)
+	start = bytes.Index(text, v)
+	if len(v) == 0 || !utf8.Valid(v) && t != Secret || nothing(v) || token(v, 0) == len(v) {
+		return 0, 0
+	}
+	ok := false
+	switch t {
+	case Name:
+		ok = nameLike(v, sure)
+	case Company:
+		ok = companyLike(v)
+	case Email:
+		at := bytes.IndexByte(v, '@')
+		ok = at > 0 && at == bytes.LastIndexByte(v, '@') && !bytes.ContainsAny(v, " <>,;\"%&")
+	case Phone:
+		ok = phoneLike(v)
+	case Address:
+		ok = addressLike(v, sure)
+	case DateOfBirth:
+		ok = birthLike(v)
+	case Secret:
+		ok = len(v) >= 3 && len(v) < 8192 && !placeholder(v) && !bytes.HasPrefix(v, []byte("http")) && (len(v) >= 8 || mixedSecret(v)) && !allWords(v)
+	case CreditCard:
+		d, rest := count(v)
+		ok = d >= 12 && d <= 19 && rest == 0 && len(v) <= 25
+	case IBAN:
+		d, letters := count(v)
+		ok = d >= 6 && letters <= 20 && len(v) <= 42 && !bytes.ContainsAny(v, "@/:{")
+	case SSN:
+		d, rest := count(v)
+		ok = d >= 7 && d <= 12 && rest == 0
+	case NationalID, Passport, Licence:
+		d, letters := count(v)
+		ok = d >= 2 && d+letters >= 5 && d+letters <= 24 && len(v) <= 30 && !bytes.ContainsAny(v, "@:{,\"") && bytes.Count(v, []byte(" ")) <= 6
+	case Wallet:
+		ok = len(v) >= 20 && len(v) <= 110 && !bytes.ContainsAny(v, " @/{\"")
+	case MAC:
+		d, letters := count(v)
+		ok = d+letters == 12 && hex(bytes.ReplaceAll(bytes.ReplaceAll(bytes.ReplaceAll(v, []byte(":"), nil), []byte("-"), nil), []byte("."), nil))
+	}
+	if !ok {
+		return 0, 0
+	}
+	return start, start + len(v)
+}
+
+// nothing says whether a value stands for none.
+func nothing(v []byte) bool {
+	if len(v) > 14 {
+		return false
+	}
+	switch lower(string(v)) {
+	case "null", "none", "nil", "n/a", "na", "-", "--", "?", "unknown", "undefined", "true", "false", "yes", "no", "tbd", "todo", "empty", "other", "default", "unassigned", "anonymous", "not available", "not provided", "redacted", "[redacted]", "hidden",
+		"string", "object", "array", "number", "boolean", "user", "admin", "system", "team", "unbekannt", "inconnu", "desconocido", "keine", "work", "home", "mobile", "personal", "primary":
+		return true
+	}
+	return bytes.IndexByte(v, '*') >= 0 && same(bytes.ReplaceAll(v, []byte(" "), nil))
+}
+
+// count is the number of digits, and of letters.
+func count(v []byte) (digits, letters int) {
+	for _, b := range v {
+		switch {
+		case digit(b):
+			digits++
+		case alnum(b):
+			letters++
+		}
+	}
+	return digits, letters
+}
+
+// nameLike: letters, few digits, and no address or path. What is not sure has
+// two to five words with capitals, or one of a person's.
+func nameLike(v []byte, sure bool) bool {
+	d, letters := count(v)
+	if letters == 0 || len(v) > 100 || d > 2 || bytes.ContainsAny(v, "@{}<>=|\\\"_;/[]") || bytes.Contains(v, []byte("://")) || bytes.IndexByte(v, '\n') >= 0 {
+		return false
+	}
+	if sure {
+		return d == 0 || bytes.IndexByte(v, ' ') > 0
+	}
+	return d == 0 && capitalWords(v) >= 2
+}
+
+// capitalWords is the number of words if all that are no particles are
+// capitalised, and there are at most five.
+func capitalWords(v []byte) (n int) {
+	for _, w := range bytes.Fields(v) {
+		switch {
+		case capitalised(w, 0) || w[0] >= 0xE0:
+			n++
+		case len(w) > 3 || class[w[0]]&isLower == 0:
+			return 0
+		}
+	}
+	if n > 5 {
+		return 0
+	}
+	return n
+}
+
+// personLike: two or more capitalised words, of which one is a name that is known.
+func (s *Scanner) personLike(v []byte) bool {
+	if len(v) > 60 || len(v) < 5 || !nameLike(v, false) {
+		return false
+	}
+	for i := 0; i < len(v); {
+		e := span(v, i, isAlnum)
+		if e > i {
+			h := wordHash(v, i, e)
+			if role, end := s.tables.people.longest(v, i, h); end == e && role&(roleGiven|roleSurname) != 0 && role&roleStop == 0 {
+				return true
+			}
+		}
+		i = e + 1
+	}
+	return false
+}
+
+func companyLike(v []byte) bool {
+	_, letters := count(v)
+	return letters >= 2 && len(v) <= 120 && !bytes.ContainsAny(v, "@{}<>=|\\\"\n") && !bytes.Contains(v, []byte("://")) && !uuid(v)
+}
+
+func phoneLike(v []byte) bool {
+	d, letters := count(v)
+	if d < 5 || d > 20 || len(v) > 40 || letters > 9 {
+		return false
+	}
+	for _, b := range v {
+		if class[b]&isLetter != 0 && bytes.IndexByte([]byte("xextnsionXEXTNSION"), b) < 0 || bytes.IndexByte([]byte(":@,;=_{}<>"), b) >= 0 {
+			return false
+		}
+	}
+	var g groups
+	g.read(v, 0, 0)
+	return g.date() == 0
+}
+
+// addressLike: what is not sure has a number and a word, and is neither a mail
+// address nor one of a network or a wallet.
+func addressLike(v []byte, sure bool) bool {
+	d, letters := count(v)
+	if len(v) > 300 || bytes.ContainsAny(v, "@{}<>=|\\\"") || bytes.Contains(v, []byte("://")) || d+letters < 2 || bytes.HasPrefix(v, []byte("0x")) {
+		return false
+	}
+	return sure || d > 0 && letters > 3 && bytes.IndexByte(v, ' ') > 0 && quad(v, 0) == 0
+}
+
+func birthLike(v []byte) bool {
+	d, letters := count(v)
+	if d < 4 || d > 20 || len(v) > 40 {
+		return false
+	}
+	return letters == 0 && d >= 6 && d <= 8 || dateAt(v, 0) > 0
+}
+
+func mixedSecret(v []byte) bool {
+	d, letters := count(v)
+	return d > 0 && letters > 0 || d+letters < len(v) || d == len(v)
+}
+
+// allWords says whether a text is some plain words, such as "API key of the shop".
+func allWords(v []byte) bool {
+	d, letters := count(v)
+	return bytes.IndexByte(v, ' ') > 0 && d == 0 && letters+bytes.Count(v, []byte(" ")) >= len(v)-2
+}
