@@ -77,8 +77,8 @@ func (fs *forms) add(r *rule) {
 	}
 }
 
-// match writes the letters and digits of text at start into id and returns the
-// end, 0 if the form does not fit.
+// match writes the letters and digits of text at start into id, unless that is
+// nil, and returns the end, 0 if the form does not fit, and their number.
 func (f *form) match(text []byte, start int, id *[32]byte) (end, n int) {
 	if start+len(f.pattern) > len(text) {
 		return 0, 0
@@ -105,7 +105,9 @@ func (f *form) match(text []byte, start int, id *[32]byte) (end, n int) {
 			if c&isLower != 0 {
 				b -= 32
 			}
-			id[n] = b
+			if id != nil {
+				id[n] = b
+			}
 			n++
 		}
 	}

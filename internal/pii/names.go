@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 //go:embed names.txt
@@ -27,8 +29,17 @@ var companyForms = []string{"Inc", "Incorporated", "LLC", "LLP", "LP", "Ltd", "L
 	"SA", "SAS", "SARL", "EURL", "SL", "SpA", "Srl", "SRL", "SNC", "Lda", "Ltda", "BV", "NV", "VOF", "AS", "ASA", "AB", "ApS", "Oy", "Oyj", "Pty", "Pvt", "Pte", "KK", "GK", "Holdings", "Kft", "Zrt", "doo",
 	"S.A", "S.L", "S.A.S", "S.p.A", "S.r.l", "B.V", "N.V", "K.K", "G.K", "L.L.C", "S.A.R.L", "sp. z o.o", "Sp. z o.o", "a.s", "s.r.o", "d.o.o"}
 
-var people = sync.OnceValue(func() *lexicon[uint16] {
-	l, all := &lexicon[uint16]{}, map[string]uint16{}
+// roleLexicon knows words by their roles. Only some begin a name.
+type roleLexicon struct {
+	lexicon[uint16]
+	starts [1 << 10]uint64
+}
+
+// active says whether a word of this hash may have a role that begins or ends a name.
+func (l *roleLexicon) active(h uint64) bool { return l.starts[h>>54]>>(h>>48&63)&1 != 0 }
+
+var people = sync.OnceValue(func() *roleLexicon {
+	l, all := &roleLexicon{}, map[string]uint16{}
 	roles := map[string]uint16{"title": roleTitle, "greeting": roleGreeting, "signoff": roleSignoff, "intro": roleIntro, "particle": roleParticle,
 		"given": roleGiven, "surname": roleSurname, "stop": roleStop}
 	for line := range strings.Lines(nameList) {
@@ -45,10 +56,24 @@ var people = sync.OnceValue(func() *lexicon[uint16] {
 		all[w] |= roleCompany
 	}
 	for w, r := range all {
-		l.add(w, r)
+		for _, w := range []string{w, capitalLatin(w)} {
+			l.add(w, r)
+			if r&^(roleStop|roleParticle) != 0 {
+				h := wordHash([]byte(w), 0, span([]byte(w), 0, isAlnum))
+				l.starts[h>>54] |= 1 << (h >> 48 & 63)
+			}
+		}
 	}
 	return l
 })
+
+// capitalLatin writes a first letter that comparisons do not fold as a capital.
+func capitalLatin(w string) string {
+	if r, n := utf8.DecodeRuneInString(w); r > 0xFF {
+		return string(unicode.ToUpper(r)) + w[n:]
+	}
+	return w
+}
 
 // person looks for a name around a word that has a role.
 func (sc *scan) person(w word, role uint16, end int) int {

@@ -134,10 +134,18 @@ func (sc *scan) id(w word, fs []form) int {
 		} else if sc.opaque && sc.words&f.words == 0 {
 			continue
 		}
-		var id [32]byte
-		end, n := f.match(sc.text, w.start, &id)
-		if end == 0 || !closed(sc.text, w.start, end) || f.rule.valid != nil && !f.rule.valid(id[:n]) {
+		end, n := f.match(sc.text, w.start, nil)
+		if end == 0 || !closed(sc.text, w.start, end) {
 			continue
+		}
+		if f.rule.valid != nil {
+			if sc.id32 == nil {
+				sc.id32 = new([32]byte)
+			}
+			f.match(sc.text, w.start, sc.id32)
+			if !f.rule.valid(sc.id32[:n]) {
+				continue
+			}
 		}
 		if end = sc.found(w.start, end, f.rule.typ); end > 0 {
 			return end

@@ -50,6 +50,7 @@ type walker struct {
 	found  []claim   // in nodes, before columns are decided
 	claims []claim   // in the order of the document
 	hits   []Finding // of one text
+	id32   [32]byte
 }
 
 type news struct {
@@ -313,7 +314,7 @@ func (w *walker) text(v view, h hints) {
 		v = u
 	}
 	names := [3]*Gazetteer{}
-	h.names = names[:0]
+	h.names, h.id32 = names[:0], &w.id32
 	for _, g := range []*Gazetteer{w.s.words, w.local, w.known} {
 		if g != nil && len(g.seen) > 0 && (!h.opaque || g == w.s.words) {
 			h.names = append(h.names, g)

@@ -5,7 +5,7 @@ import "sync"
 // tables are what all scanners share.
 type tables struct {
 	words   *vouching
-	people  *lexicon[uint16]
+	people  *roleLexicon
 	secrets *secretRules
 	ids     *forms
 	phones  plans

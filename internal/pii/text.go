@@ -5,6 +5,7 @@ type hints struct {
 	words  uint64 // kinds of words in its key
 	opaque bool   // an id, a hash, a version, an amount: nothing numeric is personal
 	names  []*Gazetteer
+	id32   *[32]byte // room for one id
 }
 
 // scan is one pass over a text.
@@ -128,7 +129,7 @@ func (sc *scan) known(w word) int {
 			}
 		}
 	}
-	if sc.s.tables.people.begins(h) {
+	if sc.s.tables.people.active(h) {
 		if role, end := sc.s.tables.people.longest(sc.text, w.start, h); end > 0 {
 			if end := sc.person(w, role, end); end > 0 {
 				return end
