@@ -11,7 +11,7 @@ func america() []rule {
 			return (d[0] == '1' || d[0] == '2') && luhn(append([]byte("80840"), d...))
 		}},
 		{"us-mbi", NationalID, "dAxdAxdAAdd !dAxd-Axd-AAdd", "mbi insurance medicare", mbi},
-		{"ca-sin", NationalID, "ddd_ddd_ddd ddd-ddd-ddd ddddddddd", "sin national tax insurance", func(d []byte) bool { return d[0] != '0' && d[0] != '8' && luhn(d) }},
+		{"ca-sin", NationalID, "ddd_ddd_ddd ddd-ddd-ddd ddddddddd", "sin national tax insurance", func(d []byte) bool { return d[0] != '8' && !same(d) && luhn(d) }},
 		{"br-cpf", NationalID, "!ddd.ddd.ddd-dd ddddddddddd ddd_ddd_ddd-dd", "cpf tax national", cpf},
 		{"br-cnpj", NationalID, "!dd.ddd.ddd/dddd-dd dddddddddddddd", "cnpj tax", cnpj},
 		{"ar-cuit", NationalID, "dd-dddddddd-d ddddddddddd", "cuit tax national", func(d []byte) bool {
@@ -23,7 +23,7 @@ func america() []rule {
 		{"mx-rfc", NationalID, "AAAAddddddxxx", "rfc tax", func(id []byte) bool { return yymmdd(id[4:10]) }},
 		{"mx-nss", NationalID, "ddddddddddd dd-dd-dd-dddd-d", "nss insurance", luhn},
 		{"co-nit", NationalID, "ddd.ddd.ddd-d ddddddddd-d", "nit tax", func(d []byte) bool {
-			return (11-weighted(d, 41, 37, 29, 23, 19, 17, 13, 7, 3)%11)%11%10 == last(d)
+			return "01987654321"[weighted(d, 41, 37, 29, 23, 19, 17, 13, 7, 3)%11] == d[9]
 		}},
 		{"co-cc", NationalID, "d.ddd.ddd.ddd dd.ddd.ddd dddddddddd dddddddd", "cedula national", nil},
 		{"ec-ci", NationalID, "dddddddddd", "cedula national", func(d []byte) bool { return number(d[:2]) <= 24 && d[2] < '6' && luhn(d) }},

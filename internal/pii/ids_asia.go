@@ -39,17 +39,14 @@ func asia() []rule {
 // papers have no checksum that holds everywhere: a word must stand before them.
 func papers() []rule {
 	return []rule{
-		{"passport", Passport, "ddddddddd Addddddd Adddddddd AAddddddd AAdddddd AAddddddA dddddddd ddAAddddd AAAdddddd AdAddddd xxxxxxxxx", "passport", func(id []byte) bool {
-			digits := 0
-			for _, b := range id {
-				if digit(b) {
-					digits++
-				}
-			}
-			return digits >= 4
-		}},
-		{"licence", Licence, "Addddddd Addddddddd dddddddd ddddddddd ddddddd Adddddddddddd AAAAAddddddAxxxx Addd-dddd-dddd Addd-dddd-dddd-dd xddxxdddddd AAddddddd AAdddddd AA-dd-dddddddddd dddddddddddd AdAddddd xxxdddxxxdx", "licence", nil},
+		{"passport", Passport, "ddddddddd Addddddd Adddddddd AAddddddd AAdddddd AAddddddA dddddddd ddAAddddd AAAdddddd AdAddddd xxxxxxxxx", "passport", fourDigits},
+		{"licence", Licence, "Addddddd Addddddddd dddddddd ddddddddd ddddddd Adddddddddddd AAAAAddddddAxxxx Addd-dddd-dddd Addd-dddd-dddd-dd xddxxdddddd AAddddddd AAdddddd AA-dd-dddddddddd dddddddddddd AdAddddd xxxxxxxxxxx", "licence", fourDigits},
 	}
+}
+
+func fourDigits(id []byte) bool {
+	n, _ := count(id)
+	return n >= 4
 }
 
 const base36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -89,7 +86,7 @@ func myNumber(d []byte) bool {
 }
 
 func rrn(d []byte) bool {
-	return yymmdd(d) && d[6] >= '1' && d[6] <= '8' && (11-weighted(d, 2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)%11)%10 == last(d)
+	return yymmdd(d) && (11-weighted(d, 2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)%11)%10 == last(d)
 }
 
 func nric(id []byte) bool {

@@ -20,7 +20,7 @@ func europe() []rule {
 		{"pl-pesel", NationalID, "ddddddddddd", "pesel national", pesel},
 		{"pl-nip", NationalID, "dddddddddd ddd-ddd-dd-dd ddd-dd-dd-ddd", "nip tax", nip},
 		{"nl-bsn", NationalID, "ddddddddd dddd.dd.ddd dddd_dd_ddd", "bsn national tax", bsn},
-		{"be-rn", NationalID, "!dd.dd.dd-ddd.dd ddddddddddd dd.dd.dd-ddd-dd", "rijksregister national", rijksregister},
+		{"be-rn", NationalID, "!dd.dd.dd-ddd.dd !dd.dd.dd-ddd_dd ddddddddddd dd.dd.dd-ddd-dd", "rijksregister national", rijksregister},
 		{"ch-ahv", NationalID, "!756.dddd.dddd.dd !756ddddddddddd", "ahv national insurance", func(d []byte) bool { return bytes.HasPrefix(d, []byte("756")) && ean13(d) }},
 		{"at-sv", NationalID, "dddddddddd dddd_dddddd dddd-dddddd", "svnr insurance national", svnr},
 		{"fi-hetu", NationalID, "!dddddd-dddx !dddddd+dddx !ddddddAdddx", "hetu national", hetu},

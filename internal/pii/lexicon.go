@@ -2,6 +2,7 @@ package pii
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -98,7 +99,9 @@ var vouchers = sync.OnceValue(func() *vouching {
 		}
 	}
 	for p, bits := range phrases {
-		v.add(p, bits)
+		for _, spelling := range spellings(p) {
+			v.add(spelling, bits)
+		}
 	}
 	v.phone, v.card, v.bank = v.kind("phone"), v.kind("card"), v.kind("bank")
 	v.passport, v.licence, v.birth = v.kind("passport"), v.kind("licence"), v.kind("birth")
@@ -106,6 +109,18 @@ var vouchers = sync.OnceValue(func() *vouching {
 	v.password, v.secret = v.kind("password"), v.kind("secret")
 	return v
 })
+
+// spellings are a phrase in lower case, and with those capitals that comparisons
+// do not fold.
+func spellings(p string) []string {
+	all := []string{p}
+	for _, q := range []string{capitalLatin(p), strings.ToUpper(p)} {
+		if strings.IndexFunc(p, func(r rune) bool { return r > 0xFF }) >= 0 && !slices.Contains(all, q) {
+			all = append(all, q)
+		}
+	}
+	return all
+}
 
 func blankMarks(r rune) rune {
 	if r == '-' || r == '_' || r == '\'' || r == '.' {

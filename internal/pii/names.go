@@ -56,7 +56,7 @@ var people = sync.OnceValue(func() *roleLexicon {
 		all[w] |= roleCompany
 	}
 	for w, r := range all {
-		for _, w := range []string{w, capitalLatin(w)} {
+		for _, w := range spellings(w) {
 			l.add(w, r)
 			if r&^(roleStop|roleParticle) != 0 {
 				h := wordHash([]byte(w), 0, span([]byte(w), 0, isAlnum))

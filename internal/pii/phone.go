@@ -2,7 +2,6 @@ package pii
 
 import (
 	_ "embed"
-	"math/bits"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,10 +45,8 @@ func parsePlans(list string) plans {
 	return p
 }
 
-func (p *plan) possible(n int) bool  { return n < 32 && p.lengths>>n&1 != 0 }
-func (p *plan) valid(d []byte) bool  { return p.possible(len(d)) && p.automaton().match(d) }
-func (p *plan) national() (n uint32) { return p.lengths }
-func (p *plan) shortest() int        { return bits.TrailingZeros32(p.lengths) }
+func (p *plan) possible(n int) bool { return n < 32 && p.lengths>>n&1 != 0 }
+func (p *plan) valid(d []byte) bool { return p.possible(len(d)) && p.automaton().match(d) }
 
 // plus looks at + before a number with its country's code.
 func (sc *scan) plus(i int) int {
@@ -129,7 +126,8 @@ func (sc *scan) international(g *groups, skip int) int {
 			return 0
 		}
 		for k := g.n; k > 0; k-- {
-			if d := g.digits[skip:g.sum(k)]; len(d) >= 7 && len(d) <= 16 && sc.s.tables.phones.dialled(d, strict) {
+			n := g.sum(k)
+			if n >= skip+7 && n <= skip+16 && sc.s.tables.phones.dialled(g.digits[skip:n], strict) {
 				return k
 			}
 		}
@@ -214,7 +212,7 @@ func (p *plan) dialledAtHome(d []byte, g *groups, k int, vouched bool) bool {
 		return false
 	}
 	if p.code == "1" {
-		return len(rest) == 10 && rest[0] >= '2' && (rest[3] >= '2' || vouched && rest[3] >= '1') && !same(rest) || len(rest) == 7 && vouched && k == 2 && g.shape(3, 4)
+		return len(rest) == 10 && rest[0] >= '2' && rest[3] >= '1' && !same(rest) || len(rest) == 7 && vouched && k == 2 && g.shape(3, 4)
 	}
 	return p.valid(rest) || vouched && k > 1 && len(rest) >= 8 && p.possible(len(rest)) && len(rest) < len(d)
 }

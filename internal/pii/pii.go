@@ -115,19 +115,29 @@ func New(o Options) *Scanner {
 	return s
 }
 
+func (s *Scanner) gazetteers() []*Gazetteer {
+	if s.words == nil {
+		return nil
+	}
+	return []*Gazetteer{s.words}
+}
+
 // Text appends what is personal in a text to dst, in order and without
 // overlaps, in one pass. Percent and HTML escapes are looked through. It knows
 // nothing of JSON: see Replace.
 func (s *Scanner) Text(dst []Finding, text []byte) []Finding {
 	v := plain(text)
-	if u, ok := v.unescaped(); ok {
-		from := len(dst)
-		dst = s.scan(dst, u.text, hints{})
-		for i := range dst[from:] {
-			f := &dst[from+i]
+	u, ok := v.unescaped()
+	from := len(dst)
+	dst = s.scan(dst, u.text, hints{names: s.gazetteers()})
+	kept := dst[:from]
+	for _, f := range dst[from:] {
+		if ok {
 			f.Start, f.End = u.raw(f.Start, f.End)
 		}
-		return dst
+		if f.Type != "" { // text in the shape of a token is none of ours
+			kept = append(kept, f)
+		}
 	}
-	return s.scan(dst, text, hints{})
+	return kept
 }

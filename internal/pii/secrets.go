@@ -235,10 +235,10 @@ func (sc *scan) assigned(i int, words uint64) int {
 		quote, j = q, j+1
 	}
 	end := j
-	for end < len(text) && end-j < 4096 && class[text[end]]&isSpace == 0 && !bytes.ContainsRune([]byte("\"'`,;<>()[]{}|"), rune(text[end])) {
+	for end < len(text) && end-j < 512 && class[text[end]]&isSpace == 0 && strings.IndexByte("\"'`,;<>()[]{}|", text[end]) < 0 {
 		end++
 	}
-	for quote == 0 && end > j && (text[end-1] == '.' || text[end-1] == '!' || text[end-1] == '?' || text[end-1] == '\\') {
+	for quote == 0 && end > j && (text[end-1] == '.' || text[end-1] == '?' || text[end-1] == '\\') {
 		end--
 	}
 	if !secretValue(text[j:end], words&sc.voc.password != 0) {

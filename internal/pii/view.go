@@ -111,7 +111,8 @@ func hex4(text []byte, i int) (rune, bool) {
 
 // unescaped decodes percent and HTML escapes, if there are any.
 func (v view) unescaped() (view, bool) {
-	i := v.nextEscape(0)
+	e := escapes{text: v.text, percent: -1, and: -1}
+	i := e.next(0)
 	if i < 0 {
 		return v, false
 	}
@@ -134,32 +135,40 @@ func (v view) unescaped() (view, bool) {
 			b.rune(i, r)
 		}
 		from = i + n
-		i = v.nextEscape(from)
+		i = e.next(from)
 	}
 }
 
-// nextEscape is where the next escape begins, -1 if there is none.
-func (v view) nextEscape(i int) int {
-	percent, and := -1, -1
+// escapes finds the escapes of a text in their order.
+type escapes struct {
+	text         []byte
+	percent, and int // the next of each
+}
+
+// next is where the next escape at i or behind begins, -1 if there is none.
+func (e *escapes) next(i int) int {
 	for {
-		if percent < i && percent != len(v.text) {
-			if percent = bytes.IndexByte(v.text[i:], '%') + i; percent < i {
-				percent = len(v.text)
-			}
+		if e.percent < i {
+			e.percent = indexFrom(e.text, i, '%')
 		}
-		if and < i && and != len(v.text) {
-			if and = bytes.IndexByte(v.text[i:], '&') + i; and < i {
-				and = len(v.text)
-			}
+		if e.and < i {
+			e.and = indexFrom(e.text, i, '&')
 		}
-		if i = min(percent, and); i == len(v.text) {
+		if i = min(e.percent, e.and); i == len(e.text) {
 			return -1
 		}
-		if _, n := unescape(v.text, i); n > 0 {
+		if _, n := unescape(e.text, i); n > 0 {
 			return i
 		}
 		i++
 	}
+}
+
+func indexFrom(text []byte, i int, b byte) int {
+	if j := bytes.IndexByte(text[i:], b); j >= 0 {
+		return i + j
+	}
+	return len(text)
 }
 
 // entities are those that may stand beside or inside personal data.

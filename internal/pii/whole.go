@@ -30,7 +30,7 @@ func whole(t Type, text []byte, sure bool) (start, end int) {
 	case DateOfBirth:
 		ok = birthLike(v)
 	case Secret:
-		ok = len(v) >= 3 && len(v) < 8192 && !placeholder(v) && !bytes.HasPrefix(v, []byte("http")) && (len(v) >= 8 || mixedSecret(v)) && !allWords(v)
+		ok = len(v) >= 3 && len(v) < 8192 && !placeholder(v) && !bytes.HasPrefix(v, []byte("http")) && (len(v) >= 8 || mixedSecret(v)) && !allWords(v) && !versionLike(v)
 	case CreditCard:
 		d, rest := count(v)
 		ok = d >= 12 && d <= 19 && rest == 0 && len(v) <= 25
@@ -170,6 +170,13 @@ func birthLike(v []byte) bool {
 func mixedSecret(v []byte) bool {
 	d, letters := count(v)
 	return d > 0 && letters > 0 || d+letters < len(v) || d == len(v)
+}
+
+// versionLike says whether a text is a version or a range of versions.
+func versionLike(v []byte) bool {
+	w := bytes.TrimLeft(v, "^~>=<v ")
+	d, letters := count(w)
+	return len(v) < 24 && len(w) > 0 && digit(w[0]) && (bytes.Count(w, []byte(".")) >= 2 && letters <= 6 || d+letters < 4 && len(w) < len(v))
 }
 
 // allWords says whether a text is some plain words, such as "API key of the shop".
