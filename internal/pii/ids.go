@@ -24,6 +24,7 @@ type rule struct {
 type form struct {
 	pattern string
 	alone   bool
+	spaced  bool
 	words   uint64
 	rule    *rule
 }
@@ -51,7 +52,7 @@ func (fs *forms) add(r *rule) {
 	for _, p := range strings.Fields(r.forms) {
 		f := form{rule: r, words: words}
 		p, f.alone = strings.CutPrefix(p, "!")
-		f.pattern = strings.ReplaceAll(p, "_", " ")
+		f.pattern, f.spaced = strings.ReplaceAll(p, "_", " "), strings.HasPrefix(p, "dddd_")
 		lead, sort := 0, uint8(0)
 		for ; lead < len(p) && (p[lead] == 'd' || p[lead] == 'A' || p[lead] == 'a' || p[lead] == 'x' || alnum(p[lead])); lead++ {
 			if p[lead] == 'd' || digit(p[lead]) {

@@ -19,6 +19,7 @@ type meaning struct {
 	name    bool   // the name of what is around it
 	zip     bool   // part of an address where there is a street
 	generic bool   // means what the key around it means
+	weak    bool   // people are not the only ones to have it
 	opaque  bool   // an id, a hash, a time, an amount
 	words   uint64 // what the words of the key vouch for
 }
@@ -27,7 +28,7 @@ type meaning struct {
 func (m meaning) personal() bool {
 	switch m.typ {
 	case Email, Phone, SSN, DateOfBirth, Passport, Licence, Name:
-		return m.sure
+		return m.sure && !m.weak
 	}
 	return false
 }
@@ -74,7 +75,7 @@ func (m meaning) with(sort, key string) meaning {
 		}
 	default:
 		typ, unsure := strings.CutSuffix(sort, "?")
-		m.typ, m.sure = Type(typ), !unsure
+		m.typ, m.sure, m.weak = Type(typ), !unsure, key == "full name" || key == "fullname"
 	}
 	return m
 }

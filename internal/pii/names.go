@@ -22,6 +22,7 @@ const (
 	roleSurname
 	roleStop
 	roleCompany
+	roleVerb
 )
 
 // companyForms are the legal forms that stand behind a company's name, exactly so.
@@ -41,7 +42,7 @@ func (l *roleLexicon) active(h uint64) bool { return l.starts[h>>54]>>(h>>48&63)
 var people = sync.OnceValue(func() *roleLexicon {
 	l, all := &roleLexicon{}, map[string]uint16{}
 	roles := map[string]uint16{"title": roleTitle, "greeting": roleGreeting, "signoff": roleSignoff, "intro": roleIntro, "particle": roleParticle,
-		"given": roleGiven, "surname": roleSurname, "stop": roleStop}
+		"given": roleGiven, "surname": roleSurname, "stop": roleStop, "verb": roleVerb}
 	for line := range strings.Lines(nameList) {
 		role, words, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok || line[0] == '#' {
@@ -88,7 +89,7 @@ func (sc *scan) person(w word, role uint16, end int) int {
 		return 0
 	}
 	switch {
-	case role&roleTitle != 0 && capital:
+	case role&roleTitle != 0 && (capital || end-w.start >= 5): // señora Lima
 		return sc.named(afterTitle(text, end), 1, 4, false)
 	case role&roleSignoff != 0 && at(text, max(w.start-1, 0)) <= '\n' || role&roleSignoff != 0 && at(text, end) == ',':
 		if at := sc.signed(end); at > 0 {
@@ -98,6 +99,8 @@ func (sc *scan) person(w word, role uint16, end int) int {
 	switch {
 	case role&roleGreeting != 0 && capital && at(text, end) == ' ':
 		return sc.greeted(end + 1)
+	case role&roleVerb != 0 && !capital:
+		return sc.subject(w)
 	case role&roleIntro != 0:
 		if at(text, end) == ':' || end-w.start > 8 {
 			return sc.named(blanks(text, skip(text, end, ':'), 2), 2, 4, true)
@@ -333,6 +336,27 @@ func (sc *scan) prose(start, end int) bool {
 	return after && (before || start == 0 || text[max(0, start-2)] == '.' || text[start-1] == '\n') || before && closes
 }
 
+// subject takes the two or three capitalised words before a verb of people.
+func (sc *scan) subject(verb word) int {
+	start, end, n := 0, verb.start, 0
+	for back := 2; back <= 4; back++ {
+		p, ok := sc.before(back)
+		if !ok || p.start < sc.done || p.end+1 != end || sc.text[p.end] != ' ' || nameWord(sc.text, p.start) != p.end || p.sort&isLower == 0 ||
+			sc.role(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff) != 0 || sc.voc.begins(wordHash(sc.text, p.start, p.end)) {
+			break
+		}
+		if b := at(sc.text, p.start-1); b != ' ' && b != '\n' && b != 0 && b != '(' && b != '"' {
+			break
+		}
+		start, end, n = p.start, p.start, n+1
+	}
+	if n < 2 {
+		return 0
+	}
+	sc.found(start, verb.start-1, Name)
+	return 0
+}
+
 // surname takes a family name with the word before it.
 func (sc *scan) surname(w word, end int) int {
 	p, ok := sc.before(2)
@@ -365,7 +389,7 @@ func (sc *scan) company(w word, end int) int {
 	start, n := w.start, 0
 	for back := 2; back <= 6; back++ {
 		p, ok := sc.before(back)
-		if !ok || p.start < sc.done || !joined(sc.text[p.end:start]) || !capitalised(sc.text, p.start) && p.sort&isDigit == 0 {
+		if !ok || p.start < sc.done || !joined(sc.text[p.end:start]) || p.end+2 == start && sc.text[p.end] == '.' && p.end-p.start > 1 || !capitalised(sc.text, p.start) && p.sort&isDigit == 0 {
 			break
 		}
 		if r := sc.role(p.start, p.end); r&(roleStop|roleGreeting) != 0 {
@@ -379,7 +403,7 @@ func (sc *scan) company(w word, end int) int {
 	if n == 0 || !capitalised(sc.text, start) {
 		return 0
 	}
-	return sc.found(start, companyEnd(sc.text, end), Company)
+	return sc.found(start, companyEnd(sc.text, w.start, end), Company)
 }
 
 // joined says whether what stands between two words keeps them in one name.
@@ -392,8 +416,15 @@ func joined(between []byte) bool {
 }
 
 // companyEnd takes what belongs to a legal form: a point, "& Co. KG", "Pvt. Ltd.".
-func companyEnd(text []byte, i int) int {
-	i = skip(text, i, '.')
+func companyEnd(text []byte, start, i int) int {
+	switch form := string(text[start:i]); form {
+	case "Inc", "Ltd", "Corp", "Co", "Lda", "Ltda", "Pty", "Pvt", "Pte":
+		i = skip(text, i, '.')
+	default:
+		if strings.Contains(form, ".") {
+			i = skip(text, i, '.')
+		}
+	}
 	for _, more := range []string{" & Co. KG", " & Co. KGaA", " & Co.", " Ltd.", " Ltd", " LLC", " Limited"} {
 		if i+len(more) <= len(text) && string(text[i:i+len(more)]) == more && !alnum(at(text, i+len(more))) {
 			return i + len(more)

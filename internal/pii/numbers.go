@@ -99,6 +99,14 @@ func (sc *scan) digits(w word) int {
 			return end
 		}
 	}
+	if n == 4 && (next == ' ' || next == '-') { // a card has more groups than an id that begins so
+		var g groups
+		if g.read(sc.text, w.start, w.start); g.n >= 3 && g.date() == 0 {
+			if end := sc.card(&g); end > 0 {
+				return end
+			}
+		}
+	}
 	if end := sc.id(w, sc.s.ids().digits[min(n, 23)]); end > 0 {
 		return end
 	}
@@ -131,7 +139,7 @@ func (sc *scan) id(w word, fs []form) int {
 			if words&f.words == 0 {
 				continue
 			}
-		} else if sc.opaque && sc.words&f.words == 0 {
+		} else if sc.opaque && sc.words&f.words == 0 || f.spaced && grouped(sc.text, w.start, len(f.pattern)) {
 			continue
 		}
 		end, n := f.match(sc.text, w.start, nil)
@@ -152,6 +160,11 @@ func (sc *scan) id(w word, fs []form) int {
 		}
 	}
 	return 0
+}
+
+// grouped says whether more groups of digits stand around a spelling with blanks.
+func grouped(text []byte, start, n int) bool {
+	return at(text, start+n) == ' ' && digit(at(text, start+n+1)) || at(text, start-1) == ' ' && digit(at(text, start-2))
 }
 
 // date is the number of runs at the head that are a date, 0 if they are none.
@@ -184,7 +197,7 @@ func (sc *scan) card(g *groups) int {
 		if n < 13 || !card(g.digits[:n]) || !closed(sc.text, g.start, g.end[0]) {
 			return 0
 		}
-		if n != 16 && !(n == 15 && g.digits[0] == '3') || sc.opaque {
+		if n != 16 && !(n == 15 && g.digits[0] == '3') || sc.opaque || counted(sc.text, g.start, g.end[0]) {
 			if sc.vouched(g.start)&sc.voc.card == 0 {
 				return 0
 			}
@@ -199,6 +212,13 @@ func (sc *scan) card(g *groups) int {
 		return sc.found(g.start, g.end[k-1], CreditCard)
 	}
 	return 0
+}
+
+// counted says whether a bare number stands as numbers of programs do: in a
+// column of numbers, or in JSON without quotes.
+func counted(text []byte, start, end int) bool {
+	b, c := at(text, start-1), at(text, start-2)
+	return b == ' ' && digit(c) || b == ':' && c == '"' || b == ' ' && c == ':' && at(text, start-3) == '"' || b == '[' || b == '=' || at(text, end) == ' ' && digit(at(text, end+1))
 }
 
 // uniform says whether the first k runs are joined by one separator.

@@ -106,7 +106,7 @@ func (sc *scan) phone(g *groups, international bool) int {
 		return 0
 	}
 	end := g.end[k-1]
-	if b := at(sc.text, end); alnum(b) && b != 'x' || b == '_' || (b == ':' || b == ',' && g.n == 1) && digit(at(sc.text, end+1)) {
+	if b := at(sc.text, end); alnum(b) && b != 'x' || b == '_' || (b == ':' || b == '.' || b == ',' && g.n == 1) && digit(at(sc.text, end+1)) {
 		return 0
 	}
 	return sc.found(g.start, extension(sc.text, end), Phone)
@@ -190,7 +190,7 @@ func (g *groups) telling(k int) bool {
 		return false
 	case g.brackets && g.sep[1] == ')':
 		return true
-	case k == 3 && g.shape(3, 3, 4), k == 4 && g.shape(1, 3, 3, 4) && g.digits[0] == '1':
+	case k == 3 && g.shape(3, 3, 4) && g.uniform(3), k == 4 && g.shape(1, 3, 3, 4) && g.digits[0] == '1':
 		return true
 	case k == 4 && g.shape(3, 2, 2, 2):
 		return g.digits[0] >= '6' && g.uniform(k)

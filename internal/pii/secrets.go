@@ -208,10 +208,21 @@ func (sc *scan) pem(i int) int {
 	return sc.found(i, end, Secret)
 }
 
+// endsValue are the bytes that no secret in a text has.
+var endsValue = func() (ends [256]bool) {
+	for _, b := range []byte(" \t\r\n\"'`,;<>()[]{}|") {
+		ends[b] = true
+	}
+	return ends
+}()
+
 // assigned looks for a secret that a word before i announces: password: x,
 // api_key=x, Bearer x.
 func (sc *scan) assigned(i int, words uint64) int {
 	text := sc.text
+	if p, ok := sc.before(2); ok && p.end < i && isOneOf(lower(string(text[p.start:p.end])), "page", "next", "sync", "continuation", "csrf", "xsrf", "reset", "public", "cancel") {
+		return 0
+	}
 	sign := i
 	if q := at(text, i); q == '"' || q == '\'' || q == '`' || q == ')' {
 		sign++
@@ -235,7 +246,7 @@ func (sc *scan) assigned(i int, words uint64) int {
 		quote, j = q, j+1
 	}
 	end := j
-	for end < len(text) && end-j < 512 && class[text[end]]&isSpace == 0 && strings.IndexByte("\"'`,;<>()[]{}|", text[end]) < 0 {
+	for end < len(text) && end-j < 512 && !endsValue[text[end]] {
 		end++
 	}
 	for quote == 0 && end > j && (text[end-1] == '.' || text[end-1] == '?' || text[end-1] == '\\') {
