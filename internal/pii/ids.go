@@ -25,6 +25,7 @@ type form struct {
 	pattern string
 	alone   bool
 	spaced  bool
+	next    byte // behind the first run, 0 if the form ends there
 	words   uint64
 	rule    *rule
 }
@@ -64,6 +65,7 @@ func (fs *forms) add(r *rule) {
 				sort |= isDigit
 			}
 		}
+		f.next = at([]byte(f.pattern), lead)
 		switch sort {
 		case isDigit:
 			fs.digits[lead] = append(fs.digits[lead], f)

@@ -129,9 +129,12 @@ func (sc *scan) digits(w word) int {
 // id tries spellings at a word.
 func (sc *scan) id(w word, fs []form) int {
 	var words uint64
-	asked := false
+	asked, next := false, at(sc.text, w.end)
 	for i := range fs {
 		f := &fs[i]
+		if f.next != 0 && f.next != next {
+			continue
+		}
 		if !f.alone {
 			if !asked {
 				words, asked = sc.vouched(w.start), true

@@ -51,6 +51,7 @@ type walker struct {
 	claims []claim   // in the order of the document
 	hits   []Finding // of one text
 	id32   [32]byte
+	names  [3]*Gazetteer
 }
 
 type news struct {
@@ -313,8 +314,7 @@ func (w *walker) text(v view, h hints) {
 	if u, ok := v.unescaped(); ok {
 		v = u
 	}
-	names := [3]*Gazetteer{}
-	h.names, h.id32 = names[:0], &w.id32
+	h.names, h.id32 = w.names[:0], &w.id32
 	for _, g := range []*Gazetteer{w.s.words, w.local, w.known} {
 		if g != nil && len(g.seen) > 0 && (!h.opaque || g == w.s.words) {
 			h.names = append(h.names, g)

@@ -28,7 +28,7 @@ type part struct {
 
 // secretRules finds rules by their first three bytes.
 type secretRules struct {
-	first [1 << 6]uint64
+	first [1 << 8]uint64
 	rules map[[3]byte][]secretRule
 }
 
@@ -64,7 +64,7 @@ func (t *secretRules) put(key [3]byte, r secretRule) {
 }
 
 func keyHash(a, b, c byte) uint32 {
-	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9E3779B1 >> 20
+	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9E3779B1 >> 18
 }
 
 func secretParts(pattern string) (parts []part) {
@@ -246,7 +246,11 @@ func (sc *scan) assigned(i int, words uint64) int {
 		quote, j = q, j+1
 	}
 	end := j
-	for end < len(text) && end-j < 512 && !endsValue[text[end]] {
+	longest := 512
+	if words&sc.voc.secret == 0 {
+		longest = 130
+	}
+	for end < len(text) && end-j < longest && !endsValue[text[end]] {
 		end++
 	}
 	for quote == 0 && end > j && (text[end-1] == '.' || text[end-1] == '?' || text[end-1] == '\\') {

@@ -94,39 +94,54 @@ type grid struct {
 	comma                        byte
 }
 
-// findTable finds the first table of a text: a line with | over one of dashes,
-// or a first line of two or more cells with as many in the next.
+// findTable finds the first table of a text at i or behind: a line with | over
+// one of dashes; or, at the head of a paragraph, a line of two or more short
+// cells with as many in the next.
 func findTable(text []byte, i int) (t grid, ok bool) {
+	head := true // of a paragraph
 	for i < len(text) {
 		line := lineEnd(text, i)
 		next := min(line+1, len(text))
-		second := lineEnd(text, next)
-		head := text[i:line]
-		if bytes.IndexByte(head, '|') >= 0 && dashes(text[next:second]) {
-			t = grid{i, line, min(second+1, len(text)), 0, '|'}
-			t.end = t.body
-			for t.end < len(text) {
-				e := lineEnd(text, t.end)
-				if bytes.IndexByte(text[t.end:e], '|') < 0 {
-					break
-				}
-				t.end = min(e+1, len(text))
+		switch at(text, next) {
+		case '|', '-', ':', ' ':
+			if second := lineEnd(text, next); bytes.IndexByte(text[i:line], '|') >= 0 && dashes(text[next:second]) {
+				return markdown(text, i, line, min(second+1, len(text))), true
 			}
-			return t, true
 		}
-		for _, comma := range []byte(",;\t|") {
-			n := bytes.Count(head, []byte{comma})
-			if n == 0 || n > 200 || len(head) > 40*(n+1) || second <= next || bytes.Count(text[next:second], []byte{comma}) < n || comma == ',' && n == 1 && bytes.Contains(head, []byte(", ")) {
-				continue
-			}
-			t = grid{i, line, next, next, comma}
-			if rows := t.grow(text, n); rows > 0 {
+		if head {
+			if t, ok := separated(text, i, line, next); ok {
 				return t, true
 			}
 		}
+		head = line == i || text[line-1] == ':' || text[line-1] == '\r' && line-1 == i || bytes.HasPrefix(text[i:line], []byte("```"))
 		i = next
-		if next >= len(text) {
+	}
+	return grid{}, false
+}
+
+func markdown(text []byte, head, headEnd, body int) grid {
+	t := grid{head, headEnd, body, body, '|'}
+	for t.end < len(text) {
+		e := lineEnd(text, t.end)
+		if bytes.IndexByte(text[t.end:e], '|') < 0 {
 			break
+		}
+		t.end = min(e+1, len(text))
+	}
+	return t
+}
+
+// separated reads a table whose header is the line from i.
+func separated(text []byte, i, line, next int) (grid, bool) {
+	head, second := text[i:line], lineEnd(text, next)
+	for _, comma := range []byte(",;\t|") {
+		n := bytes.Count(head, []byte{comma})
+		if n == 0 || n > 200 || len(head) > 40*(n+1) || second <= next || bytes.Count(text[next:second], []byte{comma}) < n || comma == ',' && n == 1 && bytes.Contains(head, []byte(", ")) {
+			continue
+		}
+		t := grid{i, line, next, next, comma}
+		if t.grow(text, n) > 0 {
+			return t, true
 		}
 	}
 	return grid{}, false
