@@ -91,7 +91,7 @@ func (g *groups) shape(lengths ...uint8) bool {
 func (sc *scan) digits(w word) int {
 	n, next := w.end-w.start, at(sc.text, w.end)
 	more := (next == ' ' || next == '-' || next == '.' || next == '/' || next == '(' || next == 0xC2 || next == '+') && w.end+1 < len(sc.text)
-	if n < 7 && !more || n > 24 {
+	if n < 7 && !(more && manyFollow(sc.text, w.start)) || n > 24 {
 		return 0
 	}
 	if n <= 3 && next == '.' {
@@ -163,6 +163,23 @@ func (sc *scan) id(w word, fs []form) int {
 		}
 	}
 	return 0
+}
+
+// manyFollow says whether enough stands at i for an address or a number with
+// separators: four digits or capitals, besides what separates them.
+func manyFollow(text []byte, i int) bool {
+	n := 0
+	for ; i < len(text); i++ {
+		switch c := text[i]; {
+		case class[c]&(isDigit|isUpper) != 0:
+			if n++; n >= 4 {
+				return true
+			}
+		case c != ' ' && c != '-' && c != '.' && c != '/' && c != '(' && c != ')' && c != '+' && c != 0xC2 && c != 0xA0:
+			return false
+		}
+	}
+	return false
 }
 
 // grouped says whether more groups of digits stand around a spelling with blanks.
