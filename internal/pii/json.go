@@ -58,6 +58,7 @@ type doc struct {
 	keyIDs  map[string]int32
 	pathIDs map[uint64]int32
 	means   []keyMeaning
+	columns []int32 // paths of columns under headers
 	stack   []frame
 }
 
@@ -69,11 +70,15 @@ type keyMeaning struct {
 type frame struct {
 	path, object, before int32 // before is the path of the last key
 	array                bool
+	grid                 bool  // an array in an array: a row, perhaps
+	row, column          int32 // of the row, and of its next value
+	rows, first, columns int32 // of an array of arrays: rows so far, and its columns in doc.columns
 }
 
 func (d *doc) reset(s *Scanner, v view) {
 	d.s, d.view = s, v
 	d.nodes, d.paths, d.objects, d.keys, d.means, d.stack = d.nodes[:0], d.paths[:0], d.objects[:0], d.keys[:0], d.means[:0], d.stack[:0]
+	d.columns = d.columns[:0]
 	if d.keyIDs == nil || len(d.keyIDs) > 1<<12 {
 		d.keyIDs, d.pathIDs = map[string]int32{}, map[uint64]int32{}
 	}
@@ -151,6 +156,10 @@ func (d *doc) container(i int) (end int, whole bool) {
 	d.stack = d.stack[:0]
 	p, o := int32(0), int32(-1) // where the next value stands
 	for i < len(text) {
+		v := p
+		if n := len(d.stack); n > 1 && d.stack[n-1].grid {
+			v = d.cell(i, p, &d.stack[n-2], &d.stack[n-1])
+		}
 		switch c := text[i]; {
 		case c == '{':
 			if len(d.stack) == maxDepth {
@@ -172,21 +181,26 @@ func (d *doc) container(i int) (end int, whole bool) {
 				return i, false
 			}
 			p = d.child(p, -1)
-			d.stack = append(d.stack, frame{path: p, object: o, array: true})
+			f := frame{path: p, object: o, array: true, first: int32(len(d.columns))}
+			if n := len(d.stack); n > 0 && d.stack[n-1].array {
+				f.grid, f.row = true, d.stack[n-1].rows
+				d.stack[n-1].rows++
+			}
+			d.stack = append(d.stack, f)
 			if i = skipSpace(text, i+1); at(text, i) == ']' {
 				break
 			}
 			continue
 		case c == '"':
 			end, escaped := stringEnd(text, i+1)
-			d.add(stringNode, i+1, end, p, o, escaped)
+			d.add(stringNode, i+1, end, v, o, escaped)
 			if i = end + 1; end == len(text) {
 				return end, false
 			}
 		case c == '-' || digit(c):
 			end := numberEnd(text, i)
 			if end-i >= 7 {
-				d.add(numberNode, i, end, p, o, false)
+				d.add(numberNode, i, end, v, o, false)
 			}
 			i = end
 		default:
@@ -225,8 +239,50 @@ func (d *doc) container(i int) (end int, whole bool) {
 	return i, false
 }
 
+// cell is the path of a value of a row. The strings of the first row are taken
+// for a header: what they mean is what the columns below mean.
+func (d *doc) cell(i int, p int32, table, row *frame) int32 {
+	text, column := d.view.text, row.column
+	row.column++
+	if row.row > 0 {
+		if column < table.columns {
+			return d.columns[table.first+column]
+		}
+		return p
+	}
+	if text[i] != '"' || column != table.columns || int(table.first+column) != len(d.columns) || column == 256 {
+		return p
+	}
+	end, _ := stringEnd(text, i+1)
+	m := meaning{}
+	if end-i < 64 {
+		m = d.s.meaningOf(string(text[i+1 : end]))
+	}
+	d.columns = append(d.columns, int32(len(d.paths)))
+	d.paths = append(d.paths, path{parent: p, key: -1, next: -1, meaning: m})
+	table.columns++
+	return p
+}
+
+// headed makes names of the columns called name, where others are about people.
+func (d *doc) headed(table *frame) {
+	people := false
+	columns := d.columns[table.first : table.first+table.columns]
+	for _, c := range columns {
+		people = people || d.paths[c].personal()
+	}
+	for _, c := range columns {
+		if p := &d.paths[c]; people && p.name {
+			p.sure = true
+		}
+	}
+}
+
 func (d *doc) close(f *frame) {
 	if f.array {
+		if f.grid && f.row == 0 {
+			d.headed(&d.stack[len(d.stack)-2])
+		}
 		return
 	}
 	p := &d.paths[f.path]

@@ -19,6 +19,7 @@ type meaning struct {
 	name    bool   // the name of what is around it
 	zip     bool   // part of an address where there is a street
 	generic bool   // means what the key around it means
+	people  bool   // objects with such a key are about people
 	weak    bool   // people are not the only ones to have it
 	opaque  bool   // an id, a hash, a time, an amount
 	words   uint64 // what the words of the key vouch for
@@ -26,6 +27,9 @@ type meaning struct {
 
 // personal says whether objects with such a key are about people.
 func (m meaning) personal() bool {
+	if m.people {
+		return true
+	}
 	switch m.typ {
 	case Email, Phone, SSN, DateOfBirth, Passport, Licence, Name:
 		return m.sure && !m.weak
@@ -55,6 +59,8 @@ func (m meaning) with(sort, key string) meaning {
 	switch sort {
 	case "person":
 		m.person = true
+	case "people":
+		m.people = true
 	case "generic":
 		m.generic = true
 	case "opaque":

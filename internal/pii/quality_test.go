@@ -178,3 +178,16 @@ func TestColumns(t *testing.T) {
 		t.Errorf("found %v", show(string(raw), got))
 	}
 }
+
+// A table as spreadsheets answer it: rows with a header above.
+func TestRowsUnderAHeader(t *testing.T) {
+	raw := []byte(`{"values":[["Name","E-Mail","Mobile","Ref"],["Zoe Quux","z@example.com",2125550123,2125550124],["Al","a@example.com","212 555 0123","x"]],"ranges":[["Name","Size"],["main.go","12"]]}`)
+	var got []string
+	for _, f := range spans(New(Options{}), raw) {
+		got = append(got, string(f.Type)+" "+string(raw[f.Start:f.End]))
+	}
+	want := "name Zoe Quux|email z@example.com|phone 2125550123|name Al|email a@example.com|phone 212 555 0123"
+	if strings.Join(got, "|") != want {
+		t.Errorf("found %q", got)
+	}
+}
