@@ -41,6 +41,7 @@ var published = []struct {
 	{NationalID, "Teudat Zehut ", "039337423"}, {NationalID, "SA ID ", "7503305044089"}, {NationalID, "TFN ", "123 456 782"}, {NationalID, "", "51 824 753 556"}, {NationalID, "Medicare ", "2123 45670 1"}, {NationalID, "IRD ", "49-091-850"},
 	{NationalID, "", "34201-0891231-8"},
 	{Passport, "passport number ", "C01X00T47"}, {Passport, "Passport: ", "533380006"}, {Passport, "Reisepass ", "C4FJH7P36"}, {Licence, "driver's license ", "D1234567"}, {Licence, "Führerschein ", "B072RRE2I55"},
+	{Address, "", "42 Elm Street"}, {Address, "", "Lindenstraße 7"}, {Address, "", "12 rue de Rivoli"}, {Address, "", "Calle Mayor 5"}, {Address, "", "221 South Main Street"},
 	{DateOfBirth, "born on ", "12 March 1985"}, {DateOfBirth, "DOB: ", "03/12/1985"}, {DateOfBirth, "date of birth ", "1985-03-12"}, {DateOfBirth, "geboren am ", "12.03.1985"}, {DateOfBirth, "né le ", "12 mars 1985"},
 	{DateOfBirth, "nacida el ", "3 de julio de 1990"}, {DateOfBirth, "Birthday: ", "July 4th, 1976"},
 }
@@ -83,7 +84,7 @@ func TestNearMisses(t *testing.T) {
 		"1,234,567.89", "$1,234,567", "12 345 678", "100 200 300", "1 000 000", "3.14159265358979", "1e10", "+0100", "+00:00", "-122.4194155", "37.7749295", "(12) 3456", "0x1A2B3C4D", "ISBN 978-3-16-148410-0", "1-2-3-4-5-6-7", "10/10/10",
 		"password: required", "password: ********", "token: string", "api_key: ${API_KEY}", "max_tokens: 4096", "the password is not stored", "secret = os.getenv('X')", "Bearer token", "token: 550e8400-e29b-41d4-a716-446655440000",
 		"born to run", "passport control", "license: Apache-2.0", "license MIT", "call 911", "phone home", "tel 12", "card 4111",
-		"Dear all, thanks", "Hi there", "Best regards", "The Inc", "File As AS", "Contact Support", "Hello World", "Dear Customer,", "New York", "South Street",
+		"Dear all, thanks", "Hi there", "Best regards", "The Inc", "File As AS", "Contact Support", "Hello World", "Main Street", "Wall Street 2008 crisis was", "Section 12 Close", "the gateway 12", "Los Angeles Times reported", "The Dataset Viewer said", "Dear Customer,", "New York", "South Street",
 		"0012345678", "000000000000", "+12", "+123456", "00:00", "2,5551234567", "#2125550123",
 	} {
 		if found := s.Text(nil, []byte(text)); len(found) > 0 {

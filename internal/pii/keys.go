@@ -16,6 +16,7 @@ type meaning struct {
 	sure    bool   // the value is of the type, whatever it looks like
 	person  bool   // a name inside is that of a person
 	company bool   // a name inside is that of a company
+	holder  bool   // of a person: the value may be the name itself
 	name    bool   // the name of what is around it
 	zip     bool   // part of an address where there is a street
 	generic bool   // means what the key around it means
@@ -63,6 +64,8 @@ func (m meaning) with(sort, key string) meaning {
 		m.people = true
 	case "generic":
 		m.generic = true
+	case "holder":
+		m.holder = true
 	case "opaque":
 		m.opaque = true
 	case "zip?":
@@ -129,6 +132,8 @@ func (s *Scanner) meaningOf(key string) (m meaning) {
 	at := 0
 	m, at = s.suffix(words)
 	switch {
+	case m.generic && at > 0: // vat number
+		m = meaning{}
 	case m.name && at > 0: // customer name, file name
 		m = s.nameOf(words[:at], m)
 	case m.opaque && at > 0 && at == len(words)-1 && m.typ == "":

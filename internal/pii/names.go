@@ -23,6 +23,7 @@ const (
 	roleStop
 	roleCompany
 	roleVerb
+	roleStreet
 )
 
 // companyForms are the legal forms that stand behind a company's name, exactly so.
@@ -56,6 +57,11 @@ var people = sync.OnceValue(func() *roleLexicon {
 		w := strings.Map(blankMarks, strings.ToLower(f))
 		all[w] |= roleCompany
 	}
+	for _, list := range [][]string{streetBefore, streetAfter, streetFrench} {
+		for _, w := range list {
+			all[lower(w)] |= roleStreet
+		}
+	}
 	for w, r := range all {
 		for _, w := range spellings(w) {
 			l.add(w, r)
@@ -82,6 +88,11 @@ func (sc *scan) person(w word, role uint16, end int) int {
 	capital := capitalised(text, w.start)
 	if role&roleCompany != 0 && !sc.s.off[Company] {
 		if at := sc.company(w, end); at > 0 {
+			return at
+		}
+	}
+	if role&roleStreet != 0 && !sc.s.off[Address] && !sc.opaque {
+		if at := sc.street(w); at > 0 {
 			return at
 		}
 	}
@@ -307,7 +318,7 @@ func (sc *scan) given(w word, end int) int {
 	if n == 0 {
 		return 0
 	}
-	for n > 1 && sc.companyFollows(end) {
+	if n > 1 && (sc.companyFollows(end) || sc.placeFollows(end)) {
 		return 0
 	}
 	if n == 1 && !sc.prose(w.start, end) {
@@ -321,6 +332,12 @@ func (sc *scan) companyFollows(i int) bool {
 	j := blanks(sc.text, skip(sc.text, i, ','), 1)
 	e := span(sc.text, j, isLetter)
 	return e > j && sc.role(j, e)&roleCompany != 0
+}
+
+// placeFollows says whether a street or the like bears the name.
+func (sc *scan) placeFollows(i int) bool {
+	j := blanks(sc.text, i, 1)
+	return isOneOf(string(sc.text[j:span(sc.text, j, isLetter)]), "Street", "Avenue", "Road", "Square", "Lane", "Drive", "Airport", "University", "Hospital", "School", "Park", "Bridge", "Tower", "Institute", "Foundation")
 }
 
 // prose says whether plain words stand at both sides, or at one and the end of
@@ -342,7 +359,7 @@ func (sc *scan) subject(verb word) int {
 	for back := 2; back <= 4; back++ {
 		p, ok := sc.before(back)
 		if !ok || p.start < sc.done || p.end+1 != end || sc.text[p.end] != ' ' || nameWord(sc.text, p.start) != p.end || p.sort&isLower == 0 ||
-			sc.role(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff) != 0 || sc.voc.begins(wordHash(sc.text, p.start, p.end)) {
+			sc.role(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff|roleParticle) != 0 || sc.voc.begins(wordHash(sc.text, p.start, p.end)) {
 			break
 		}
 		if b := at(sc.text, p.start-1); b != ' ' && b != '\n' && b != 0 && b != '(' && b != '"' {
@@ -350,11 +367,21 @@ func (sc *scan) subject(verb word) int {
 		}
 		start, end, n = p.start, p.start, n+1
 	}
-	if n < 2 {
+	if n < 2 || start > 1 && sc.text[start-1] == ' ' && class[sc.text[start-2]]&isLetter != 0 && sc.afterCapital(start) {
 		return 0
 	}
 	sc.found(start, verb.start-1, Name)
 	return 0
+}
+
+// afterCapital says whether the word before a place is capitalised too.
+func (sc *scan) afterCapital(i int) bool {
+	for back := 2; back <= 6; back++ {
+		if p, ok := sc.before(back); ok && p.end == i-1 {
+			return capitalised(sc.text, p.start)
+		}
+	}
+	return false
 }
 
 // surname takes a family name with the word before it.

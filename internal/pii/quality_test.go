@@ -191,3 +191,44 @@ func TestRowsUnderAHeader(t *testing.T) {
 		t.Errorf("found %q", got)
 	}
 }
+
+// Lines that say what they are, as tools write for people.
+func TestLabelledLines(t *testing.T) {
+	raw := []byte("- **Name:** Zoe Quux\n- **Phone:** 2125550123\nCompany: Initech\nStatus: Open Door\nAddress: 12 Long Way, Oslo\nZoe Quux called.")
+	var got []string
+	for _, f := range spans(New(Options{}), raw) {
+		got = append(got, string(f.Type)+" "+string(raw[f.Start:f.End]))
+	}
+	if want := "name Zoe Quux|phone 2125550123|company Initech|address 12 Long Way, Oslo|name Zoe Quux"; strings.Join(got, "|") != want {
+		t.Errorf("found %q", got)
+	}
+	raw = []byte("kind: Pod\nname: worker\nimage: a/b:1.2.3\nnamespace: Default Space\n")
+	if got := spans(New(Options{}), raw); len(got) > 0 {
+		t.Errorf("found %v", show(string(raw), got))
+	}
+}
+
+// What a key told once is found again in the free text of the session.
+func TestSessionRemembersNames(t *testing.T) {
+	s, g, v := New(Options{}), &Gazetteer{}, newTokens()
+	s.Replace([]byte(`{"email":"z@x.com","full_name":"Zygmunt Quuxley","company":"Frobnitz Works"}`), g, v)
+	text := "zygmunt quuxley of Frobnitz Works; Quuxley wrote, quuxley did not"
+	if out := string(s.Replace([]byte(text), g, v)); strings.Contains(out, "Frobnitz") || strings.Contains(out, "Quuxley") || strings.Contains(out, "zygmunt") || !strings.HasSuffix(out, "quuxley did not") {
+		t.Error(out)
+	}
+	if out := string(s.Replace([]byte(text), &Gazetteer{}, v)); out != text {
+		t.Error(out)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	raw := []byte(`{"crewMember":"xq7","email":"a@b.com","note":"Project Falcon, tel 612345678 and 212-555-0123"}`)
+	s := New(Options{Off: []Type{Email}, Regions: []string{"ES"}, Keys: map[string]Type{"crew_member": Secret}, Words: map[Type][]string{Company: {"Project Falcon"}}})
+	var got []string
+	for _, f := range spans(s, raw) {
+		got = append(got, string(f.Type)+" "+string(raw[f.Start:f.End]))
+	}
+	if want := "secret xq7|company Project Falcon|phone 612345678"; strings.Join(got, "|") != want {
+		t.Errorf("found %q", got)
+	}
+}

@@ -41,17 +41,18 @@ func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
 
 // walker goes through a document.
 type walker struct {
-	s      *Scanner
-	known  *Gazetteer
-	local  *Gazetteer // of this document
-	news   []news     // names to remember
-	docs   [maxInside + 1]*doc
-	inside int
-	found  []claim   // in nodes, before columns are decided
-	claims []claim   // in the order of the document
-	hits   []Finding // of one text
-	id32   [32]byte
-	names  [3]*Gazetteer
+	s        *Scanner
+	known    *Gazetteer
+	local    *Gazetteer // of this document
+	news     []news     // names to remember
+	docs     [maxInside + 1]*doc
+	inside   int
+	found    []claim   // in nodes, before columns are decided
+	claims   []claim   // in the order of the document
+	hits     []Finding // of one text
+	id32     [32]byte
+	names    [3]*Gazetteer
+	lineKeys map[string]meaning
 }
 
 type news struct {
@@ -241,7 +242,7 @@ func (w *walker) look(d *doc, n *node) {
 				return
 			}
 		}
-		if p.person && w.s.personLike(v.text) && !w.s.off[Name] {
+		if p.person && w.s.personLike(v.text, p.holder) && !w.s.off[Name] {
 			w.claim(v, 0, len(v.text), Name)
 			return
 		}
@@ -254,9 +255,10 @@ func (w *walker) look(d *doc, n *node) {
 		return
 	}
 	if n.sort == textNode || len(v.text) > 40 && bytes.IndexByte(v.text, '\n') >= 0 {
-		if w.table(v) {
-			return
+		if !w.table(v) {
+			w.lines(v)
 		}
+		return
 	}
 	first := len(w.found)
 	w.text(v, hints{words: p.words, opaque: p.opaque && p.typ == ""})

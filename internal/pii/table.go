@@ -51,7 +51,7 @@ func (w *walker) header(text []byte, t grid) (columns []meaning, personal bool) 
 	return columns, personal
 }
 
-func (w *walker) prose(v view) { w.text(v, hints{}) }
+func (w *walker) prose(v view) { w.lines(v) }
 
 func (w *walker) learnCells(v view, t grid, rows [][2]int, columns []meaning) {
 	var cells [][2]int

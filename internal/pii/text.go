@@ -119,6 +119,11 @@ func (sc *scan) word(w word) int {
 
 // known looks a word up in the lists.
 func (sc *scan) known(w word) int {
+	if at(sc.text, w.end) == ' ' && digit(at(sc.text, w.end+1)) && w.end-w.start >= 6 && !sc.opaque {
+		if end := sc.endsInStreet(w); end > 0 {
+			return end
+		}
+	}
 	h := wordHash(sc.text, w.start, w.end)
 	for _, g := range sc.names {
 		if g.words.begins(h) {

@@ -14,6 +14,13 @@ func whole(t Type, text []byte, sure bool) (start, end int) {
 	if len(v) == 0 || !utf8.Valid(v) && t != Secret || nothing(v) || token(v, 0) == len(v) {
 		return 0, 0
 	}
+	if t == Secret { // the scheme of an Authorization is none
+		for _, scheme := range []string{"bearer ", "basic ", "token "} {
+			if len(v) > len(scheme) && equalFold(v[:len(scheme)], scheme) {
+				v, start = v[len(scheme):], start+len(scheme)
+			}
+		}
+	}
 	ok := false
 	switch t {
 	case Name:
@@ -111,22 +118,27 @@ func capitalWords(v []byte) (n int) {
 	return n
 }
 
-// personLike: two or more capitalised words, of which one is a name that is known.
-func (s *Scanner) personLike(v []byte) bool {
+// personLike: two or more capitalised words, of which one is a name that is
+// known, or with holder none is a word of something else.
+func (s *Scanner) personLike(v []byte, holder bool) bool {
 	if len(v) > 60 || len(v) < 5 || !nameLike(v, false) {
 		return false
 	}
 	for i := 0; i < len(v); {
 		e := span(v, i, isAlnum)
 		if e > i {
-			h := wordHash(v, i, e)
-			if role, end := s.tables.people.longest(v, i, h); end == e && role&(roleGiven|roleSurname) != 0 && role&roleStop == 0 {
+			holder = holder && !common(string(v[i:e]))
+			role, end := s.tables.people.longest(v, i, wordHash(v, i, e))
+			switch {
+			case end == e && role&(roleStop|roleCompany) != 0:
+				return false
+			case end == e && role&(roleGiven|roleSurname) != 0:
 				return true
 			}
 		}
 		i = e + 1
 	}
-	return false
+	return holder
 }
 
 func companyLike(v []byte) bool {

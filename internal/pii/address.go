@@ -1,0 +1,112 @@
+package pii
+
+import "strings"
+
+// Streets in free text: 42 Elm Street, Lindenstraße 7, 12 rue de Rivoli, Calle
+// Mayor 5. Towns and codes behind them are left, since nothing tells where they end.
+
+// streetBefore are words of a street with a name and a number before them;
+// streetAfter have a name and a number behind them; french have a number before.
+var (
+	streetBefore = []string{"Street", "St", "Avenue", "Ave", "Road", "Rd", "Lane", "Ln", "Drive", "Dr", "Boulevard", "Blvd", "Court", "Ct", "Terrace", "Square", "Parkway", "Pkwy", "Highway", "Crescent", "Close"}
+	streetAfter  = []string{"Calle", "Avenida", "Avda", "Paseo", "Plaza", "Via", "Viale", "Piazza", "Corso", "Rua", "Travessa", "ulica", "ul"}
+	streetFrench = []string{"rue", "avenue", "boulevard", "chemin", "allée", "impasse", "quai", "place"}
+	streetEnds   = []string{"straße", "strasse", "gasse", "allee", "platz", "weg", "damm", "ufer", "straat", "laan", "gracht", "plein", "gata", "gatan", "gate", "veien", "vägen", "vej", "katu"}
+)
+
+// street looks for a street around a word that may be of one.
+func (sc *scan) street(w word) int {
+	text := sc.text
+	s := string(text[w.start:w.end])
+	switch {
+	case isOneOf(s, streetBefore...):
+		return sc.numberedStreet(w)
+	case isOneOf(s, streetFrench...):
+		if p, ok := sc.before(2); ok && p.sort&isLetter == 0 && p.end-p.start <= 4 && (w.start == p.end+1 || w.start == p.end+2 && text[p.end] == ',') {
+			if end := streetName(text, w.end, 5); end > 0 {
+				return sc.found(p.start, end, Address)
+			}
+		}
+	case isOneOf(s, streetAfter...):
+		if end := streetName(text, skip(text, w.end, '.'), 4); end > 0 {
+			i := blanks(text, skip(text, end, ','), 1)
+			if e := houseNumber(text, i); e > 0 {
+				return sc.found(w.start, e, Address)
+			}
+		}
+	}
+	return 0
+}
+
+// numberedStreet takes 42 Elm Street.
+func (sc *scan) numberedStreet(w word) int {
+	from := w.start
+	for back := 2; back <= 5; back++ {
+		p, ok := sc.before(back)
+		if !ok || p.start < sc.done || p.end+1 != from || sc.text[p.end] != ' ' {
+			return 0
+		}
+		if p.sort&isDigit != 0 {
+			if back == 2 || p.sort&isLetter != 0 || p.end-p.start > 5 || !open(sc.text, p.start) {
+				return 0
+			}
+			return sc.found(p.start, w.end, Address)
+		}
+		if !capitalised(sc.text, p.start) {
+			return 0
+		}
+		from = p.start
+	}
+	return 0
+}
+
+// streetName is the end of the capitalised words at i, with small words between.
+func streetName(text []byte, i, most int) (end int) {
+	for n := 0; n < most && at(text, i) == ' '; n++ {
+		e := span(text, i+1, isLetter)
+		if e == i+1 {
+			return end
+		}
+		if capitalised(text, i+1) {
+			end = e
+		} else if e-i > 4 {
+			return end
+		}
+		i = e
+		if at(text, i) == '\'' || at(text, i) == '-' {
+			i = span(text, i+1, isLetter)
+			end = i
+		}
+	}
+	return end
+}
+
+// houseNumber is the end of 12, 12a or 12-14 at i, 0 if there is none.
+func houseNumber(text []byte, i int) int {
+	e := span(text, i, isDigit)
+	if e == i || e-i > 4 {
+		return 0
+	}
+	if at(text, e) == '-' && digit(at(text, e+1)) {
+		e = span(text, e+1, isDigit)
+	} else if class[at(text, e)]&isLetter != 0 && !alnum(at(text, e+1)) {
+		e++
+	}
+	if alnum(at(text, e)) || at(text, e) == '.' && digit(at(text, e+1)) || at(text, e) == ':' {
+		return 0
+	}
+	return e
+}
+
+// endsInStreet takes Lindenstraße 7: a word that ends so before a number.
+func (sc *scan) endsInStreet(w word) int {
+	s := lower(string(sc.text[w.start:w.end]))
+	for _, suffix := range streetEnds {
+		if strings.HasSuffix(s, suffix) && len(s) > len(suffix)+2 && (len(suffix) > 4 || capitalised(sc.text, w.start)) {
+			if e := houseNumber(sc.text, w.end+1); e > 0 {
+				return sc.found(w.start, e, Address)
+			}
+		}
+	}
+	return 0
+}

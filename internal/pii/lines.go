@@ -1,0 +1,94 @@
+package pii
+
+import "bytes"
+
+// label is a line of a text such as "E-Mail: x" or "- **Phone:** x".
+type label struct {
+	meaning
+	start, end int // of the value
+}
+
+// labels are the lines of a text that say what they are, if any is about a person.
+func (w *walker) labels(text []byte) (found []label) {
+	people, street := false, false
+	for i := 0; i < len(text); {
+		end := lineEnd(text, i)
+		if key, value := keyOfLine(text[i:end]); value > 0 {
+			m := w.lineMeaning(text[i+key : i+value])
+			if m.typ != "" {
+				start := blanks(text, i+value, 4)
+				for start < end && (text[start] == ':' || text[start] == '*' || text[start] == ' ') {
+					start++
+				}
+				found = append(found, label{m, start, end})
+				people = people || m.personal()
+				street = street || m.typ == Address && !m.zip
+			}
+		}
+		i = end + 1
+	}
+	for i := range found {
+		if l := &found[i]; l.name && people || l.zip && street {
+			l.sure = true
+		}
+	}
+	return found
+}
+
+// keyOfLine is where the key of a line begins and ends; value is 0 if there is
+// no colon behind one.
+func keyOfLine(line []byte) (key, value int) {
+	for key < len(line) && key < 12 && bytes.IndexByte([]byte(" \t-*#>•|"), line[key]) >= 0 {
+		key++
+	}
+	for i := key; i < len(line) && i < key+40; i++ {
+		switch b := line[i]; {
+		case b == ':':
+			if i < key+2 || i+1 < len(line) && line[i+1] == '/' {
+				return 0, 0
+			}
+			return key, i
+		case class[b]&(isUpper|isLower|isHigh|isDigit) == 0 && b != ' ' && b != '-' && b != '_' && b != '*' && b != '.' && b != 0xC2:
+			return 0, 0
+		}
+	}
+	return 0, 0
+}
+
+// lineMeaning is meaningOf with a memory, since lines repeat their keys.
+func (w *walker) lineMeaning(key []byte) meaning {
+	key = bytes.Trim(key, " *_")
+	if m, ok := w.lineKeys[string(key)]; ok {
+		return m
+	}
+	m := meaning{}
+	if words := bytes.Count(key, []byte(" ")); words < 5 {
+		m = w.s.meaningOf(string(key))
+	}
+	if len(w.lineKeys) > 1<<10 || w.lineKeys == nil {
+		w.lineKeys = map[string]meaning{}
+	}
+	w.lineKeys[string(key)] = m
+	return m
+}
+
+// lines handles the labelled lines of a text, and what stands between them.
+func (w *walker) lines(v view) {
+	from := 0
+	for _, l := range w.labels(v.text) {
+		if w.s.off[l.typ] || (l.name || l.zip) && !l.sure {
+			continue
+		}
+		start, end := whole(l.typ, v.text[l.start:l.end], l.sure)
+		if end == 0 || l.typ == Secret || l.typ == Email {
+			continue // the scanner sees these better
+		}
+		w.text(v.slice(from, l.start), hints{})
+		w.claim(v, l.start+start, l.start+end, l.typ)
+		if l.typ == Name || l.typ == Company {
+			w.learn(l.typ, string(v.text[l.start+start:l.start+end]))
+		}
+		from = l.start + end
+	}
+	w.text(v.slice(from, len(v.text)), hints{})
+}
