@@ -44,6 +44,7 @@ var layers = []struct {
 	{"internal/pipeline/isolate/process/walls", nil, "what a child does before it is anything"},
 	{"internal/pipeline/isolate/process", []string{"internal/pipeline/isolate", "internal/pipeline/isolate/process/walls", "internal/wire"}, "a backend sees Host and nothing else: no relay, no upstream, no other backend"},
 	{"internal/policy", []string{"internal/policy/cel"}, "pure: rules and a call in, a decision out"},
+	{"internal/pii", nil, "pure: bytes and a vault in, bytes out; who keeps values is given to it"},
 	{"internal/policy/cel", nil, "pure: an expression and values in, a value out"},
 	{"internal/schema", nil, "pure: schema and value in, violations out"},
 	{"internal/pipeline/relay", []string{"internal/pipeline/isolate", "internal/policy", "internal/schema"}, "a chain of guards around a Host; what answers in the end is given to it"},
@@ -87,11 +88,11 @@ var owners = []struct {
 var testOnly = []string{"internal/testenv", "internal/pipeline/gate/gatetest", "internal/pipeline/isolate/isolatetest"}
 
 // testModules are for tests only, in every package.
-var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/tools"}
+var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github.com/nyaruka/phonenumbers", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/tools"}
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/run", "internal/schema", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
+	pure       = []string{"internal/run", "internal/schema", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/pii", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

@@ -138,7 +138,8 @@ const (
 
 // piiTypes are the types of personal data that settings can name.
 func piiTypes() []string {
-	return []string{"email", "phone", "credit_card", "ssn", "name", "company", "iban", "ip", "address", "secret"}
+	return []string{"email", "phone", "credit_card", "ssn", "name", "company", "iban", "ip", "address", "secret",
+		"mac", "wallet", "national_id", "passport", "driving_licence", "date_of_birth"}
 }
 
 // ResourceLimits bound one execution; zero fields are not stated.
