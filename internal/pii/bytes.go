@@ -36,7 +36,7 @@ func classes() (c [256]uint8) {
 	for _, b := range "abcdefABCDEF" {
 		c[b] |= isHex
 	}
-	for _, b := range "._%+-'~#!$*^{}" {
+	for _, b := range "._%+-'" {
 		c[b] |= isLocal
 	}
 	for _, b := range "@:+([-" {

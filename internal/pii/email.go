@@ -113,8 +113,14 @@ func topLevel(label []byte) bool {
 
 // technicalAddress knows what has the shape of an address and belongs to nobody.
 func technicalAddress(text []byte, start, at_, end int) bool {
-	if bytes.HasSuffix(text[:start], []byte("://")) {
-		return true
+	if at(text, start-1) == ':' || at(text, start-1) == '/' || at(text, start-1) == '%' { // the user of a URL
+		i := start
+		for i > 0 && i > start-64 && class[text[i-1]]&isSpace == 0 && text[i-1] != '/' {
+			i--
+		}
+		if bytes.HasSuffix(text[:i], []byte("://")) {
+			return true
+		}
 	}
 	local := string(text[start:at_])
 	next := at(text, end)

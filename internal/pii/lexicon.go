@@ -82,7 +82,7 @@ type vouching struct {
 	lexicon[uint64]
 	kinds map[string]uint64
 	// Bits that the scanner itself asks for.
-	phone, card, bank, passport, licence, birth, mac, wallet, version, password, secret uint64
+	phone, card, bank, passport, licence, birth, mac, wallet, version, password, secret, address uint64
 }
 
 var vouchers = sync.OnceValue(func() *vouching {
@@ -105,6 +105,7 @@ var vouchers = sync.OnceValue(func() *vouching {
 	}
 	v.phone, v.card, v.bank = v.kind("phone"), v.kind("card"), v.kind("bank")
 	v.passport, v.licence, v.birth = v.kind("passport"), v.kind("licence"), v.kind("birth")
+	v.address = v.kind("address")
 	v.mac, v.wallet, v.version = v.kind("mac"), v.kind("wallet"), v.kind("version")
 	v.password, v.secret = v.kind("password"), v.kind("secret")
 	return v

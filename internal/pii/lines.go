@@ -55,6 +55,15 @@ func keyOfLine(line []byte) (key, value int) {
 	return 0, 0
 }
 
+// source says whether a value stands in the source of a program.
+func source(v []byte) bool {
+	switch v[len(v)-1] {
+	case ',', ';', '{', '(', '[', '`':
+		return true
+	}
+	return v[0] == '"' || v[0] == '\'' || v[0] == '`' || bytes.IndexByte(v, '(') >= 0 && bytes.IndexByte(v, '.') >= 0
+}
+
 // lineMeaning is meaningOf with a memory, since lines repeat their keys.
 func (w *walker) lineMeaning(key []byte) meaning {
 	key = bytes.Trim(key, " *_")
@@ -80,7 +89,7 @@ func (w *walker) lines(v view) {
 			continue
 		}
 		start, end := whole(l.typ, v.text[l.start:l.end], l.sure)
-		if end == 0 || l.typ == Secret || l.typ == Email {
+		if end == 0 || source(v.text[l.start+start:l.start+end]) || l.typ == Secret || l.typ == Email {
 			continue // the scanner sees these better
 		}
 		w.text(v.slice(from, l.start), hints{})

@@ -183,7 +183,9 @@ func nameWord(text []byte, i int) int {
 		switch b := text[j]; {
 		case class[b]&isLetter != 0:
 			if class[b]&isUpper != 0 {
-				uppers++
+				if uppers++; j > i+3 && class[text[j-1]]&isLower != 0 { // BufferPool, not McDonald
+					return 0
+				}
 			}
 			j++
 			continue
@@ -268,7 +270,7 @@ func (sc *scan) greeted(i int) int {
 		return 0
 	}
 	switch b := at(sc.text, end); {
-	case b == ',' || b == '!' || b == ':' || b == '\n' || b == '\r' || b == 0 || b == '.':
+	case b == ',' || b == ':' || b == '\n' || b == '\r' || b == 0:
 		return sc.found(i, end, Name)
 	case sc.role(i, span(sc.text, i, isLetter))&roleGiven != 0:
 		return sc.found(i, end, Name)
@@ -321,10 +323,16 @@ func (sc *scan) given(w word, end int) int {
 	if n > 1 && (sc.companyFollows(end) || sc.placeFollows(end)) {
 		return 0
 	}
-	if n == 1 && !sc.prose(w.start, end) {
+	if n == 1 && (!sc.prose(w.start, end) || sc.afterSaint(w.start)) {
 		return 0
 	}
 	return sc.found(w.start, end, Name)
+}
+
+// afterSaint says whether a word of places stands before a name: San Francisco.
+func (sc *scan) afterSaint(i int) bool {
+	p, ok := sc.before(2)
+	return ok && p.end == i-1 && isOneOf(string(sc.text[p.start:p.end]), "San", "Santa", "Santo", "São", "Saint", "St", "Los", "Las", "El", "Port", "New", "Mount", "Lake", "Fort", "Cape")
 }
 
 // companyFollows says whether a legal form stands behind a name.
@@ -414,6 +422,9 @@ func (sc *scan) company(w word, end int) int {
 		return 0
 	}
 	start, n := w.start, 0
+	if p, ok := sc.before(2); ok && p.end+1 < start && sc.text[p.end] == ',' && len(form) == 2 && form != "Co" { // Las Vegas, NV
+		return 0
+	}
 	for back := 2; back <= 6; back++ {
 		p, ok := sc.before(back)
 		if !ok || p.start < sc.done || !joined(sc.text[p.end:start]) || p.end+2 == start && sc.text[p.end] == '.' && p.end-p.start > 1 || !capitalised(sc.text, p.start) && p.sort&isDigit == 0 {

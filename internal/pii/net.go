@@ -140,11 +140,29 @@ func (sc *scan) ipv4(start int) int {
 	case sc.opaque || sc.vouched(start)&sc.voc.version != 0:
 		return 0
 	}
+	if sectionLike(text[start:end]) && sc.vouched(start)&sc.voc.address == 0 {
+		return end
+	}
 	switch ip := string(text[start:end]); {
 	case ip == "0.0.0.0", ip[:4] == "127.", ip[:4] == "255.":
 		return end
 	}
 	return sc.found(start, end, IP)
+}
+
+// sectionLike says whether an address may be the number of a section: small
+// numbers throughout, and none that everybody knows.
+func sectionLike(ip []byte) bool {
+	n := 0
+	for _, b := range ip {
+		if n = n*10 + int(b-'0'); b == '.' {
+			n = 0
+		}
+		if n > 25 || b == '0' && n == 0 {
+			return false
+		}
+	}
+	return !bytes.HasPrefix(ip, []byte("10.")) && !isOneOf(string(ip), "8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9")
 }
 
 // credentials looks for user:password@ behind ://.

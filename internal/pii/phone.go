@@ -62,7 +62,7 @@ func (sc *scan) plus(i int) int {
 		return 0
 	}
 	var g groups
-	if g.read(sc.text, i, j); g.total < 7 {
+	if g.read(sc.text, i, j); g.total < 7 || j > i+1 && g.n < 3 {
 		return 0
 	}
 	return sc.phone(&g, true)
@@ -97,7 +97,7 @@ func (sc *scan) phone(g *groups, international bool) int {
 	switch {
 	case international:
 		k = sc.international(g, 0)
-	case g.digits[0] == '0' && g.digits[1] == '0':
+	case g.len[0] >= 2 && g.digits[0] == '0' && g.digits[1] == '0':
 		k = sc.international(g, 2)
 	default:
 		k = sc.nationalNumber(g)
@@ -197,7 +197,7 @@ func (g *groups) telling(k int) bool {
 	case g.sep[1] == '.':
 		return k == 5 && g.digits[0] == '0' && g.shape(2, 2, 2, 2, 2)
 	case g.digits[0] == '0' && first >= 2 && first <= 6:
-		return g.len[1] >= 2 && g.digits[1] != '0'
+		return g.len[1] >= 2 && g.digits[1] != '0' && g.sum(k) >= 9 && !(k == 2 && g.shape(5, 4))
 	}
 	return false
 }

@@ -256,7 +256,7 @@ func (sc *scan) assigned(i int, words uint64) int {
 	for quote == 0 && end > j && (text[end-1] == '.' || text[end-1] == '?' || text[end-1] == '\\') {
 		end--
 	}
-	if !secretValue(text[j:end], words&sc.voc.password != 0) {
+	if at(text, end) == '(' || at(text, end) == '[' || !secretValue(text[j:end], words&sc.voc.password != 0) {
 		return 0
 	}
 	return sc.found(j, end, Secret)
@@ -284,12 +284,29 @@ func secretValue(v []byte, password bool) bool {
 		}
 	}
 	switch {
-	case placeholder(v) || uuid(v):
+	case placeholder(v) || uuid(v) || code(v):
 		return false
 	case password:
 		return len(v) >= 4 && len(v) <= 128 && distinct >= 3 && (digits > 0 && letters+other > 0 || other > 0 && letters > 0 && len(v) >= 6 && bytes.IndexByte(v, '/') < 0 || digits >= 6)
 	}
 	return len(v) >= 16 && distinct >= 8 && digits > 0 && letters > 0 && (digits > 1 || upper > 0) && entropy(v) >= 3.3 && bytes.Count(v, []byte("/")) < 3 && !bytes.HasPrefix(v, []byte("http"))
+}
+
+// code says whether a value is an expression: opts.password, 0x02.
+func code(v []byte) bool {
+	if len(v) < 11 && bytes.HasPrefix(v, []byte("0x")) {
+		return true
+	}
+	dots := 0
+	for i, b := range v {
+		switch {
+		case b == '.' && i > 0 && i+1 < len(v) && !digit(v[i+1]):
+			dots++
+		case class[b]&isLetter == 0 && b != '_' && !(digit(b) && i > 0 && i < 8):
+			return false
+		}
+	}
+	return dots > 0 && class[v[0]]&isLetter != 0
 }
 
 func uuid(v []byte) bool {
