@@ -1,17 +1,24 @@
 package pii
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
-// months in lower case, of several languages, by number.
-var months = strings.Fields(`january:1 february:2 march:3 april:4 may:5 june:6 july:7 august:8 september:9 october:10 november:11 december:12
-	jan:1 feb:2 mar:3 apr:4 jun:6 jul:7 aug:8 sep:9 sept:9 oct:10 nov:11 dec:12
-	januar:1 februar:2 märz:3 mai:5 juni:6 juli:7 oktober:10 dezember:12 okt:10 dez:12 mär:3
-	janvier:1 février:2 mars:3 avril:4 juin:6 juillet:7 août:8 septembre:9 octobre:10 novembre:11 décembre:12
-	enero:1 febrero:2 marzo:3 abril:4 mayo:5 junio:6 julio:7 agosto:8 septiembre:9 octubre:10 noviembre:11 diciembre:12
-	gennaio:1 febbraio:2 aprile:4 maggio:5 giugno:6 luglio:7 settembre:9 ottobre:10 dicembre:12
-	janeiro:1 fevereiro:2 março:3 maio:5 junho:6 julho:7 setembro:9 outubro:10 novembro:11 dezembro:12
-	januari:1 februari:2 maart:3 mei:5 augustus:8 augusti:8 maj:5 marts:3 desember:12 
-	stycznia:1 lutego:2 marca:3 kwietnia:4 maja:5 czerwca:6 lipca:7 sierpnia:8 września:9 października:10 listopada:11 grudnia:12`)
+// monthNames of several languages, and as they are shortened.
+const monthNames = `january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec
+	januar februar märz mai juni juli oktober dezember okt dez mär janvier février mars avril juin juillet août septembre octobre novembre décembre
+	enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre
+	janeiro fevereiro março maio junho julho setembro outubro novembro dezembro januari februari maart mei augustus augusti maj marts desember
+	stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia`
+
+var months = sync.OnceValue(func() *lexicon[bool] {
+	l := &lexicon[bool]{}
+	for _, m := range strings.Fields(monthNames) {
+		l.add(m, true)
+	}
+	return l
+})
 
 // dateAt is the end of a date at i, 0 if there is none: in digits, or with the
 // name of a month.
@@ -77,11 +84,11 @@ func joint(text []byte, i int) int {
 	return i
 }
 
+// month is the end of the name of a month at i, else i.
 func month(text []byte, i int) int {
-	end := span(text, i, isLetter)
-	for _, m := range months {
-		name, _, _ := strings.Cut(m, ":")
-		if equalFold(text[i:end], name) {
+	h := wordHash(text, i, span(text, i, isAlnum))
+	if l := months(); l.begins(h) {
+		if _, end := l.longest(text, i, h); end > 0 {
 			return end
 		}
 	}

@@ -3,6 +3,7 @@ package pii
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -127,4 +128,23 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%q: found %v", text, show(text, found))
 		}
 	}
+}
+
+// One scanner and one gazetteer serve many at once.
+func TestManyAtOnce(t *testing.T) {
+	s, g := New(Options{}), &Gazetteer{}
+	raw := crm(seeded(), 20<<10)
+	want := string(s.Replace(raw, g, newTokens()))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 10 {
+				if got := string(s.Replace(raw, g, newTokens())); got != want {
+					t.Error("not what one alone finds")
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }

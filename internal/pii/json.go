@@ -82,6 +82,7 @@ func (d *doc) reset(s *Scanner, v view) {
 	if d.keyIDs == nil || len(d.keyIDs) > 1<<12 {
 		d.keyIDs, d.pathIDs = map[string]int32{}, map[uint64]int32{}
 	}
+	clear(d.keys[:cap(d.keys)])
 	clear(d.keyIDs)
 	clear(d.pathIDs)
 	d.paths = append(d.paths, path{parent: -1, key: -1, next: -1})

@@ -27,7 +27,10 @@ func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
 	if w == nil {
 		w = &walker{}
 	}
-	defer s.walkers.Put(w)
+	defer func() {
+		w.forget()
+		s.walkers.Put(w)
+	}()
 	if known == nil {
 		known = &Gazetteer{}
 	}
@@ -37,6 +40,19 @@ func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
 	known.mu.RUnlock()
 	w.remember()
 	return w.apply(raw, vault)
+}
+
+// forget lets go of the document and its values.
+func (w *walker) forget() {
+	clear(w.claims)
+	clear(w.news)
+	clear(w.names[:])
+	w.known, w.local, w.id32 = nil, nil, [32]byte{}
+	for _, d := range w.docs {
+		if d != nil {
+			d.reset(nil, view{})
+		}
+	}
 }
 
 // walker goes through a document.

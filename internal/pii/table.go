@@ -134,6 +134,9 @@ func markdown(text []byte, head, headEnd, body int) grid {
 // separated reads a table whose header is the line from i.
 func separated(text []byte, i, line, next int) (grid, bool) {
 	head, second := text[i:line], lineEnd(text, next)
+	if bytes.ContainsAny(head, "(){}=<>") { // a line of a program
+		return grid{}, false
+	}
 	for _, comma := range []byte(",;\t|") {
 		n := bytes.Count(head, []byte{comma})
 		if n == 0 || n > 200 || len(head) > 40*(n+1) || second <= next || bytes.Count(text[next:second], []byte{comma}) < n || comma == ',' && n == 1 && bytes.Contains(head, []byte(", ")) {
