@@ -19,7 +19,7 @@ type scan struct {
 	near   [4]struct{ end, words int64 } // the last words that vouch, a ring
 	nears  int
 	recent [8]word // the last words, a ring
-	count  int
+	count  uint
 	noPEM  bool // no private key ends behind here
 }
 
@@ -92,7 +92,7 @@ func (sc *scan) vouched(start int) (words uint64) {
 // word looks at a run of letters and digits and returns where to go on, 0 for
 // right behind it.
 func (sc *scan) word(w word) int {
-	sc.recent[sc.count%len(sc.recent)] = w
+	sc.recent[sc.count%uint(len(sc.recent))] = w
 	sc.count++
 	if w.start < sc.done {
 		return 0
@@ -134,8 +134,12 @@ func (sc *scan) known(w word) int {
 			}
 		}
 	}
-	if sc.s.tables.people.active(h) {
-		if role, end := sc.s.tables.people.longest(sc.text, w.start, h); end > 0 {
+	t := sc.s.tables
+	if t.starts[h>>54]>>(h>>48&63)&1 == 0 {
+		return 0
+	}
+	if t.people.active(h) {
+		if role, end := t.people.longest(sc.text, w.start, h); end > 0 {
 			if end := sc.person(w, role, end); end > 0 {
 				return end
 			}
@@ -188,8 +192,8 @@ func (sc *scan) mark(i int) int {
 
 // before is the n-th word before the place where the scan is, 1 for the last.
 func (sc *scan) before(n int) (w word, ok bool) {
-	if n > len(sc.recent) || n > sc.count {
+	if n > len(sc.recent) || uint(n) > sc.count {
 		return word{}, false
 	}
-	return sc.recent[(sc.count-n)%len(sc.recent)], true
+	return sc.recent[(sc.count-uint(n))%uint(len(sc.recent))], true
 }
