@@ -148,3 +148,58 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// One digit changed makes an id of nobody: nearly always, by its checksum.
+func TestOneDigitChanged(t *testing.T) {
+	s := New(Options{Off: []Type{Phone}})
+	for _, p := range published {
+		switch p.typ {
+		case NationalID, IBAN, CreditCard:
+		default:
+			continue
+		}
+		if p.text == "1EG4-TE5-MK73" || p.text == "211062-5629" || p.text == "GODE561231GR8" || p.text == "ACUPA7085R" || p.text == "770305-02-1234" || p.text == "AB123456C" || p.text == "AB 12 34 56 C" || p.text == "34201-0891231-8" || p.text == "1714307103" {
+			continue // no checksum, but a form
+		}
+		changed, found := 0, 0
+		for i, b := range []byte(p.text) {
+			if !digit(b) {
+				continue
+			}
+			text := []byte(p.words + p.text)
+			text[len(p.words)+i] = '0' + (b-'0'+1)%10
+			changed++
+			found += len(s.Text(nil, text))
+		}
+		if found*3 > changed {
+			t.Errorf("%s: %d of %d changes are found", p.text, found, changed)
+		}
+	}
+}
+
+// What is minted has what a person would write, and how it stood.
+func TestMintedValues(t *testing.T) {
+	for in, want := range map[string]Value{
+		`{"a":"x\u0040y.com"}`:                            {Type: Email, Text: "x@y.com", Raw: `x\u0040y.com`},
+		`{"first_name":"M\u00fcl\/ler"}`:                  {},
+		`{"first_name":"M\u00fcller"}`:                    {Type: Name, Text: "Müller", Raw: `M\u00fcller`},
+		`{"a":"see joe%40y.com"}`:                         {Type: Email, Text: "joe@y.com", Raw: "joe%40y.com"},
+		"&#x6a;oe&commat;y.com":                           {Type: Email, Text: "joe@y.com", Raw: "&#x6a;oe&commat;y.com"},
+		`{"phone":2125550123}`:                            {Type: Phone, Text: "2125550123", Raw: "2125550123", Number: true},
+		`{"in":"{\"phone\":2125550123}"}`:                 {Type: Phone, Text: "2125550123", Raw: "2125550123", Number: true},
+		`{"in":"{\"mail\":\"x\\u0040y.com\"}"}`:           {Type: Email, Text: "x@y.com", Raw: `x\\u0040y.com`},
+		`{"bob@x.com":1}`:                                 {Type: Email, Text: "bob@x.com", Raw: "bob@x.com"},
+		`{"a":"\ud83d\ude00 x@y.com"}`:                    {Type: Email, Text: "x@y.com", Raw: "x@y.com"},
+		`{"a":[1,"2",{"b":"q\"` + "\u00e9" + `@y.com"}]}`: {Type: Email, Text: "é@y.com", Raw: "é@y.com"},
+	} {
+		v := newTokens()
+		New(Options{}).Replace([]byte(in), nil, v)
+		if want == (Value{}) {
+			if len(v.all) != 0 {
+				t.Errorf("%s: minted %+v", in, v.all)
+			}
+		} else if len(v.all) != 1 || v.all[0] != want {
+			t.Errorf("%s: minted %+v", in, v.all)
+		}
+	}
+}

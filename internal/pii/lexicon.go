@@ -130,7 +130,8 @@ func blankMarks(r rune) rune {
 	return r
 }
 
-// bit gives a kind its place. Kinds share the last place when there are too many.
+// bit gives a kind its place. Those behind the 63rd share the last: their numbers
+// have checksums, which tell them apart.
 func (v *vouching) bit(kind string) uint64 {
 	if v.kinds[kind] == 0 {
 		v.kinds[kind] = 1 << min(len(v.kinds), 63)
