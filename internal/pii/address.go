@@ -98,11 +98,12 @@ func houseNumber(text []byte, i int) int {
 	return e
 }
 
-// endsInStreet takes Lindenstraße 7: a word that ends so before a number.
+// endsInStreet takes Lindenstraße 7: a word with a capital that ends so before
+// a number.
 func (sc *scan) endsInStreet(w word) int {
 	s := lower(string(sc.text[w.start:w.end]))
 	for _, suffix := range streetEnds {
-		if strings.HasSuffix(s, suffix) && len(s) > len(suffix)+2 && (len(suffix) > 4 || capitalised(sc.text, w.start)) {
+		if strings.HasSuffix(s, suffix) && len(s) > len(suffix)+2 {
 			if e := houseNumber(sc.text, w.end+1); e > 0 {
 				return sc.found(w.start, e, Address)
 			}

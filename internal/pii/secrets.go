@@ -91,9 +91,12 @@ func secretParts(pattern string) (parts []part) {
 	return parts
 }
 
+// shortestSecret is how long a secret is at least.
+const shortestSecret = 16
+
 // begins says whether a secret may begin at i.
 func (t *secretRules) begins(text []byte, i int) bool {
-	if i+16 > len(text) {
+	if i+shortestSecret > len(text) {
 		return false
 	}
 	h := keyHash(text[i], text[i+1], text[i+2])

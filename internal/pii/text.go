@@ -97,7 +97,7 @@ func (sc *scan) word(w word) int {
 	if w.start < sc.done {
 		return 0
 	}
-	if sc.s.tables.secrets.begins(sc.text, w.start) {
+	if sc.s.tables.secrets.begins(sc.text, w.start) && !(w.end-w.start < shortestSecret && endsValue[at(sc.text, w.end)]) {
 		if end := sc.secret(w.start); end > 0 {
 			return end
 		}
@@ -119,7 +119,7 @@ func (sc *scan) word(w word) int {
 
 // known looks a word up in the lists.
 func (sc *scan) known(w word) int {
-	if at(sc.text, w.end) == ' ' && digit(at(sc.text, w.end+1)) && w.end-w.start >= 6 && !sc.opaque {
+	if at(sc.text, w.end) == ' ' && digit(at(sc.text, w.end+1)) && w.end-w.start >= 6 && !sc.opaque && capitalised(sc.text, w.start) {
 		if end := sc.endsInStreet(w); end > 0 {
 			return end
 		}
