@@ -2,6 +2,7 @@ package pii
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -125,3 +126,12 @@ func BenchmarkReplaceCRM10MB(b *testing.B)   { benchmarkReplace(b, crm(seeded(),
 func BenchmarkReplaceClean10MB(b *testing.B) { benchmarkReplace(b, cleanJSON(seeded(), 10<<20)) }
 func BenchmarkReplaceCRM10KB(b *testing.B)   { benchmarkReplace(b, crm(seeded(), 10<<10)) }
 func BenchmarkReplaceText1MB(b *testing.B)   { benchmarkReplace(b, prose(seeded(), 1<<20)) }
+
+// JSON in a string of JSON, as tools answer it as text.
+func BenchmarkReplaceNested1MB(b *testing.B) {
+	inner, err := json.Marshal(string(crm(seeded(), 1<<20)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkReplace(b, []byte(`{"content":[{"type":"text","text":`+string(inner)+`}]}`))
+}

@@ -51,6 +51,18 @@ func (b *builder) put(i int, decoded ...byte) {
 	}
 }
 
+// copy appends what stands from i to j as it is.
+func (b *builder) copy(i, j int) {
+	b.text = append(b.text, b.from.text[i:j]...)
+	if b.from.at != nil {
+		b.at = append(b.at, b.from.at[i:j]...)
+		return
+	}
+	for ; i < j; i++ {
+		b.at = append(b.at, int32(b.from.base+i))
+	}
+}
+
 func (b *builder) rune(i int, r rune) {
 	var buf [utf8.UTFMax]byte
 	b.put(i, buf[:utf8.EncodeRune(buf[:], r)]...)
@@ -66,12 +78,14 @@ func (b *builder) view(deep uint8) view {
 func (v view) unquoted() view {
 	b := newBuilder(v)
 	for i := 0; i < len(v.text); {
-		if v.text[i] != '\\' || i+1 == len(v.text) {
-			b.put(i, v.text[i])
-			i++
-			continue
+		end := indexFrom(v.text, i, '\\')
+		if end+1 == len(v.text) { // the last byte is none
+			end++
 		}
-		i += b.escape(i)
+		b.copy(i, end)
+		if i = end; i < len(v.text) {
+			i += b.escape(i)
+		}
 	}
 	return b.view(v.deep + 1)
 }
@@ -122,9 +136,7 @@ func (v view) unescaped() (view, bool) {
 		if next < 0 {
 			next = len(v.text)
 		}
-		for ; from < next; from++ {
-			b.put(from, v.text[from])
-		}
+		b.copy(from, next)
 		if i < 0 {
 			return b.view(v.deep), true
 		}
