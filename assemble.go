@@ -17,6 +17,9 @@ import (
 	"retort/internal/catalog"
 	"retort/internal/config"
 	"retort/internal/ledger"
+	"retort/internal/pii"
+	"retort/internal/pii/screen"
+	"retort/internal/pii/vault"
 	"retort/internal/pipeline"
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/gate"
@@ -150,6 +153,28 @@ type visible struct {
 
 func (v visible) Toolset() *run.Toolset { return v.view.Toolset(v.live.Toolset()) }
 
+// privacy hides what is personal, as the settings say; nil if they say nothing is.
+func (p *parts) privacy() *screen.Screen {
+	s := p.config.Settings
+	if !s.PIITokenization.Bool() {
+		return nil
+	}
+	dir := ""
+	if p.config.Home != "" {
+		dir = filepath.Join(p.config.Home, "vault")
+	}
+	own, _ := p.ownFile("vault.key")
+	keys := vault.Keys{Variable: s.PII.Key.Variable, Age: s.PII.Key.Age, Identity: s.PII.Key.Identity, File: own}
+	store := vault.Open(dir, keys.Read, s.PII.Expiry)
+	p.onClose(store.Close)
+	modes := map[pii.Type]screen.Mode{}
+	for t, m := range s.PII.Modes {
+		modes[pii.Type(t)] = screen.Mode(m)
+	}
+	reveals := func(server string, t pii.Type) bool { return slices.Contains(s.Servers[server].PII.Reveal, string(t)) }
+	return screen.New(screen.Options{Modes: modes, Regions: s.PII.Regions, Reveals: reveals}, store)
+}
+
 // levels are how strictly programs are judged.
 var levels = map[config.SecurityLevel]rules.Level{
 	config.SecurityPermissive: rules.Permissive, config.SecurityStandard: rules.Standard, config.SecurityHigh: rules.Strict, config.SecurityMaximum: rules.Maximum,
@@ -225,6 +250,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
+		Privacy: p.privacy(),
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
@@ -261,8 +287,10 @@ func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 
 // key is the file of the key with which is sealed what a person has decided. It lies
 // beside the user's own data, where servers for the files of a project do not write.
-func (p *parts) key() (string, bool) {
-	const name = "approvals.key"
+func (p *parts) key() (string, bool) { return p.ownFile("approvals.key") }
+
+// ownFile is a file beside the user's own data; false if it is not known where that is.
+func (p *parts) ownFile(name string) (string, bool) {
 	if p.keys != "" {
 		return filepath.Join(p.keys, name), true
 	}

@@ -137,7 +137,7 @@ func (e *Engine) Doctor() Diagnosis {
 
 // notBuilt lists what the settings know of and this version does not do.
 func notBuilt() []string {
-	return []string{"hiding of personal data", "the audit log", "skills", "serve --http", "docker and vm sandboxes"}
+	return []string{"the audit log", "skills", "serve --http", "docker and vm sandboxes"}
 }
 
 // refuseUnbuilt refuses settings that ask for more protection than this
@@ -152,8 +152,6 @@ func refuseUnbuilt(s config.Settings) error {
 		return run.Errorf(run.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
 	case s.SandboxMode == config.SandboxDocker || s.SandboxMode == config.SandboxVM:
 		return refuse("sandboxMode", string(s.SandboxMode))
-	case len(s.PII.Modes) > 0:
-		return refuse("pii.modes", "hiding of personal data")
 	}
 	return nil
 }

@@ -124,7 +124,13 @@ type PII struct {
 	Modes          map[string]PIIMode // by type, such as "email"
 	Regions        []string           // ISO 3166 codes of countries whose numbers are recognised
 	RestoreToModel Switch
+	Key            PIIKey
+	Expiry         time.Duration // after which the tokens of a session that nobody used are gone
 }
+
+// PIIKey says where the key is that personal data is encrypted with; if it says nothing,
+// the keyring of the system or a file of the user's own.
+type PIIKey struct{ Variable, Age, Identity string }
 
 // PIIMode says from whom one type of personal data is hidden.
 type PIIMode string
@@ -373,6 +379,8 @@ func (p *PII) read() into {
 			return checked(s, "a country's two capital letters, such as US", regexp.MustCompile(`^[A-Z]{2}$`).MatchString)
 		})},
 		field{"restoreToModel", toggle(&p.RestoreToModel)},
+		field{"expiry", duration(&p.Expiry, time.Hour, 10*365*24*time.Hour)},
+		field{"key", object(field{"variable", text(&p.Key.Variable)}, field{"age", folder(&p.Key.Age)}, field{"identity", folder(&p.Key.Identity)})},
 	)
 }
 

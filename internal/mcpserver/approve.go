@@ -121,6 +121,7 @@ func form(a run.Approval) *mcp.ElicitParams {
 			"note":     map[string]any{"type": "string", "title": "Why not", "description": "is told to the model"},
 		},
 	}
+	a = a.ForModel() // who knows what a client does with a form
 	a.Code, a.Change = clipped(a.Code, a.ID), clipped(a.Change, a.ID)
 	return &mcp.ElicitParams{Mode: "form", Message: a.Text(), RequestedSchema: schema}
 }

@@ -13,6 +13,9 @@ type Gazetteer struct {
 	mu    sync.RWMutex
 	words lexicon[known]
 	seen  map[string]bool
+	exact map[string]bool // that were given to Exact
+	// digits says that a value begins with a digit.
+	digits bool
 }
 
 // known is what a gazetteer knows of a value.
@@ -73,6 +76,26 @@ func lower(s string) string {
 		}
 	}
 	return string(b)
+}
+
+// Exact remembers a value that is to be found wherever it stands by itself, in any case
+// of its letters, however common it looks. It has at least four bytes.
+func (g *Gazetteer) Exact(t Type, value string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(value) < 4 || len(value) > 200 || len(g.seen) >= maxKnown || g.exact[value] {
+		return
+	}
+	if g.exact == nil {
+		g.exact = map[string]bool{}
+	}
+	words := strings.Join(strings.Fields(value), " ")
+	if words == "" || !alnum(words[0]) {
+		return
+	}
+	g.exact[value] = true
+	g.digits = g.digits || digit(words[0])
+	g.words.add(lower(words), known{typ: t})
 }
 
 // telling says whether a single word may be looked for by itself: it begins with

@@ -334,7 +334,7 @@ func (w *walker) text(v view, h hints) {
 	}
 	h.names, h.id32 = w.names[:0], &w.id32
 	for _, g := range []*Gazetteer{w.s.words, w.local, w.known} {
-		if g != nil && len(g.seen) > 0 && (!h.opaque || g == w.s.words) {
+		if g != nil && len(g.seen)+len(g.exact) > 0 && (!h.opaque || g == w.s.words) {
 			h.names = append(h.names, g)
 		}
 	}

@@ -103,6 +103,9 @@ func (sc *scan) word(w word) int {
 		}
 	}
 	if w.sort&isDigit != 0 {
+		if end := sc.remembered(w); end > 0 {
+			return end
+		}
 		if w.sort&isLetter == 0 {
 			return sc.digits(w)
 		}
@@ -115,6 +118,23 @@ func (sc *scan) word(w word) int {
 		}
 	}
 	return sc.known(w)
+}
+
+// remembered looks a word with digits up among the values that are to be found
+// wherever they stand.
+func (sc *scan) remembered(w word) int {
+	for _, g := range sc.names {
+		if !g.digits {
+			continue
+		}
+		h := wordHash(sc.text, w.start, w.end)
+		if g.words.begins(h) {
+			if t, end := g.longest(sc.text, w.start, h); end > 0 {
+				return sc.found(w.start, end, t)
+			}
+		}
+	}
+	return 0
 }
 
 // known looks a word up in the lists.

@@ -130,7 +130,7 @@ func (s *Scanner) personLike(v []byte, holder bool) bool {
 			holder = holder && !common(string(v[i:e]))
 			role, end := s.tables.people.longest(v, i, wordHash(v, i, e))
 			switch {
-			case end == e && role&(roleStop|roleCompany) != 0:
+			case end == e && role&roleStop != 0, end >= e && role&roleCompany != 0: // K.K. is two words
 				return false
 			case end == e && role&(roleGiven|roleSurname) != 0:
 				return true

@@ -104,6 +104,9 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 	case x.plan != nil:
 		rule = "it is not one of the effects that were approved after the dry run"
 	}
+	if c.Crosses != "" && !planned {
+		rule = c.Crosses
+	}
 	if changed := x.changed(t); changed != "" {
 		rule = changed
 	}
@@ -120,7 +123,7 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 			return c, err
 		}
 	}
-	if err := x.flight.journal.Add(run.SentCall(c)); err != nil {
+	if err := x.flight.journal.Add(run.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.masked(c.Arguments)}); err != nil {
 		return c, run.Errorf(run.KindInternal, "pipeline.journal", "the call could not be noted, so it did not leave: %w", err).At(c.Server, c.Tool)
 	}
 	return c, nil
@@ -129,6 +132,7 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 func (x *execution) aboutCall(rule string, t *run.Tool, c run.Call, d policy.Decision) run.Question {
 	q := x.question(rule)
 	q.Server, q.Tool, q.Arguments, q.Effect, q.Pin = c.Server, c.Tool, c.Arguments, d.Effect.Kind.String(), t.Pin
+	q.Shown, q.Crosses = x.masked(c.Arguments), c.Crosses
 	q.Reasons = append([]string{fmt.Sprintf("%s.%s: %s", c.Server, c.Tool, d.Effect.Reason)}, q.Reasons...)
 	if t.Asks() {
 		q.Change = t.Change.Diff

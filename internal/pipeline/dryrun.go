@@ -19,7 +19,7 @@ import (
 // others are recorded. The request is answered with what was recorded; if a person
 // then approves exactly that, the program runs.
 func (p *Pipeline) rehearse(ctx context.Context, req run.Request, f *flight) run.Outcome {
-	recorded := &plan{rehearsal: true, touched: map[string]bool{}}
+	recorded := &plan{rehearsal: true, touched: map[string]bool{}, mask: func(raw json.RawMessage) json.RawMessage { return raw }}
 	o := p.perform(ctx, req, f, recorded)
 	if o.Status != run.StatusOK || len(recorded.effects) == 0 {
 		return o
@@ -32,6 +32,7 @@ func (p *Pipeline) rehearse(ctx context.Context, req run.Request, f *flight) run
 // person has seen, each of which may happen once. It is safe for concurrent use.
 type plan struct {
 	rehearsal bool
+	mask      func(json.RawMessage) json.RawMessage // what the model may see of arguments
 
 	mu      sync.Mutex
 	effects []run.Intended
@@ -59,7 +60,7 @@ func keyOf(e run.Intended) string {
 // record notes a call that was not made.
 func (p *plan) record(t *run.Tool, c run.Call, d policy.Decision) *run.Error {
 	e := intended(t, c)
-	e.Effect, e.Reason = d.Effect.Kind.String(), d.Effect.Reason
+	e.Effect, e.Reason, e.Shown = d.Effect.Kind.String(), d.Effect.Reason, p.mask(e.Arguments)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.size += len(e.Arguments); p.size > maxPlan {
@@ -113,7 +114,7 @@ var writers = []string{"write_file", "make_dir", "remove_file", "rename_file"}
 // rehearsed adds to an Outcome what did not happen.
 func (x *execution) rehearsed(o run.Outcome) run.Outcome {
 	o.DryRun = true
-	report.Effects(&o, x.plan.effects, x.pipeline.MaxTokens, x.files)
+	report.Effects(&o, forModel(x.plan.effects), x.pipeline.MaxTokens, x.files)
 	if len(x.plan.touched) > 0 {
 		var names []string
 		for name := range x.plan.touched {
@@ -126,6 +127,10 @@ func (x *execution) rehearsed(o run.Outcome) run.Outcome {
 		o.Error = o.Error.WithHint("calls that may have effects were answered with made-up values of the shape that the tool declares, {} if it declares none: the program may need their real answers")
 	}
 	return o
+}
+
+func forModel(effects []run.Intended) []run.Intended {
+	return run.Approval{Question: run.Question{Effects: effects}}.ForModel().Effects
 }
 
 // tell answers the request before the flight has ended, as soon as it waits for a

@@ -201,6 +201,7 @@ func (p *Pipeline) detach(f *flight) error {
 func shown(waiting []run.Approval) []run.Approval {
 	list := make([]run.Approval, len(waiting))
 	for i, a := range waiting {
+		a = a.ForModel()
 		a.Code, a.Effects, a.Change = "", nil, "" // nor what it must not see yet
 		list[i] = a
 	}

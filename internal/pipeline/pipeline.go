@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"retort/internal/ledger"
+	"retort/internal/pii/screen"
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/gate"
 	"retort/internal/pipeline/gate/rules"
@@ -53,7 +54,7 @@ type Sandboxes interface {
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields but Routing are needed.
+// Pipeline executes programs. All fields but Routing and Privacy are needed.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -69,6 +70,7 @@ type Pipeline struct {
 	MaxTokens  int        // of an Outcome's result and output
 	Runtime    string     // for TypeScript and JavaScript
 	Routing    Routing
+	Privacy    *screen.Screen // nil hides nothing
 }
 
 // patience is how long a program or call that names something unknown waits for
@@ -99,9 +101,11 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	if err != nil {
 		return x.fail(err)
 	}
-	verdict, refusal := p.Gate.Check(ctx, x.req, x.tools)
+	checked := x.req
+	checked.Code = x.code
+	verdict, refusal := p.Gate.Check(ctx, checked, x.tools)
 	if refusal != nil && refusal.Kind != run.KindLimit && !refusal.Denies() && x.seesMore(ctx) {
-		verdict, refusal = p.Gate.Check(ctx, x.req, x.tools)
+		verdict, refusal = p.Gate.Check(ctx, checked, x.tools)
 	}
 	if refusal != nil {
 		return x.refuse(refusal)
@@ -172,6 +176,8 @@ type execution struct {
 	files    *workspace.Workspace // of the session
 	draft    *workspace.Workspace // what the program sees of it in a dry run; else nil
 	plan     *plan                // nil if effects are judged one by one
+	screen   *screen.Session      // nil if nothing is hidden
+	code     string               // of the request, with tokens for what is sealed
 	host     isolate.Host
 	tally    *relay.Tally
 	risk     *rules.Risk // of the program, once it has passed the gate
@@ -189,6 +195,9 @@ func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, err
 		return x, err
 	}
 	x.files = files
+	if err := x.hide(); err != nil {
+		return x, err
+	}
 	if x.rehearses() {
 		if x.draft, err = files.Draft(); err != nil {
 			return x, err
@@ -227,6 +236,9 @@ func (x *execution) see(tools *run.Toolset) {
 		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: x.scene(), Carried: x.entry.Carried, Progress: x.req.Progress,
 		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout,
+	}
+	if x.screen != nil {
+		r.Privacy = privacy{x.screen}
 	}
 	if x.rehearses() {
 		r.Rehearse = x.plan.record
@@ -289,6 +301,7 @@ func (x *execution) close(o run.Outcome) run.Outcome {
 	if x.rehearses() {
 		o = x.rehearsed(o)
 	}
+	o = x.hidden(o)
 	if x.draft != nil {
 		_ = x.draft.Close() // what is left of it is swept away later
 	}

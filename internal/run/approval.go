@@ -27,8 +27,10 @@ type Question struct {
 	Server    string          `json:"server,omitempty"`
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
+	Shown     json.RawMessage `json:"-"`                   // the arguments as a model may see them; as they are if nil
 	Effect    string          `json:"effect,omitempty"`    // of the call: "write", "destructive"
 	Effects   []Intended      `json:"effects,omitempty"`   // of a program that was run dry: the calls that a yes allows, each once
+	Crosses   string          `json:"crosses,omitempty"`   // personal data that goes where it does not come from, in words
 	Rule      string          `json:"rule,omitempty"`      // why a person is asked: a setting
 	Risk      int             `json:"risk,omitempty"`      // of the program, 0 to 100
 	Level     string          `json:"level,omitempty"`     // the same in a word: "low" to "critical"
@@ -41,7 +43,7 @@ type Question struct {
 // Digest is what a yes is bound to: 64 hexadecimal digits.
 func (q Question) Digest() string {
 	h := sha256.New()
-	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Pin, q.Policy}
+	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Pin, q.Policy}
 	for _, e := range q.Effects {
 		parts = append(parts, e.Server, e.Tool, string(e.Arguments), e.Pin)
 	}
@@ -80,6 +82,7 @@ type Intended struct {
 	Arguments json.RawMessage `json:"arguments"` // in one spelling: names sorted, no blanks
 	Effect    string          `json:"effect"`    // "write", "destructive"
 	Reason    string          `json:"reason,omitempty"`
+	Shown     json.RawMessage `json:"-"` // the arguments as a model may see them; as they are if nil
 	Pin       string          `json:"-"` // of the tool's definition
 }
 
@@ -90,6 +93,20 @@ type Approval struct {
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
 	Question
+}
+
+// ForModel is the question without what is personal in its arguments.
+func (a Approval) ForModel() Approval {
+	if a.Shown != nil {
+		a.Arguments = a.Shown
+	}
+	a.Effects = slices.Clone(a.Effects)
+	for i, e := range a.Effects {
+		if e.Shown != nil {
+			a.Effects[i].Arguments = e.Shown
+		}
+	}
+	return a
 }
 
 // Text is everything that a person needs to decide, as plain text: the action, the

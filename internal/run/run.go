@@ -132,7 +132,8 @@ type Function struct {
 type Call struct {
 	Server    string
 	Tool      string          // raw name
-	Arguments json.RawMessage // a JSON object, exactly as the program gave it
+	Arguments json.RawMessage // a JSON object, exactly as the program gave it; with values for tokens once those are restored
+	Crosses   string          // why a person is asked, as personal data goes where it does not come from; "" if it does not
 }
 
 // Result is what a call gives back to the program: one JSON value, exactly as

@@ -51,12 +51,14 @@ type Execution struct {
 	// server. Nil trusts all.
 	Vet func(ctx context.Context, t *run.Tool) *run.Error
 	// Approve is asked about each call that the policy lets pass and that may have
-	// effects, or of which the tool has changed. It may wait for a person, refuse the call, or spell its arguments
-	// in another way; the call that it returns leaves at once. Nil approves all.
+	// effects, or of which the tool has changed, or that takes personal data elsewhere.
+	// It may wait for a person, refuse the call, or spell its arguments in another way;
+	// the call that it returns leaves at once. Nil approves all.
 	Approve func(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error)
 	// Rehearse, if it is set, is told of each such call instead: it is not made, and
 	// the program gets a value of the shape that the tool declares.
 	Rehearse func(t *run.Tool, c run.Call, d policy.Decision) *run.Error
+	Privacy  Privacy // nil hides nothing
 	// CallTimeout, if it is not 0, bounds each call from when it leaves.
 	CallTimeout time.Duration
 }
@@ -76,6 +78,7 @@ func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
 	host := Chain(r.out(x),
 		names(x),
 		tally.guard,
+		private(x),
 		r.schemas.guard(x.Tools),
 		police(x),
 		journal(x.Carried),
@@ -100,7 +103,7 @@ func police(x Execution) Guard {
 			if d.Verdict == policy.Deny {
 				return run.Result{}, d.Error(tool)
 			}
-			if d.Effect.Kind == run.EffectRead && !tool.Asks() {
+			if d.Effect.Kind == run.EffectRead && !tool.Asks() && c.Crosses == "" {
 				return next.Call(ctx, c)
 			}
 			if x.Rehearse != nil {
@@ -142,7 +145,7 @@ func (r *Relay) out(x Execution) isolate.Host {
 		if err != nil {
 			return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
 		}
-		return run.Result{Value: value}, nil
+		return shown(x, c.Server, value)
 	})
 }
 

@@ -44,10 +44,13 @@ type Rule struct {
 	Pin    string `json:"pin"`
 	Policy string `json:"policy"`
 	Shape  string `json:"shape"`
+	// Crosses is the personal data that goes where it does not come from; a yes to
+	// calls without any is none to this.
+	Crosses string `json:"crosses,omitempty"`
 }
 
 // grant is a yes for the rest of a run.
-type grant struct{ execution, server, tool, pin, policy string }
+type grant struct{ execution, server, tool, pin, policy, crosses string }
 
 type entry struct {
 	run.Approval
@@ -103,9 +106,13 @@ func (t *Table) covered(q run.Question) bool {
 	return q.IsCall() && (t.granted[grantOf(q)] || t.rules != nil && t.rules.Allows(ruleOf(q)))
 }
 
-func grantOf(q run.Question) grant { return grant{q.Execution, q.Server, q.Tool, q.Pin, q.Policy} }
+func grantOf(q run.Question) grant {
+	return grant{q.Execution, q.Server, q.Tool, q.Pin, q.Policy, q.Crosses}
+}
 
-func ruleOf(q run.Question) Rule { return Rule{q.Server, q.Tool, q.Pin, q.Policy, Shape(q.Arguments)} }
+func ruleOf(q run.Question) Rule {
+	return Rule{q.Server, q.Tool, q.Pin, q.Policy, Shape(q.Arguments), q.Crosses}
+}
 
 // open puts a question on the table; nil if there is a yes already.
 func (t *Table) open(q run.Question) *entry {

@@ -1,0 +1,319 @@
+// Package screen stands between servers, programs and the model. What is personal in
+// what a server answers becomes a token before a program sees it, or, for types that
+// programs compute with, before the model does. Tokens become values again in the
+// arguments of calls that may have them.
+package screen
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"retort/internal/pii"
+	"retort/internal/pii/vault"
+	"retort/internal/run"
+)
+
+// Mode says from whom a type of personal data is hidden.
+type Mode string
+
+// The modes.
+const (
+	Sealed Mode = "sealed" // from programs and the model
+	Border Mode = "border" // from the model; programs compute with the real text
+	Off    Mode = "off"    // from nobody
+)
+
+// modes are those of types of which the settings say nothing: identifiers are sealed;
+// what programs filter and sort by is not.
+func modeOf(t pii.Type) Mode {
+	switch t {
+	case pii.Name, pii.Company, pii.Address, pii.DateOfBirth:
+		return Border
+	}
+	return Sealed
+}
+
+// Options say what is hidden from whom.
+type Options struct {
+	Modes   map[pii.Type]Mode
+	Regions []string // countries of which phone numbers are known without their prefix
+	// Reveals reports whether a server may be sent values of a type that it has not
+	// sent itself.
+	Reveals func(server string, t pii.Type) bool
+}
+
+// Screen hides and restores. It is safe for concurrent use.
+type Screen struct {
+	scanner *pii.Scanner
+	modes   map[pii.Type]Mode
+	reveals func(server string, t pii.Type) bool
+	store   *vault.Store
+
+	mu       sync.Mutex
+	sessions map[string]*Session
+}
+
+// New makes a screen that keeps its tokens in store, which it does not close.
+func New(o Options, store *vault.Store) *Screen {
+	s := &Screen{modes: map[pii.Type]Mode{}, reveals: o.Reveals, store: store, sessions: map[string]*Session{}}
+	var off []pii.Type
+	for _, t := range pii.Types() {
+		s.modes[t] = cmp.Or(o.Modes[t], modeOf(t))
+		if s.modes[t] == Off {
+			off = append(off, t)
+		}
+	}
+	s.scanner = pii.New(pii.Options{Regions: o.Regions, Off: off})
+	return s
+}
+
+// Session is the screen of a session: its tokens, and the names it has met. The error is
+// a *run.Error: its tokens cannot be read.
+func (s *Screen) Session(name string) (*Session, error) {
+	tokens, err := s.store.Session(name)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if open, ok := s.sessions[name]; ok {
+		return open, nil
+	}
+	open := &Session{screen: s, tokens: tokens, known: &pii.Gazetteer{}}
+	for _, e := range tokens.All() {
+		open.remember(pii.Type(e.Type), e.Value)
+	}
+	s.sessions[name] = open
+	return open, nil
+}
+
+// Session hides and restores for one session. It is safe for concurrent use.
+type Session struct {
+	screen *Screen
+	tokens *vault.Session
+	known  *pii.Gazetteer // of values that programs see
+}
+
+// remember has a value found again that programs see as it is.
+func (s *Session) remember(t pii.Type, value string) {
+	if s.screen.modes[t] != Border {
+		return
+	}
+	if t == pii.Name || t == pii.Company {
+		s.known.Add(t, value)
+		if !strings.Contains(value, " ") {
+			return // one word may be a common one, in another spelling
+		}
+	}
+	s.known.Exact(t, value)
+}
+
+// minting is the vault of one document.
+type minting struct {
+	*Session
+	from   string // the server that it comes from
+	border bool   // it goes to the model
+	err    error
+}
+
+// Where values come from that no server has sent: programs write them, and models write
+// them into programs.
+const (
+	programs = "\x00program"
+	models   = "\x00model"
+)
+
+func (m *minting) Mint(v pii.Value) (string, bool) {
+	mode := m.screen.modes[v.Type]
+	if m.err != nil || mode == Off || !utf8.ValidString(v.Text) {
+		return "", false
+	}
+	token, err := m.tokens.Mint(vault.Entry{Type: string(v.Type), Value: v.Text, Digits: v.Number, From: []string{m.from}})
+	if err != nil {
+		m.err = err
+		return "", false
+	}
+	if mode == Border && !m.border {
+		m.remember(v.Type, v.Text)
+		return "", false
+	}
+	return token, true
+}
+
+// Foreign makes text in the shape of a token, that a server or a file has, stand for
+// itself: [EMAIL_1] of theirs becomes one of our own that stands for these letters. To the
+// model goes what is there; what the model has written itself it may see.
+func (m *minting) Foreign(text string) (string, bool) {
+	if m.border {
+		return m.echoed(text)
+	}
+	typ, _, _ := strings.Cut(strings.TrimPrefix(text, "["), "]")
+	typ = strings.ToLower(typ[:strings.LastIndexByte(typ, '_')])
+	token, err := m.tokens.Mint(vault.Entry{Type: typ, Value: text, From: []string{m.from}})
+	if err != nil {
+		m.err = err
+		return "", false
+	}
+	return token, true
+}
+
+// echoed is a value that the model has written itself.
+func (m *minting) echoed(token string) (string, bool) {
+	e, ok := m.tokens.Resolve(token)
+	if !ok || !slices.Contains(e.From, models) || strings.ContainsAny(e.Value, "\"\\") || strings.ContainsFunc(e.Value, func(r rune) bool { return r < ' ' }) {
+		return "", false
+	}
+	return e.Value, true
+}
+
+// Incoming is what a server has answered, as programs may see it. An error says that it
+// could not be hidden, and must not be shown.
+func (s *Session) Incoming(server string, document []byte) ([]byte, error) {
+	m := &minting{Session: s, from: server}
+	out := s.screen.scanner.Replace(document, s.known, m)
+	return out, m.err
+}
+
+// Outgoing is what goes to the model, without anything personal. An error says that it
+// could not be hidden, and must not be shown.
+func (s *Session) Outgoing(document []byte) ([]byte, error) {
+	m := &minting{Session: s, from: programs, border: true}
+	out := s.screen.scanner.Replace(document, s.known, m)
+	if m.err != nil {
+		return nil, m.err
+	}
+	return s.decoded(out)
+}
+
+// decoded hides fields that are Base64 of something personal, as a whole.
+func (s *Session) decoded(document []byte) ([]byte, error) {
+	var out []byte
+	from := 0
+	for start := 0; start < len(document); start++ {
+		end := start
+		for end < len(document) && isBase64(document[end]) {
+			end++
+		}
+		if end-start >= minBase64 && s.hides(document[start:end]) {
+			m := &minting{Session: s, from: programs, border: true}
+			token, ok := m.Mint(pii.Value{Type: pii.Secret, Text: string(document[start:end])})
+			if m.err != nil {
+				return nil, m.err
+			}
+			if ok {
+				out = append(append(out, document[from:start]...), token...)
+				from = end
+			}
+		}
+		start = end
+	}
+	if from == 0 {
+		return document, nil
+	}
+	return append(out, document[from:]...), nil
+}
+
+const minBase64 = 8
+
+func isBase64(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
+}
+
+// hides reports whether a text is Base64 of something personal.
+func (s *Session) hides(text []byte) bool {
+	letters := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(text), "="))
+	plain, err := base64.RawStdEncoding.DecodeString(letters)
+	if err != nil || !utf8.Valid(plain) {
+		return false
+	}
+	found := counting{}
+	s.screen.scanner.Replace(plain, s.known, &found)
+	return found.n > 0
+}
+
+// counting is a vault that keeps nothing.
+type counting struct{ n int }
+
+func (c *counting) Mint(pii.Value) (string, bool) { c.n++; return "", false }
+func (c *counting) Foreign(string) (string, bool) { return "", false }
+
+// Text is a text for the model. What could not be hidden is not shown.
+func (s *Session) Text(text string) string {
+	out, err := s.Outgoing([]byte(text))
+	if err != nil {
+		return "(hidden: " + err.Error() + ")"
+	}
+	return string(out)
+}
+
+// Program is the text of a program in which what is sealed stands as its token, so that
+// it is equal to what servers answer. The model knows these values: it wrote them.
+func (s *Session) Program(code string) (string, error) {
+	var out strings.Builder
+	from := 0
+	for _, f := range s.screen.scanner.Text(nil, []byte(code)) {
+		if s.screen.modes[f.Type] != Sealed || f.Type == pii.Secret || !quoted(code, f.Start, f.End) {
+			continue
+		}
+		token, err := s.tokens.Mint(vault.Entry{Type: string(f.Type), Value: code[f.Start:f.End], From: []string{models}})
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(code[from:f.Start])
+		out.WriteString(token)
+		from = f.End
+	}
+	out.WriteString(code[from:])
+	return out.String(), nil
+}
+
+// quoted reports whether a piece of a program lies in a string on one line.
+func quoted(code string, start, end int) bool {
+	line := code[strings.LastIndexByte(code[:start], '\n')+1 : start]
+	open := byte(0)
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\':
+			i++
+		case open == 0 && (c == '\'' || c == '"' || c == '`'):
+			open = c
+		case c == open:
+			open = 0
+		}
+	}
+	rest, _, _ := strings.Cut(code[end:], "\n")
+	return open != 0 && strings.IndexByte(rest, open) >= 0
+}
+
+// Sync makes durable what was minted. No token goes to the model before.
+func (s *Session) Sync() error {
+	if err := s.tokens.Sync(); err != nil {
+		return run.Errorf(run.KindInternal, "pii.vault", "personal data is hidden, and which token stands for what could not be kept: %w", err)
+	}
+	return nil
+}
+
+// Crossing is a value on its way to a server that it does not come from.
+type Crossing struct {
+	Type pii.Type
+	From []string
+}
+
+// Rule is why a person is asked about crossings, in words.
+func Rule(server string, crossings []Crossing) string {
+	var kinds []string
+	for _, c := range crossings {
+		kinds = append(kinds, fmt.Sprintf("%s from %s", c.Type, strings.Join(c.From, ", ")))
+	}
+	slices.Sort(kinds)
+	return fmt.Sprintf("personal data goes to %s: %s (servers.%s.pii.reveal)", server, strings.Join(slices.Compact(kinds), "; "), server)
+}
+
+// errUnknown is the cause of refusals of tokens.
+var errUnknown = errors.New("the token is none of this session")

@@ -1,0 +1,344 @@
+package vault
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Session is the tokens of one session. It is safe for concurrent use, also by several
+// processes: each takes blocks of numbers for itself.
+type Session struct {
+	store *Store
+	id    string
+
+	mu       sync.RWMutex
+	byValue  map[valueKey]*Entry
+	byNumber map[string]map[int]*Entry // by type and number
+	top      map[string]int            // the highest number of a type that anybody has, or has taken
+	ours     map[string]block          // numbers that only this process uses
+	pending  []*Entry                  // not on disk yet
+	wrapped  []byte                    // the session's key, as it is on disk; nil before there is one
+	file     *file                     // nil without a key
+}
+
+type valueKey struct{ typ, value string }
+
+// block is numbers that have been taken: from next to last.
+type block struct{ next, last int }
+
+const (
+	// MaxEntries bounds a session.
+	MaxEntries = 2_000_000
+	firstBlock = 16
+	lastBlock  = 4096
+)
+
+// ErrFull says that a session has as many values as it can have.
+var ErrFull = errors.New("the session holds more personal values than it can")
+
+func (s *Session) clear() {
+	s.byValue, s.byNumber, s.top = map[valueKey]*Entry{}, map[string]map[int]*Entry{}, map[string]int{}
+}
+
+// Mint is the token of a value, the same as before if there was one; new servers that it
+// comes from are added then. A number that is given out was taken durably, so that it
+// never stands for anything else.
+func (s *Session) Mint(e Entry) (string, error) {
+	key := valueKey{e.Type, e.Value}
+	s.mu.RLock()
+	known := s.byValue[key]
+	if known != nil && !known.lacks(e.From) {
+		s.mu.RUnlock()
+		return known.Token(), nil
+	}
+	s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.byValue[key]; known != nil {
+		s.learn(known, e.From)
+		return known.Token(), nil
+	}
+	if len(s.byValue) >= MaxEntries {
+		return "", ErrFull
+	}
+	if b := s.ours[e.Type]; b.next > b.last || b.next == 0 {
+		if err := s.reserve(e.Type); err != nil {
+			return "", err
+		}
+		if known := s.byValue[key]; known != nil { // by another process
+			s.learn(known, e.From)
+			return known.Token(), nil
+		}
+	}
+	b := s.ours[e.Type]
+	e.Number, e.Seen = b.next, time.Now().UTC()
+	s.ours[e.Type] = block{b.next + 1, b.last}
+	s.add(&e)
+	if s.store.dir != "" {
+		s.pending = append(s.pending, &e)
+	}
+	return e.Token(), nil
+}
+
+// lacks reports whether there is a server that an entry is not known to come from.
+func (e *Entry) lacks(from []string) bool {
+	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(e.From, server) })
+}
+
+// learn adds servers to an entry.
+func (s *Session) learn(e *Entry, from []string) {
+	if !e.lacks(from) {
+		return
+	}
+	more := *e
+	more.From = slices.Compact(slices.Sorted(slices.Values(slices.Concat(e.From, from))))
+	s.add(&more)
+	s.byValue[valueKey{e.Type, e.Value}] = &more
+	if s.store.dir != "" {
+		s.pending = append(s.pending, &more)
+	}
+}
+
+// reserve takes a block of numbers; the more were needed, the larger it is.
+func (s *Session) reserve(typ string) error {
+	if s.store.dir == "" {
+		s.ours[typ] = block{1, math.MaxInt}
+		return nil
+	}
+	return s.alone(func() error {
+		size := min(max(firstBlock, len(s.byNumber[typ])), lastBlock)
+		b := block{s.top[typ] + 1, s.top[typ] + size}
+		if err := s.file.append([]*Entry{{Type: typ, Number: b.last}}); err != nil {
+			return err
+		}
+		s.top[typ], s.ours[typ] = b.last, b
+		return nil
+	})
+}
+
+func (s *Session) add(e *Entry) {
+	e.token = "[" + strings.ToUpper(e.Type) + "_" + strconv.Itoa(e.Number) + "]"
+	numbers := s.byNumber[e.Type]
+	if numbers == nil {
+		numbers = map[int]*Entry{}
+		s.byNumber[e.Type] = numbers
+	}
+	if old := numbers[e.Number]; old != nil {
+		e.From = slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.From, e.From))))
+	}
+	numbers[e.Number] = e
+	key := valueKey{e.Type, e.Value}
+	if old := s.byValue[key]; old == nil || old.Number == e.Number { // two processes can have met it at once
+		s.byValue[key] = e
+	}
+	s.top[e.Type] = max(s.top[e.Type], e.Number)
+}
+
+// take takes in what was read. Without a value it says that the numbers up to its own
+// are taken.
+func (s *Session) take(e *Entry) error {
+	if e.Number < 1 {
+		return errors.New("a number is none")
+	}
+	if e.Value != "" {
+		s.add(e)
+	}
+	s.top[e.Type] = max(s.top[e.Type], e.Number)
+	return nil
+}
+
+// Resolve is what a token stands for, if it was minted in this session.
+func (s *Session) Resolve(token string) (Entry, bool) {
+	typ, number, ok := parse(token)
+	if !ok {
+		return Entry{}, false
+	}
+	s.mu.RLock()
+	e := s.byNumber[typ][number]
+	s.mu.RUnlock()
+	if e == nil && s.store.dir != "" {
+		s.mu.Lock()
+		_ = s.alone(func() error { return nil }) // another process may have minted it
+		e = s.byNumber[typ][number]
+		s.mu.Unlock()
+	}
+	if e == nil {
+		return Entry{}, false
+	}
+	return *e, true
+}
+
+// parse reads [EMAIL_1]. Only the one spelling that Token writes is one.
+func parse(token string) (typ string, number int, ok bool) {
+	inner, open := strings.CutPrefix(token, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	cut := strings.LastIndexByte(inner, '_')
+	if !open || !closed || cut < 1 {
+		return "", 0, false
+	}
+	number, err := strconv.Atoi(inner[cut+1:])
+	if err != nil || number < 1 || strconv.Itoa(number) != inner[cut+1:] || strings.ToUpper(inner[:cut]) != inner[:cut] {
+		return "", 0, false
+	}
+	return strings.ToLower(inner[:cut]), number, true
+}
+
+// Find is the entry of a value of a type.
+func (s *Session) Find(typ, value string) (Entry, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	e := s.byValue[valueKey{typ, value}]
+	if e == nil {
+		return Entry{}, false
+	}
+	return *e, true
+}
+
+// All is every entry, by type and number.
+func (s *Session) All() []Entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([]Entry, 0, len(s.byValue))
+	for _, typ := range slices.Sorted(maps.Keys(s.byNumber)) {
+		for _, n := range slices.Sorted(maps.Keys(s.byNumber[typ])) {
+			all = append(all, *s.byNumber[typ][n])
+		}
+	}
+	return all
+}
+
+// Sync makes durable what was minted. Before it has, no token should leave: one that is
+// told and forgotten means nothing later.
+func (s *Session) Sync() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) == 0 {
+		return nil
+	}
+	return s.alone(func() error {
+		if err := s.file.append(s.pending); err != nil {
+			return err
+		}
+		s.pending = nil
+		return nil
+	})
+}
+
+// Forget erases values, of whatever type, and reports how many there were. What is left
+// gets a new key, and the old one is destroyed. Numbers are not used again.
+func (s *Session) Forget(values ...string) (int, error) {
+	return s.forget(func(e *Entry) bool { return slices.Contains(values, e.Value) })
+}
+
+// Erase erases everything.
+func (s *Session) Erase() error {
+	_, err := s.forget(func(*Entry) bool { return true })
+	return err
+}
+
+func (s *Session) forget(told func(*Entry) bool) (erased int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	drop := func() error {
+		for _, numbers := range s.byNumber {
+			for n, e := range numbers {
+				if told(e) {
+					delete(numbers, n)
+					delete(s.byValue, valueKey{e.Type, e.Value})
+					erased++
+				}
+			}
+		}
+		s.pending = slices.DeleteFunc(s.pending, told)
+		return nil
+	}
+	if s.store.dir == "" {
+		return erased, drop()
+	}
+	err = s.alone(func() error {
+		if _ = drop(); erased == 0 {
+			return nil
+		}
+		return s.rewrite()
+	})
+	return erased, err
+}
+
+// kept is everything, with the numbers that are taken.
+func (s *Session) kept() []*Entry {
+	var all []*Entry
+	for typ, top := range s.top {
+		all = append(all, &Entry{Type: typ, Number: top})
+	}
+	for _, numbers := range s.byNumber {
+		all = slices.AppendSeq(all, maps.Values(numbers))
+	}
+	return all
+}
+
+// rewrite writes everything anew, with a new key.
+func (s *Session) rewrite() error {
+	f, wrapped, err := s.create(s.kept())
+	if err != nil {
+		return err
+	}
+	s.close()
+	s.file, s.wrapped, s.pending = f, wrapped, nil
+	return nil
+}
+
+// renewed begins anew with what is on disk, after another process has given it another
+// key; what that has erased is erased here too. What is pending stays.
+func (s *Session) renewed() {
+	s.close()
+	s.clear()
+	for _, e := range s.pending {
+		s.add(e)
+	}
+}
+
+func (s *Session) close() {
+	if s.file != nil {
+		_ = s.file.Close()
+		s.file, s.wrapped = nil, nil
+	}
+}
+
+// alone does something while no other process writes, after what others have written
+// was read. There is a file then.
+func (s *Session) alone(do func() error) error {
+	unlock, err := s.store.lock(s.id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	wrapped, err := s.store.readKey(s.id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case wrapped == nil:
+		s.close()
+		if err := s.rewrite(); err != nil {
+			return err
+		}
+	case s.file == nil || !bytes.Equal(wrapped, s.wrapped):
+		s.renewed()
+		if err := s.open(wrapped); err != nil {
+			return err
+		}
+		fallthrough
+	default:
+		if err := s.file.read(s.take); err != nil {
+			return err
+		}
+	}
+	return do()
+}

@@ -1,0 +1,168 @@
+// Package vault remembers which token stands for which value, for each session by
+// itself: the same value of the same type has the same token, numbers are never used
+// twice, and both outlive the engine.
+//
+// What is kept on disk is encrypted with a key of the session, which is kept apart from
+// it, encrypted with the key of the person. To erase values is to give the others a new
+// key, and to destroy the old one.
+package vault
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/run"
+	"retort/internal/seal"
+)
+
+// Entry is a value that a token stands for.
+type Entry struct {
+	Type   string    `json:"t"`           // "email"
+	Number int       `json:"n"`           // of the token among those of its type, from 1 on
+	Value  string    `json:"v"`           // as a person would write it
+	Digits bool      `json:"d,omitempty"` // it was a number of JSON
+	From   []string  `json:"s,omitempty"` // where it has come from: servers, and what else the caller tells apart
+	Seen   time.Time `json:"at"`
+
+	token string
+}
+
+// Token is what stands for the value: [EMAIL_1].
+func (e *Entry) Token() string { return e.token }
+
+// Store holds the sessions' tokens below one directory. It is safe for concurrent use.
+type Store struct {
+	dir    string // empty: memory only
+	expiry time.Duration
+	master func() ([]byte, error)
+
+	mu       sync.Mutex
+	sessions map[string]*Session
+}
+
+// Open keeps tokens in dir, or in memory if it is empty. What nobody has used for so long
+// as expiry is gone; 0 means 30 days. key is asked for the person's key, of 32 bytes, when
+// it is first needed.
+func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
+	s := &Store{dir: dir, expiry: cmp.Or(expiry, 30*24*time.Hour), master: sync.OnceValues(key), sessions: map[string]*Session{}}
+	if dir != "" {
+		s.sweep()
+	}
+	return s
+}
+
+// sweep removes the sessions that have expired, their keys first.
+func (s *Store) sweep() {
+	keys, _ := filepath.Glob(filepath.Join(s.dir, "keys", "*.key"))
+	for _, key := range keys {
+		id := strings.TrimSuffix(filepath.Base(key), ".key")
+		if time.Since(s.used(id)) > s.expiry && os.Remove(key) == nil {
+			s.leave(id, "")
+		}
+	}
+}
+
+// used is when something of a session was last written.
+func (s *Store) used(id string) (last time.Time) {
+	for _, path := range append(s.data(id), s.keyPath(id)) {
+		if info, err := os.Stat(path); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	return last
+}
+
+func (s *Store) keyPath(id string) string { return filepath.Join(s.dir, "keys", id+".key") }
+
+// dataPath is where what the key in secret fits is kept.
+func (s *Store) dataPath(id string, secret []byte) string {
+	return filepath.Join(s.dir, id+"-"+hex.EncodeToString(secret[keySize:])+".vault")
+}
+
+func (s *Store) data(id string) []string {
+	paths, _ := filepath.Glob(filepath.Join(s.dir, id+"-*.vault"))
+	return paths
+}
+
+// leave removes the data of a session for which there is no key any more: all but that
+// at a path.
+func (s *Store) leave(id, path string) {
+	for _, other := range s.data(id) {
+		if other != path {
+			_ = os.Remove(other)
+		}
+	}
+}
+
+func (s *Store) lock(id string) (unlock func(), err error) {
+	return seal.Lock(filepath.Join(s.dir, "keys", id+".lock"), patience)
+}
+
+// patience is how long another process may take to write.
+const patience = 10 * time.Second
+
+// readKey is a session's key as it is on disk; nil if there is none.
+func (s *Store) readKey(id string) ([]byte, error) {
+	wrapped, err := os.ReadFile(s.keyPath(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return wrapped, err
+}
+
+// Session is that of a name. The error is a *run.Error of kind internal: what is kept of it
+// cannot be read, and nothing may be minted then, since numbers could be used twice.
+func (s *Store) Session(name string) (*Session, error) {
+	sum := sha256.Sum256([]byte(name))
+	id := hex.EncodeToString(sum[:12])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if open, ok := s.sessions[id]; ok {
+		return open, nil
+	}
+	open := &Session{store: s, id: id, ours: map[string]block{}}
+	open.clear()
+	if s.dir != "" && s.has(id) {
+		if err := open.alone(func() error { return nil }); err != nil {
+			return nil, run.Errorf(run.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err).
+				WithHint("give back the key that it was written with, or begin a session with another name")
+		}
+	}
+	s.sessions[id] = open
+	return open, nil
+}
+
+func (s *Store) has(id string) bool {
+	_, err := os.Stat(s.keyPath(id))
+	return err == nil
+}
+
+// Close closes what is open.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, session := range s.sessions {
+		errs = append(errs, session.Sync())
+		session.mu.Lock()
+		session.close()
+		session.mu.Unlock()
+	}
+	clear(s.sessions)
+	return errors.Join(errs...)
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return b
+}

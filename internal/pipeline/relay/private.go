@@ -1,0 +1,66 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+)
+
+// Privacy puts tokens in the place of what is personal in answers, and values in the
+// place of tokens in arguments.
+type Privacy interface {
+	// Incoming is a document of a server, or a text, as programs may see it.
+	Incoming(server string, document []byte) ([]byte, error)
+	// Restore is the arguments as the server gets them. crosses is why a person is
+	// asked, as values go where they do not come from; "" if nobody is.
+	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *run.Error)
+}
+
+// private restores what goes out. What guards behind it say of real arguments comes back
+// hidden.
+func private(x Execution) Guard {
+	return func(next isolate.Host) isolate.Host {
+		if x.Privacy == nil {
+			return next
+		}
+		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+			arguments, crosses, refused := x.Privacy.Restore(c.Server, c.Arguments)
+			if refused != nil {
+				return run.Result{}, refused.At(c.Server, c.Tool)
+			}
+			c.Arguments, c.Crosses = arguments, crosses
+			result, err := next.Call(ctx, c)
+			if err != nil {
+				return run.Result{}, hidden(x.Privacy, c.Server, run.AsError(err))
+			}
+			return result, nil
+		})
+	}
+}
+
+// hidden is an error without what is personal in it.
+func hidden(p Privacy, server string, e *run.Error) *run.Error {
+	c := *e
+	for _, text := range []*string{&c.Message, &c.Hint} {
+		shown, err := p.Incoming(server, []byte(*text))
+		if err != nil {
+			return run.Errorf(run.KindInternal, "relay.private", "the error could not be shown, since what is personal in it could not be hidden: %w", err).At(e.Server, e.Tool)
+		}
+		*text = string(shown)
+	}
+	return &c
+}
+
+// shown is an answer as the program sees it.
+func shown(x Execution, server string, value json.RawMessage) (run.Result, error) {
+	if x.Privacy == nil {
+		return run.Result{Value: value}, nil
+	}
+	hidden, err := x.Privacy.Incoming(server, value)
+	if err != nil {
+		return run.Result{}, run.Errorf(run.KindInternal, "relay.private", "the answer was held back, since what is personal in it could not be hidden: %w", err)
+	}
+	return run.Result{Value: hidden}, nil
+}

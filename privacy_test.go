@@ -1,0 +1,234 @@
+package retort_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/run"
+)
+
+// party is an upstream in this process that answers calls, and keeps what it was sent.
+type party struct {
+	tools  string // of tools/list
+	answer func(tool string, arguments json.RawMessage) string
+
+	mu   sync.Mutex
+	sent []string // arguments
+}
+
+func (p *party) got() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.sent, "\n")
+}
+
+func (p *party) dial(context.Context) (io.ReadWriteCloser, error) {
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	go func() {
+		lines := bufio.NewScanner(toServer)
+		lines.Buffer(nil, 64<<20)
+		for lines.Scan() {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+				Params struct {
+					Name      string
+					Arguments json.RawMessage
+				}
+			}
+			if json.Unmarshal(lines.Bytes(), &m) != nil || m.ID == nil {
+				continue
+			}
+			result := "{}"
+			switch m.Method {
+			case "initialize":
+				result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"party","version":"1"}}`
+			case "tools/list":
+				result = `{"tools":[` + p.tools + `]}`
+			case "tools/call":
+				p.mu.Lock()
+				p.sent = append(p.sent, string(m.Params.Arguments))
+				p.mu.Unlock()
+				result = p.answer(m.Params.Name, m.Params.Arguments)
+			}
+			fmt.Fprintf(fromServer, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+		}
+	}()
+	return duplex{toClient, fromClient}, nil
+}
+
+func textResult(text string) string {
+	quoted, _ := json.Marshal(text)
+	return `{"content":[{"type":"text","text":` + string(quoted) + `}]}`
+}
+
+func tool(name, properties string, reads bool) string {
+	return fmt.Sprintf(`{"name":%q,"description":"%s","inputSchema":{"type":"object","properties":{%s}},"annotations":{"readOnlyHint":%v}}`, name, name, properties, reads)
+}
+
+const contacts = 10_000
+
+// people are rows as a drive has them.
+func people() (rows string, personal []string) {
+	var b strings.Builder
+	for i := range contacts {
+		first, last := []string{"Ingrid", "Matteo", "Aisha", "Pavel"}[i%4], fmt.Sprintf("%sstad%s", []string{"Hol", "Ving", "Bjer", "Skar"}[i/4%4], string(rune('a'+i%26)))
+		mail, phone := fmt.Sprintf("%s.%s%d@customer%d.example", strings.ToLower(first), last, i, i%97), fmt.Sprintf("+47 2%03d %04d", i%1000, i)
+		fmt.Fprintf(&b, `%s{"first_name":%q,"last_name":%q,"email":%q,"phone":%q,"score":%d}`, map[bool]string{true: ",", false: ""}[i > 0], first, last, mail, phone, i%100)
+		if i%500 == 0 {
+			personal = append(personal, mail, phone, last)
+		}
+	}
+	return "[" + b.String() + "]", personal
+}
+
+// move is an engine with a drive that has contacts, and a crm that takes them.
+func move(t *testing.T, settings string) (e *retort.Engine, drive, crm *party, personal []string) {
+	t.Helper()
+	rows, personal := people()
+	drive = &party{tools: tool("get_rows", `"sheet":{"type":"string"}`, true), answer: func(string, json.RawMessage) string { return textResult(rows) }}
+	crm = &party{
+		tools: tool("create_contacts", `"contacts":{"type":"array","items":{"type":"object","properties":{"email":{"type":"string","format":"email"},"phone":{"type":"string"},"name":{"type":"string"}}}}`, false) + "," +
+			tool("find_contact", `"email":{"type":"string"}`, true),
+		answer: func(name string, arguments json.RawMessage) string {
+			if name == "find_contact" {
+				return `{"isError":true,` + textResult("404: there is nobody with "+string(arguments)+" but kari@leak.example")[1:]
+			}
+			return textResult(`{"created": true}`)
+		},
+	}
+	drive.answer = func(string, json.RawMessage) string { return textResult(rows) }
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings,
+		Servers: []retort.Server{{Name: "drive", Dial: drive.dial}, {Name: "crm", Dial: crm.dial}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	e.Settle(t.Context())
+	return e, drive, crm, personal
+}
+
+const copies = `
+	const rows: any[] = await drive.getRows({sheet: 'contacts'}) as any;
+	const contacts = rows.map(r => ({name: r.first_name + ' ' + r.last_name, email: r.email, phone: r.phone}));
+	console.log('first:', contacts[0].name, contacts[0].email);
+	for (let i = 0; i < contacts.length; i += 1000) await crm.createContacts({contacts: contacts.slice(i, i + 1000)});
+	return {copied: contacts.length, same: new Set(contacts.map(c => c.email)).size, sample: contacts.slice(0, 2)};`
+
+// Contacts go from a drive to a crm: that gets the real values, and nothing that the
+// model sees has any.
+func TestContactsFromDriveToCRM(t *testing.T) {
+	e, _, crm, personal := move(t, "servers: {crm: {pii: {reveal: [email, phone]}}}")
+	o := e.Execute(t.Context(), retort.Request{Code: copies})
+	told, _ := json.Marshal(o)
+	if o.Status != run.StatusOK || !strings.Contains(string(o.Result), fmt.Sprintf(`"copied":%d,"same":%d`, contacts, contacts)) {
+		t.Fatalf("%+v %+v %s", o.Status, o.Error, o.Result)
+	}
+	got := crm.got()
+	for _, value := range personal {
+		if strings.Contains(string(told), value) {
+			t.Errorf("the model sees %s in %s", value, told)
+		}
+		if !strings.Contains(got, value) {
+			t.Errorf("the crm did not get %s", value)
+		}
+	}
+	if strings.Contains(got, "EMAIL_") || !strings.Contains(o.Output, "[EMAIL_1]") {
+		t.Errorf("the crm got tokens, or the model none: %s", o.Output)
+	}
+}
+
+// Without a rule a person is asked before values go to a server that has not sent them,
+// and a model that reads the question sees tokens.
+func TestCrossingIsAsked(t *testing.T) {
+	e, _, crm, personal := move(t, "permissionLevel: execute_full\napproval: {autoApproveHigh: true}")
+	o := e.Execute(t.Context(), retort.Request{Code: copies})
+	told, _ := json.Marshal(o)
+	if o.Status != run.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "personal data goes to crm: email from drive; phone from drive") || crm.got() != "" {
+		t.Fatalf("%.1000s", told)
+	}
+	for _, value := range personal {
+		if strings.Contains(string(told), value) {
+			t.Errorf("the model sees %s", value)
+		}
+	}
+	waiting := e.Waiting(o.ExecutionID)
+	if !strings.Contains(waiting[0].Text(), personal[0]) || strings.Contains(waiting[0].ForModel().Text(), personal[0]) {
+		t.Error("a person is to see the values, and a model is not")
+	}
+	if err := e.Decide(waiting[0].ID, waiting[0].Digest, run.Answer{Approve: true, Scope: run.ScopeRun}); err != nil {
+		t.Fatal(err)
+	}
+	done := e.Resume(t.Context(), o.ExecutionID, 20*time.Second)
+	if done.Status != run.StatusOK || !strings.Contains(crm.got(), personal[0]) {
+		t.Errorf("%+v %+v", done.Status, done.Error)
+	}
+	var asked atomic.Int64
+	no := run.WithChannel(t.Context(), answers(run.Answer{}, &asked))
+	if o := e.Execute(no, retort.Request{Code: `const r: any = await drive.getRows({}); return await crm.findContact({email: r[3].email})`}); o.Status != run.StatusDenied || asked.Load() != 1 {
+		t.Errorf("a call that reads takes it there unasked: %+v", o)
+	}
+}
+
+// Errors of servers are hidden as their answers are, and what a guard says of real
+// arguments, too.
+func TestErrorsAreHidden(t *testing.T) {
+	e, _, crm, _ := move(t, "servers: {crm: {pii: {reveal: [email]}}}")
+	o := e.Execute(t.Context(), retort.Request{Code: `
+		const r: any = await drive.getRows({});
+		try { await crm.findContact({email: r[0].email}) } catch (e: any) { console.log(e.message) }
+		try { await crm.findContact({email: r[0].email, other: 1} as any) } catch (e: any) { console.log(e.message) }
+		await crm.createContacts({contacts: r[0].email});`})
+	told, _ := json.Marshal(o)
+	if strings.Contains(string(told), "customer0.example") || strings.Contains(string(told), "leak.example") || !strings.Contains(o.Output, "there is nobody with") {
+		t.Errorf("%s", told)
+	}
+	if !strings.Contains(crm.got(), "customer0.example") {
+		t.Errorf("the crm got %s", crm.got())
+	}
+}
+
+// Tokens are good in the session that they come from, also after the engine has
+// started anew, and nowhere else.
+func TestTokensOfSessions(t *testing.T) {
+	e, _, crm, personal := move(t, "servers: {crm: {pii: {reveal: [email]}}}")
+	o := e.Execute(t.Context(), retort.Request{Session: "a", Code: `const r: any = await drive.getRows({}); return r[0].email`})
+	var token string
+	if json.Unmarshal(o.Result, &token) != nil || !strings.HasPrefix(token, "[EMAIL_") {
+		t.Fatalf("%s %+v", o.Result, o.Error)
+	}
+	send := func(session string) run.Outcome {
+		return e.Execute(t.Context(), retort.Request{Session: session, Code: `try { await crm.findContact({email: '` + token + `'}) } catch (e: any) { if (e.kind === 'policy') throw e }`})
+	}
+	if o := send("a"); o.Status != run.StatusOK || !strings.Contains(crm.got(), personal[0]) {
+		t.Errorf("%+v %+v %s", o.Status, o.Error, crm.got())
+	}
+	before := crm.got()
+	if o := send("b"); o.Status != run.StatusDenied || !strings.Contains(o.Error.Message, "stands for nothing in this session") || crm.got() != before {
+		t.Errorf("%+v %+v", o, o.Error)
+	}
+}
+
+// What the person has switched off is off.
+func TestPrivacyOff(t *testing.T) {
+	e, _, _, personal := move(t, "piiTokenization: false")
+	o := e.Execute(t.Context(), retort.Request{Code: `const r: any = await drive.getRows({}); return r[0]`})
+	if !strings.Contains(string(o.Result), personal[0]) {
+		t.Errorf("%s", o.Result)
+	}
+	e, _, _, personal = move(t, "pii: {modes: {email: off, phone: border}}")
+	o = e.Execute(t.Context(), retort.Request{Code: `const r: any = await drive.getRows({}); return [r[0].email, r[0].phone, r[0].phone.length]`})
+	if !strings.Contains(string(o.Result), personal[0]) || !strings.Contains(string(o.Result), `"[PHONE_1]",`+fmt.Sprint(len(personal[1]))) {
+		t.Errorf("%s", o.Result)
+	}
+}
