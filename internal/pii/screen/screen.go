@@ -134,6 +134,9 @@ func (m *minting) Mint(v pii.Value) (string, bool) {
 	if m.err != nil || mode == Off || !utf8.ValidString(v.Text) {
 		return "", false
 	}
+	if strings.ContainsAny(v.Raw, "%&") && !strings.Contains(v.Raw, `\`) {
+		v.Text = v.Raw // what is written with escapes comes back with them
+	}
 	token, err := m.tokens.Mint(vault.Entry{Type: string(v.Type), Value: v.Text, Digits: v.Number, From: []string{m.from}})
 	if err != nil {
 		m.err = err
