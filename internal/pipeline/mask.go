@@ -1,9 +1,12 @@
 package pipeline
 
 import (
+	"context"
 	"encoding/json"
+	"time"
 
 	"retort/internal/pii/screen"
+	"retort/internal/pipeline/relay"
 	"retort/internal/run"
 )
 
@@ -21,11 +24,7 @@ func (p privacy) Restore(server string, arguments json.RawMessage) (json.RawMess
 // hide gives an execution its screen, and the program tokens for what it names itself.
 func (x *execution) hide() (err error) {
 	x.code = x.req.Code
-	p := x.pipeline
-	if p.Privacy == nil {
-		return nil
-	}
-	if x.screen, err = p.Privacy.Session(p.Policy.Principal() + "\x00" + x.req.Session); err != nil {
+	if x.screen, err = x.pipeline.screened(x.req.Session); err != nil || x.screen == nil {
 		return err
 	}
 	if x.plan != nil {
@@ -71,4 +70,69 @@ func (x *execution) hidden(o run.Outcome) run.Outcome {
 		return run.Outcome{ExecutionID: o.ExecutionID, Status: run.StatusError, Error: run.AsError(err), Stats: o.Stats}
 	}
 	return o
+}
+
+// helpers compute on values for programs that see their tokens.
+func (x *execution) helpers() map[string]relay.Function {
+	type arguments struct {
+		Token  string   `json:"token"`
+		Other  string   `json:"other"`
+		Tokens []string `json:"tokens"`
+	}
+	help := func(f func(arguments) (any, *run.Error)) relay.Function {
+		return func(_ context.Context, raw json.RawMessage) (any, error) {
+			var a arguments
+			if err := json.Unmarshal(raw, &a); err != nil {
+				return nil, run.Errorf(run.KindInvalidArguments, "pii", "%v", err)
+			}
+			answer, refused := f(a)
+			if refused != nil {
+				return nil, refused
+			}
+			return answer, nil
+		}
+	}
+	return map[string]relay.Function{
+		"pii_domain": help(func(a arguments) (any, *run.Error) { return answered(x.screen.Domain(a.Token)) }),
+		"pii_equals": help(func(a arguments) (any, *run.Error) { return answered(x.screen.Equals(a.Token, a.Other)) }),
+		"pii_mask":   help(func(a arguments) (any, *run.Error) { return answered(x.screen.Mask(a.Token)) }),
+		"pii_ranks":  help(func(a arguments) (any, *run.Error) { return answered(x.screen.Ranks(a.Tokens)) }),
+		"pii_age":    help(func(a arguments) (any, *run.Error) { return answered(x.screen.Age(a.Token, time.Now())) }),
+	}
+}
+
+func answered[T any](v T, err *run.Error) (any, *run.Error) { return v, err }
+
+// Sanitize is a text with tokens for what is personal, and how many there are of each type.
+func (p *Pipeline) Sanitize(session, text string) (string, map[string]int, error) {
+	open, err := p.screened(session)
+	if err != nil || open == nil {
+		return text, map[string]int{}, err
+	}
+	clean, found, err := open.Sanitize(text)
+	if err == nil {
+		err = open.Sync()
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	return clean, found, nil
+}
+
+// Show is a text with values for tokens, for a person.
+func (p *Pipeline) Show(session, text string) (string, error) {
+	open, err := p.screened(session)
+	if err != nil || open == nil {
+		return text, err
+	}
+	return open.Show(text), nil
+}
+
+// screened is the screen of a session of whoever this pipeline executes for; nil if
+// nothing is hidden.
+func (p *Pipeline) screened(session string) (*screen.Session, error) {
+	if p.Privacy == nil {
+		return nil, nil
+	}
+	return p.Privacy.Session(p.Policy.Principal() + "\x00" + session)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +106,9 @@ func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 	own := map[string]relay.Function{"search_tools": func(ctx context.Context, raw json.RawMessage) (any, error) {
 		return p.searchTools(ctx, raw, x.req.Language)
 	}}
+	if x.screen != nil {
+		maps.Copy(own, x.helpers())
+	}
 	for name, f := range tree.Functions() {
 		own[name] = f
 		if x.rehearses() && slices.Contains(writers, name) {

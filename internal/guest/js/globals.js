@@ -15,6 +15,7 @@ const lazily = {
 	buffer: ['Buffer'],
 	blob: ['Blob', 'File'],
 	state: ['state'],
+	pii: ['pii'],
 	process: ['process'],
 	performance: ['performance'],
 };

@@ -235,15 +235,19 @@ func (s *Session) hides(text []byte) bool {
 	if err != nil || !utf8.Valid(plain) {
 		return false
 	}
-	found := counting{}
-	s.screen.scanner.Replace(plain, s.known, &found)
-	return found.n > 0
+	counted := &counting{found: map[string]int{}}
+	s.screen.scanner.Replace(plain, s.known, counted)
+	return len(counted.found) > 0
 }
 
 // counting is a vault that keeps nothing.
-type counting struct{ n int }
+type counting struct{ found map[string]int }
 
-func (c *counting) Mint(pii.Value) (string, bool) { c.n++; return "", false }
+func (c *counting) Mint(v pii.Value) (string, bool) {
+	c.found[strings.ToUpper(string(v.Type))]++
+	return "", false
+}
+
 func (c *counting) Foreign(string) (string, bool) { return "", false }
 
 // Text is a text for the model. What could not be hidden is not shown.

@@ -54,6 +54,19 @@ interface State {
 /** Small JSON values that outlive the program, per session. */
 declare var state: State;
 
+interface PersonalData {
+  /** Of an e-mail address. */
+  domain(token: string): Promise<string>;
+  /** Case, blanks and punctuation do not count. */
+  equals(token: string, other: string): Promise<boolean>;
+  mask(token: string): Promise<string>;
+  /** In years, of a date of birth. */
+  age(token: string): Promise<number>;
+  sortBy<T>(items: T[], key?: string | ((item: T) => string)): Promise<T[]>;
+}
+/** What can be told of the values that tokens like [EMAIL_1] stand for. */
+declare var pii: PersonalData;
+
 /** The servers by name; each is also a global of that name. */
 interface Servers {}
 declare var servers: Servers;

@@ -1,0 +1,146 @@
+package screen
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"retort/internal/pii"
+	"retort/internal/run"
+)
+
+// What follows computes on values for programs that have their tokens only, and answers
+// nothing that is personal.
+
+// value is what a token stands for; other text stands for itself.
+func (s *Session) value(text string) (pii.Type, string, *run.Error) {
+	found := pii.Tokens(nil, []byte(text))
+	if len(found) != 1 || found[0].End-found[0].Start != len(text) {
+		return "", text, nil
+	}
+	e, ok := s.tokens.Resolve(text)
+	if !ok {
+		return "", "", run.Errorf(run.KindInvalidArguments, "pii", "%s stands for nothing in this session", text)
+	}
+	return pii.Type(e.Type), e.Value, nil
+}
+
+// Domain is the part of an e-mail address behind the @, in lower case.
+func (s *Session) Domain(token string) (string, *run.Error) {
+	_, value, err := s.value(token)
+	if err != nil {
+		return "", err
+	}
+	_, domain, ok := strings.Cut(value, "@")
+	if !ok {
+		return "", run.Errorf(run.KindInvalidArguments, "pii.domain", "it is no e-mail address")
+	}
+	return strings.ToLower(domain), nil
+}
+
+// Equals reports whether two tokens or texts mean the same: case, blanks and punctuation
+// do not count.
+func (s *Session) Equals(a, b string) (bool, *run.Error) {
+	_, x, err := s.value(a)
+	if err != nil {
+		return false, err
+	}
+	_, y, err := s.value(b)
+	return err == nil && plainly(x) == plainly(y), err
+}
+
+func plainly(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || strings.ContainsRune("-()/", r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, s)
+}
+
+// Mask is the outline of a value: a first letter and the domain, or the last digits.
+func (s *Session) Mask(token string) (string, *run.Error) {
+	t, value, err := s.value(token)
+	if err != nil {
+		return "", err
+	}
+	if _, domain, ok := strings.Cut(value, "@"); ok && t == pii.Email {
+		return "***@" + domain, nil
+	}
+	show := 0
+	switch t {
+	case pii.CreditCard, pii.IBAN:
+		show = 4
+	case pii.Phone:
+		show = 2
+	}
+	runes := []rune(value)
+	for i, r := range runes {
+		if i < len(runes)-show && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			runes[i] = '*'
+		}
+	}
+	return string(runes), nil
+}
+
+// Ranks says where each of the tokens or texts stands in their order: equal ones have
+// the same rank, from 0 on.
+func (s *Session) Ranks(tokens []string) ([]int, *run.Error) {
+	values := make([]string, len(tokens))
+	for i, token := range tokens {
+		_, value, err := s.value(token)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = strings.ToLower(value)
+	}
+	sorted := slices.Compact(slices.Sorted(slices.Values(values)))
+	ranks := make([]int, len(values))
+	for i, value := range values {
+		ranks[i], _ = slices.BinarySearch(sorted, value)
+	}
+	return ranks, nil
+}
+
+// Age is how many whole years have passed since a date of birth.
+func (s *Session) Age(token string, now time.Time) (int, *run.Error) {
+	_, value, err := s.value(token)
+	if err != nil {
+		return 0, err
+	}
+	for _, layout := range []string{"2006-01-02", time.RFC3339, "2006/01/02", "02.01.2006", "01/02/2006", "2 January 2006", "January 2, 2006"} {
+		if born, bad := time.Parse(layout, value); bad == nil && !born.After(now) {
+			years := now.Year() - born.Year()
+			if cmp.Compare(now.Month(), born.Month()) < 0 || now.Month() == born.Month() && now.Day() < born.Day() {
+				years--
+			}
+			return years, nil
+		}
+	}
+	return 0, run.Errorf(run.KindInvalidArguments, "pii.age", "it is no date that can be read")
+}
+
+// Sanitize is a text for the model, and how many values of each type were hidden.
+func (s *Session) Sanitize(text string) (string, map[string]int, error) {
+	counted := &counting{found: map[string]int{}}
+	s.screen.scanner.Replace([]byte(text), s.known, counted)
+	out, err := s.Outgoing([]byte(text))
+	return string(out), counted.found, err
+}
+
+// Show puts values in the place of all tokens that stand for some: for a person, never
+// for a model.
+func (s *Session) Show(text string) string {
+	var out strings.Builder
+	from := 0
+	for _, f := range pii.Tokens(nil, []byte(text)) {
+		if e, ok := s.tokens.Resolve(text[f.Start:f.End]); ok {
+			out.WriteString(text[from:f.Start])
+			out.WriteString(e.Value)
+			from = f.End
+		}
+	}
+	return out.String() + text[from:]
+}
