@@ -18,7 +18,7 @@ import (
 // parser parses Python in a sandbox, as the engine does.
 type parser struct{ sandboxes *process.Backend }
 
-func (p parser) Parse(ctx context.Context, code string) (json.RawMessage, error) {
+func (p parser) Parse(ctx context.Context, code string) (known json.RawMessage, tree []byte, err error) {
 	return p.sandboxes.Parse(ctx, "python", code)
 }
 

@@ -63,7 +63,7 @@ func BenchmarkParse(b *testing.B) {
 	conn, _ := newStarter(b).start(b)
 	wait()
 	for b.Loop() {
-		if _, err := wire.Parse(context.Background(), conn, smallProgram); err != nil {
+		if _, _, err := wire.Parse(context.Background(), conn, smallProgram); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -164,7 +164,7 @@ func TestParse(t *testing.T) {
 		"\x00", "\xff", "# coding: utf-7\nx = 1", "def f(a, a): pass", "from __future__ import nothing", strings.Repeat("if 1:\n ", 3), "é = 1\nlambda: (yield)",
 		strings.Repeat("x = 1\n", 20_000),
 	} {
-		raw, err := wire.Parse(context.Background(), conn, program)
+		raw, tree, err := wire.Parse(context.Background(), conn, program)
 		if err != nil {
 			t.Fatalf("%.40q: %v", program, err)
 		}
@@ -172,7 +172,7 @@ func TestParse(t *testing.T) {
 			Error   *struct{ Name, Message string }
 			Version string
 		}
-		if err := json.Unmarshal(raw, &facts); err != nil || (facts.Error == nil) == (facts.Version == "") {
+		if err := json.Unmarshal(raw, &facts); err != nil || (facts.Error == nil) == (facts.Version == "") || (facts.Error == nil) == (len(tree) == 0) {
 			t.Errorf("%.40q: %v %.200s", program, err, raw)
 		}
 	}

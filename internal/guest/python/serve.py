@@ -12,7 +12,7 @@ render, loads = values.render, values.loads
 USUAL = """asyncio collections datetime re math itertools functools time csv random statistics decimal dataclasses typing
     traceback concurrent.futures threading pathlib io copy string enum uuid hashlib base64 textwrap operator heapq bisect
     logging contextlib glob shutil tempfile urllib.parse html calendar fractions zoneinfo difflib pprint types warnings resource ctypes""".split()
-OWN_PARTS = "values calls scopes flow rewrite globals servers files failure program loop tree facts".split()
+OWN_PARTS = "values calls scopes flow rewrite globals servers files failure program loop facts".split()
 RESERVE = 8 << 20  # bytes, to be able to speak of a failure
 OVERHEAD = 32 << 20  # bytes beside the heap
 SPACE = 8 << 30  # bytes of address space beside that
@@ -37,8 +37,8 @@ def serve(channel):
             break
         if kind != channel_part.PARSE:
             os._exit(2)
-        facts = need("facts").facts(str(body, "utf-8", "replace"), loads(str(head, "utf-8") or "{}"))
-        channel.post(channel_part.PARSED, number, b"", render(facts))
+        known, tree = need("facts").facts(str(body, "utf-8", "replace"))
+        channel.post(channel_part.PARSED, number, render(known), tree)
         channel.flush()
     run(channel, loads(str(head, "utf-8")), str(body, "utf-8", "replace"))
 

@@ -71,7 +71,7 @@ func NewInterpreter(t testing.TB) *Interpreter {
 }
 
 // Parse gives what is in a program, for a python.Checker.
-func (i *Interpreter) Parse(ctx context.Context, code string) (json.RawMessage, error) {
+func (i *Interpreter) Parse(ctx context.Context, code string) (known json.RawMessage, tree []byte, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return wire.Parse(ctx, i.conn, code)

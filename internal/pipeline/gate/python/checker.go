@@ -15,10 +15,11 @@ import (
 	"retort/internal/run"
 )
 
-// Parser has an interpreter in a sandbox say what is in code: see internal/guest/python.
-// Its errors are *run.Error, or the context's.
+// Parser has an interpreter in a sandbox say what is in code: what only it knows,
+// and the syntax tree as pickle writes it; see internal/guest/python. Its errors
+// are *run.Error, or the context's.
 type Parser interface {
-	Parse(ctx context.Context, code string) (json.RawMessage, error)
+	Parse(ctx context.Context, code string) (known json.RawMessage, tree []byte, err error)
 }
 
 // Checked is a program that may run.
@@ -61,6 +62,7 @@ type program struct {
 	code    string
 	tools   *run.Toolset
 	facts   *facts
+	tree    *rules.Tree
 	report  rules.Report
 	lines   int
 	indent  int
@@ -101,12 +103,12 @@ func (c *Checker) parse(ctx context.Context, code string, tools *run.Toolset) (*
 	for _, piece := range source.Pieces(code, `"""`, `'''`) {
 		text, indent := dedented(strings.ReplaceAll(piece.Code, "\r\n", "\n"))
 		p := &program{checker: c, written: code, code: text, tools: tools, lines: piece.Lines, indent: indent}
-		raw, err := c.parser.Parse(ctx, text)
+		known, pickle, err := c.parser.Parse(ctx, text)
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return nil, run.Errorf(run.KindCancelled, "gate.python", "the execution was cancelled")
 		}
 		if err == nil {
-			p.facts, err = decode(raw, strings.Count(text, "\n")+1)
+			p.facts, p.tree, err = read(text, known, pickle)
 		}
 		if err != nil {
 			return nil, failure(err)

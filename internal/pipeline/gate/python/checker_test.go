@@ -59,7 +59,7 @@ func TestPrograms(t *testing.T) {
 // olderThan310 reports whether the interpreter does not know yet where in an
 // import a name stands.
 func olderThan310(t *testing.T, p Parser) bool {
-	raw, err := p.Parse(context.Background(), "1")
+	raw, _, err := p.Parse(context.Background(), "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,24 +141,30 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-type says string
+// says is a parser that says this whatever the code.
+type says struct{ known, tree string }
 
-func (s says) Parse(context.Context, string) (json.RawMessage, error) {
-	if s == "" {
-		return nil, errors.New("gone")
+func (s says) Parse(context.Context, string) (json.RawMessage, []byte, error) {
+	if s.known == "" {
+		return nil, nil, errors.New("gone")
 	}
-	return json.RawMessage(s), nil
+	return json.RawMessage(s.known), []byte(s.tree), nil
 }
 
 // TestHostileFacts shows that a guest that lies harms nobody.
 func TestHostileFacts(t *testing.T) {
-	for _, facts := range []says{
-		"", "null1", "[]", `{"uses":[{"path":[]}]}`, `{"uses":[{"path":["github"],"line":99,"column":1}]}`, `{"error":{"line":-1}}`,
-		`{"names":[{"name":"` + says(strings.Repeat("x", 3000)) + `","line":1,"column":1}]}`,
-		`{"uses":[{"path":["github","list_issues"],"line":1,"column":1,"call":{"line":1,"column":1,"keywords":[{"name":"a","line":0,"column":0}]}}]}`,
+	const empty = "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}b."
+	if _, refusal := New(says{"{}", empty}).Check(context.Background(), "x", rules.Standard, sample()); refusal != nil {
+		t.Fatal(refusal)
+	}
+	for _, s := range []says{
+		{"", empty}, {"null1", empty}, {"[]", empty}, {`{"error":{"line":-1}}`, empty}, {`{"error":{"line":3,"column":1}}`, empty}, {"{}", ""},
+		{`{"lacks":[{"near":["` + strings.Repeat("x", 3000) + `"]}]}`, empty},
+		{"{}", "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}(\x8c\x04body](\x8c\x03ast\x8c\x04Name\x93)R}(\x8c\x02idX\xb8\x0b\x00\x00" + strings.Repeat("x", 3000) +
+			"\x8c\x03ctx\x8c\x03ast\x8c\x04Load\x93)R}bubeub."},
 	} {
-		if _, refusal := New(facts).Check(context.Background(), "x", rules.Standard, sample()); refusal == nil || refusal.Kind != run.KindInternal {
-			t.Errorf("%.100s: %v", facts, refusal)
+		if _, refusal := New(s).Check(context.Background(), "x", rules.Standard, sample()); refusal == nil || refusal.Kind != run.KindInternal {
+			t.Errorf("%.100q: %v", s, refusal)
 		}
 	}
 }
@@ -169,17 +175,19 @@ func FuzzFacts(f *testing.F) {
 	for _, code := range []string{
 		"import os, pandas\nfrom servers import github as g\ng.list_issues('a', repo=1, **x)\ngoogle_drive.search({'q': 1})\ncall_mcp_tool('a')",
 		"x = = 1", "getattr(github, 'nope')(1)\nservers.githb.x()\nfrom servers.github import *\nget_issue(1, 2, 3, 4)",
+		"def f(a, b=1, *c, d: int = 2.5, **e):\n  global g\n  try: return [x async for x in a if x[::-1]]\n  except NameError as n: lambda: {**a, 'b': -1}",
+		"class A(B, k=1):\n  x: int\n  def m(self): return f'{a!r:>3}' + 'é\\ud800' + b'\\xff' * 10**30 + 1j + ...",
 	} {
-		raw, err := parser.Parse(context.Background(), code)
+		known, tree, err := parser.Parse(context.Background(), code)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add([]byte(raw))
+		f.Add([]byte(known), tree)
 	}
 	tools := sample()
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		c := New(says(raw))
-		const code = "one line\ntwo lines\nthree"
+	f.Fuzz(func(t *testing.T, known, tree []byte) {
+		c := New(says{string(known), string(tree)})
+		const code = "one line\ntwo lines\nthree é"
 		checked, refusal := c.Check(context.Background(), code, rules.Standard, tools)
 		if refusal == nil {
 			if checked.Code != code {

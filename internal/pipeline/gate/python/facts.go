@@ -1,27 +1,24 @@
 package python
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
+	"strings"
+	"unicode/utf8"
 
+	"retort/internal/pipeline/gate/rules"
 	"retort/internal/run"
 )
 
-// facts are what a guest says is in a program. The guest has read untrusted code:
-// nothing of this is taken on trust, beyond that a lie may let a program pass,
-// which then fails where it runs.
+// facts are what is in a program, as far as its calls and names go.
 type facts struct {
 	Error    *syntaxError
-	Version  string   // of the interpreter: "3.11"
 	Imports  []module // in the order of the text
 	Uses     []use    // in the order of the text
 	Names    []name   // that nothing binds and the environment does not have
 	Computes bool     // it reads names that it computes
 	Star     bool     // it imports everything from a module that is no server
 	Asks     bool     // it asks, by catching NameError, whether names exist
-	Tree     *sentTree
 }
 
 type syntaxError struct {
@@ -61,7 +58,7 @@ type call struct {
 	Args       []argument
 	Star       bool // there is *args
 	Keywords   []keyword
-	DoubleStar bool `json:"double_star"` // there is **kwargs
+	DoubleStar bool // there is **kwargs
 	place
 }
 
@@ -73,93 +70,57 @@ type keyword struct {
 
 // argument is what is plain to see of a value.
 type argument struct {
-	Kind string          // str int float bool none list dict, or "" if unknown
+	Kind string          // str bytes int float bool none list dict, or "" if unknown
 	JSON json.RawMessage // of a literal
 	Keys []keyword       // of a dict
 	Open bool            // the dict has other keys
 	place
 }
 
-// Bounds on facts.
+// told is what a guest says of a program beside its tree. The guest has read
+// untrusted code: nothing of this is taken on trust, beyond that a lie may let a
+// program pass, which then fails where it runs.
+type told struct {
+	Error    *syntaxError
+	Version  string // of the interpreter: "3.11"
+	Builtins string // the names of its builtins, in words
+	Own      string // the other names that programs find without binding them
+	Unknown  []string
+	Lacks    []lack
+	Large    bool // the program has too large a tree to be sent
+}
+
+// lack is a name that a module does not have, and what it has instead.
+type lack struct {
+	Module, Name string
+	Near         []string
+}
+
+// Bounds on what is told, and on what is found.
 const (
-	maxFacts = 32 << 20
-	maxItems = 5000
-	maxText  = 2000 // bytes of one name or message
-	maxPath  = 32
-	maxArgs  = 1000
+	maxTold  = 1 << 20 // bytes
+	maxItems = 5000    // of each sort
+	maxText  = 2000    // bytes of one name or message
+	maxNear  = 32
 )
 
 var errFacts = errors.New("what the interpreter says of the program makes no sense")
 
-// decode reads facts of a program with this many lines.
-func decode(raw json.RawMessage, lines int) (*facts, error) {
-	if len(raw) > maxFacts {
+// decode reads what a guest says of a program with this many lines.
+func decode(raw json.RawMessage, lines int) (*told, error) {
+	t := &told{}
+	if len(raw) > maxTold || json.Unmarshal(raw, t) != nil || len(t.Unknown) > maxItems || len(t.Lacks) > maxItems {
 		return nil, errFacts
 	}
-	f := &facts{}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if err := d.Decode(f); err != nil {
+	if e := t.Error; e != nil && !(short(e.Name, e.Message) && 1 <= e.Line && e.Line <= lines+1 && 1 <= e.Column && e.Column < 1<<24) {
 		return nil, errFacts
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errFacts
-	}
-	if len(f.Imports) > maxItems || len(f.Uses) > maxItems || len(f.Names) > maxItems || !f.valid(lines) {
-		return nil, errFacts
-	}
-	return f, nil
-}
-
-func (f *facts) valid(lines int) bool {
-	if f.Error != nil && !(short(f.Error.Name, f.Error.Message) && f.Error.valid(lines+1)) {
-		return false
-	}
-	for _, i := range f.Imports {
-		if !short(i.Module, i.Name) || !short(i.Near...) || len(i.Near) > maxPath || !i.place.valid(lines) {
-			return false
+	for _, l := range t.Lacks {
+		if len(l.Near) > maxNear || !short(l.Near...) {
+			return nil, errFacts
 		}
 	}
-	for _, n := range f.Names {
-		if !short(n.Name) || n.Name == "" || !n.place.valid(lines) {
-			return false
-		}
-	}
-	for _, u := range f.Uses {
-		if len(u.Path) == 0 || len(u.Path) > maxPath || !short(u.Path...) || !u.place.valid(lines) || u.Call != nil && !u.Call.valid(lines) {
-			return false
-		}
-	}
-	return true
-}
-
-func (p place) valid(lines int) bool {
-	const wide = 1 << 24
-	return p.Line >= 1 && p.Line <= lines && p.Column >= 1 && p.Column < wide && p.Width >= 0 && p.Width < wide
-}
-
-func (c *call) valid(lines int) bool {
-	if len(c.Args) > maxArgs || len(c.Keywords) > maxArgs || !c.place.valid(lines) {
-		return false
-	}
-	for _, a := range c.Args {
-		if !a.valid(lines) {
-			return false
-		}
-	}
-	return validKeywords(c.Keywords, lines, true)
-}
-
-func validKeywords(list []keyword, lines int, deep bool) bool {
-	for _, k := range list {
-		if !short(k.Name) || !k.place.valid(lines) || deep && !k.Value.valid(lines) {
-			return false
-		}
-	}
-	return true
-}
-
-func (a argument) valid(lines int) bool {
-	return short(a.Kind) && len(a.Keys) <= maxArgs && a.place.valid(lines) && validKeywords(a.Keys, lines, false)
+	return t, nil
 }
 
 func short(texts ...string) bool {
@@ -171,11 +132,81 @@ func short(texts ...string) bool {
 	return true
 }
 
+// read makes of what a guest says the facts and the tree of a program, or the
+// error that it has.
+func read(code string, raw json.RawMessage, pickle []byte) (*facts, *rules.Tree, error) {
+	lines := strings.Split(code, "\n")
+	t, err := decode(raw, len(lines))
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case t.Error != nil:
+		return &facts{Error: t.Error}, nil, nil
+	case t.Large:
+		return nil, nil, rules.ErrLarge
+	}
+	s, err := unpickle(pickle)
+	if err != nil {
+		return nil, nil, err
+	}
+	scopes := scopesOf(s)
+	tree, err := treeOf(code, scopes)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := factsOf(lines, scopes, t)
+	if !f.short() {
+		return nil, nil, errFacts
+	}
+	return f, tree, nil
+}
+
+// short reports whether no name is so long that nobody could be told of it.
+func (f *facts) short() bool {
+	for _, i := range f.Imports {
+		if !short(i.Module, i.Name) {
+			return false
+		}
+	}
+	for _, n := range f.Names {
+		if !short(n.Name) {
+			return false
+		}
+	}
+	for _, u := range f.Uses {
+		if !short(u.Path...) {
+			return false
+		}
+	}
+	return true
+}
+
 // failure is the error for a program that could not be checked.
 func failure(err error) *run.Error {
 	var e *run.Error
-	if errors.As(err, &e) {
+	switch {
+	case errors.As(err, &e):
 		return e
+	case errors.Is(err, rules.ErrLarge), errors.Is(err, rules.ErrDeep):
+		return run.Errorf(run.KindLimit, "gate.python", "%w", err).WithHint("build nested values and long expressions in several statements, and put data into a workspace file")
+	case errors.Is(err, rules.ErrTree):
+		err = errFacts
 	}
 	return run.Errorf(run.KindInternal, "gate.python", "the program could not be parsed: %w", err)
+}
+
+// head is the first name of a dotted one.
+func head(dotted string) string {
+	first, _, _ := strings.Cut(dotted, ".")
+	return first
+}
+
+// isASCII reports whether columns of a text are the same in bytes and in code points.
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }

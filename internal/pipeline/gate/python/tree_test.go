@@ -2,41 +2,10 @@ package python
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"retort/internal/pipeline/gate/gatetest"
-	"retort/internal/pipeline/gate/rules"
 )
-
-// drawn is a tree in one line, as the test of the other language's tree draws it.
-func drawn(t *rules.Tree) string {
-	var b strings.Builder
-	var draw func(i int)
-	draw = func(i int) {
-		n := t.Nodes[i]
-		b.WriteString(n.Kind.String())
-		if n.Text != "" {
-			b.WriteString(":" + n.Text)
-		}
-		if n.Bind > 0 {
-			b.WriteByte('#')
-		}
-		if n.Size == 1 {
-			return
-		}
-		b.WriteByte('(')
-		for c := i + 1; c < i+int(n.Size); c += int(t.Nodes[c].Size) {
-			if c > i+1 {
-				b.WriteByte(' ')
-			}
-			draw(c)
-		}
-		b.WriteByte(')')
-	}
-	draw(0)
-	return strings.TrimSuffix(strings.TrimPrefix(b.String(), "other("), ")")
-}
 
 func TestTree(t *testing.T) {
 	c := New(gatetest.NewInterpreter(t))
@@ -68,15 +37,11 @@ func TestTree(t *testing.T) {
 			t.Errorf("%s: %s", test.code, refusal.Message)
 			continue
 		}
-		tree, err := treeOf(p.code, p.facts.Tree)
-		if err == nil {
-			err = tree.Check()
-		}
-		if err != nil {
+		if err := p.tree.Check(); err != nil {
 			t.Errorf("%s: %v", test.code, err)
 			continue
 		}
-		if got := drawn(tree); got != test.want {
+		if got := drawn(p.tree); got != test.want {
 			t.Errorf("%s\n got %s\nwant %s", test.code, got, test.want)
 		}
 	}
@@ -93,25 +58,4 @@ func TestPlace(t *testing.T) {
 	if line, column, width := p.place(report.Findings[0]); line != 3 || column != 16 || width != 4 {
 		t.Errorf("%d:%d, %d wide", line, column, width)
 	}
-}
-
-// FuzzTreeOf: whatever a guest sends is a tree, or no tree.
-func FuzzTreeOf(f *testing.F) {
-	f.Add("other name", "0 2 1 0 1 1 0 0 1 1 1 0 1 1 0 1", "eval", "eval\nx")
-	f.Add("call", "0 1 1 0 1 9 -1 0", "", "")
-	f.Add("", "999999999999", "", "\r\r")
-	f.Add("name", "0 1 1 0 1 9 0 7", "", "a")
-	f.Fuzz(func(t *testing.T, kinds, nodes, texts, code string) {
-		tree, err := treeOf(code, &sentTree{Kinds: strings.Fields(kinds), Nodes: nodes, Texts: strings.Split(texts, " ")})
-		if err != nil {
-			return
-		}
-		report, err := rules.Judge(tree)
-		p := &program{code: code, written: code}
-		for _, found := range report.Findings {
-			if line, column, width := p.place(found); err == nil && (line < 1 || column < 1 || width < 0) {
-				t.Errorf("%d:%d, %d wide", line, column, width)
-			}
-		}
-	})
 }

@@ -24,29 +24,29 @@ const (
 // Parse has a fresh child of a runtime say what is in code, see wire.Parse. The
 // child may run that very program next, and no other: what hostile code makes of
 // a parser stays with it. The error is a *run.Error or the context's.
-func (b *Backend) Parse(ctx context.Context, runtime, code string) (json.RawMessage, error) {
+func (b *Backend) Parse(ctx context.Context, runtime, code string) (known json.RawMessage, tree []byte, err error) {
 	s, err := b.Prepare(ctx, isolate.Spec{Runtime: runtime, Limits: run.DefaultLimits()})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	child := s.(*sandbox).child
 	limited, cancel := context.WithTimeout(ctx, parseTime)
 	defer cancel()
-	facts, err := wire.Parse(limited, child.conn, code)
+	known, tree, err = wire.Parse(limited, child.conn, code)
 	if err == nil {
 		b.forget(s.(*sandbox))
 		b.parsed.keep(runtime, code, child)
-		return facts, nil
+		return known, tree, nil
 	}
 	_ = s.Close()
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	case limited.Err() != nil:
-		return nil, run.Errorf(run.KindLimit, "process.parse", "the program could not be parsed within %v", parseTime)
+		return nil, nil, run.Errorf(run.KindLimit, "process.parse", "the program could not be parsed within %v", parseTime)
 	}
 	<-child.exited
-	return nil, run.Errorf(run.KindLimit, "process.parse", "the program could not be parsed: the interpreter ended (%s)%s", child.cmd.ProcessState, child.complaint()).
+	return nil, nil, run.Errorf(run.KindLimit, "process.parse", "the program could not be parsed: the interpreter ended (%s)%s", child.cmd.ProcessState, child.complaint()).
 		WithHint("build nested values and long expressions in several statements")
 }
 

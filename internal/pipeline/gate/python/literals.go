@@ -1,0 +1,256 @@
+package python
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+)
+
+// Bounds on literals whose value is told.
+const (
+	deepestLiteral = 40
+	longestLiteral = 100  // items
+	longestText    = 1000 // code points
+	maxArguments   = 100
+	maxKeywords    = 500
+	exactInteger   = 1 << 53
+)
+
+// arguments are what is known of those of a call.
+func (v *visitor) arguments(id nodeID) *call {
+	c := &call{place: v.place(id)}
+	args := v.s.list(id, fieldArgs)
+	for i, item := range args {
+		arg := nodeOf(item)
+		if v.s.class(arg) == classStarred {
+			c.Star = true
+		} else if i < maxArguments {
+			c.Args = append(c.Args, v.argument(arg))
+		}
+	}
+	for _, item := range v.s.list(id, fieldKeywords) {
+		k := nodeOf(item)
+		name := v.s.get(k, fieldArg)
+		if name.sort != sortText {
+			c.DoubleStar = true
+			continue
+		}
+		if len(c.Keywords) < maxKeywords {
+			at := place{v.line(v.s.nodes[k].line), v.column(v.s.nodes[k].line, v.s.nodes[k].column), runes(v.s.texts[name.at])}
+			c.Keywords = append(c.Keywords, keyword{Name: v.s.texts[name.at], Value: v.argument(v.s.node(k, fieldValue)), place: at})
+		}
+	}
+	return c
+}
+
+// argument is what is known of a value: its kind, its JSON if it is a literal, and
+// the keys of a dict.
+func (v *visitor) argument(id nodeID) argument {
+	a := v.plain(id)
+	if v.s.class(id) != classDict {
+		return a
+	}
+	keys, values := v.s.list(id, fieldKeys), v.s.list(id, fieldValues)
+	for i, item := range keys {
+		key := nodeOf(item)
+		if !v.s.isText(key) {
+			a.Open = true
+		} else if i < len(values) && len(a.Keys) < maxKeywords {
+			a.Keys = append(a.Keys, keyword{Name: v.s.word(key, fieldValue), Value: v.plain(nodeOf(values[i])), place: v.place(key)})
+		}
+	}
+	return a
+}
+
+// plain is the same without keys.
+func (v *visitor) plain(id nodeID) argument {
+	a := argument{Kind: v.s.kind(id), place: v.place(id)}
+	if literal, ok := v.s.literal(nil, id, 0); ok {
+		a.JSON = literal
+	}
+	return a
+}
+
+// kind is the kind of an argument; empty if it is not plain to see.
+func (s *syntax) kind(id nodeID) string {
+	for s.class(id) == classUnaryOp && s.symbol(id, fieldOp) == classUSub {
+		id = s.node(id, fieldOperand)
+	}
+	switch s.class(id) {
+	case classJoinedStr:
+		return "str"
+	case classList, classListComp:
+		return "list"
+	case classDict, classDictComp:
+		return "dict"
+	case classConstant:
+		return constantKinds[s.get(id, fieldValue).sort]
+	}
+	return ""
+}
+
+var constantKinds = map[sort]string{
+	sortNone: "none", sortText: "str", sortBytes: "bytes", sortTrue: "bool", sortFalse: "bool", sortInteger: "int", sortLong: "int", sortHuge: "int", sortFloat: "float",
+}
+
+// literal appends the JSON of a literal, and reports whether a node is one that
+// JSON can express.
+func (s *syntax) literal(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
+	if depth > deepestLiteral {
+		return nil, false
+	}
+	switch s.class(id) {
+	case classConstant:
+		return s.constant(b, s.get(id, fieldValue), false)
+	case classUnaryOp:
+		return s.negative(b, id, depth)
+	case classList:
+		return s.literalList(b, s.list(id, fieldElements), depth)
+	case classDict:
+		return s.literalDict(b, s.list(id, fieldKeys), s.list(id, fieldValues), depth)
+	}
+	return nil, false
+}
+
+// negative appends a number with its signs.
+func (s *syntax) negative(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
+	minus := false
+	for ; s.class(id) == classUnaryOp; depth++ {
+		if s.symbol(id, fieldOp) != classUSub {
+			return nil, false
+		}
+		minus = !minus
+		id = s.node(id, fieldOperand)
+	}
+	value := s.get(id, fieldValue)
+	if depth > deepestLiteral || s.class(id) != classConstant || value.sort != sortFloat && value.sort != sortInteger && value.sort != sortLong {
+		return nil, false
+	}
+	return s.constant(b, value, minus)
+}
+
+// constant appends a constant, or a number's opposite.
+func (s *syntax) constant(b []byte, value value, minus bool) (json.RawMessage, bool) {
+	switch value.sort {
+	case sortNone:
+		return append(b, "null"...), true
+	case sortTrue:
+		return append(b, "true"...), true
+	case sortFalse:
+		return append(b, "false"...), true
+	case sortText:
+		text := s.texts[value.at]
+		return appendText(b, text), runes(text) <= longestText
+	case sortFloat:
+		f := s.floats[value.at]
+		if minus {
+			f = -f
+		}
+		return append(b, floatText(f)...), !math.IsInf(f, 0) && !math.IsNaN(f)
+	case sortInteger, sortLong:
+		n := s.integer(value)
+		if minus {
+			n = -n
+		}
+		return strconv.AppendInt(b, n, 10), -exactInteger < n && n < exactInteger
+	}
+	return nil, false
+}
+
+func (s *syntax) integer(v value) int64 {
+	if v.sort == sortLong {
+		return s.integers[v.at]
+	}
+	return int64(v.at)
+}
+
+func (s *syntax) literalList(b []byte, items []value, depth int) (json.RawMessage, bool) {
+	if len(items) > longestLiteral {
+		return nil, false
+	}
+	b = append(b, '[')
+	for i, item := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var ok bool
+		if b, ok = s.literal(b, nodeOf(item), depth+1); !ok {
+			return nil, false
+		}
+	}
+	return append(b, ']'), true
+}
+
+// literalDict appends a dict of texts. Of what has the same key the last counts,
+// in the place of the first.
+func (s *syntax) literalDict(b []byte, keys, values []value, depth int) (json.RawMessage, bool) {
+	if len(keys) > longestLiteral || len(keys) != len(values) || depth == deepestLiteral && len(keys) > 0 {
+		return nil, false
+	}
+	last := map[textID]json.RawMessage{}
+	var order []textID
+	for i, item := range keys {
+		key := nodeOf(item)
+		literal, ok := s.literal(nil, nodeOf(values[i]), depth+1)
+		if !ok || !s.isText(key) || runes(s.word(key, fieldValue)) > longestText {
+			return nil, false
+		}
+		text := s.text(key, fieldValue)
+		if last[text] == nil {
+			order = append(order, text)
+		}
+		last[text] = literal
+	}
+	b = append(b, '{')
+	for i, text := range order {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(appendText(b, s.texts[text]), ':'), last[text]...)
+	}
+	return append(b, '}'), true
+}
+
+// appendText appends a text as JSON, with nothing escaped that need not be.
+func appendText(b []byte, text string) []byte {
+	const digits = "0123456789abcdef"
+	b = append(b, '"')
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c == '\n':
+			b = append(b, '\\', 'n')
+		case c == '\t':
+			b = append(b, '\\', 't')
+		case c == '\r':
+			b = append(b, '\\', 'r')
+		case c == '\b':
+			b = append(b, '\\', 'b')
+		case c == '\f':
+			b = append(b, '\\', 'f')
+		case c < ' ':
+			b = append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
+
+// floatText is a number as Python writes it.
+func floatText(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	case f == 0 || 1e-4 <= math.Abs(f) && math.Abs(f) < 1e16:
+		text := strconv.FormatFloat(f, 'f', -1, 64)
+		if f == math.Trunc(f) {
+			text += ".0"
+		}
+		return text
+	}
+	return strconv.FormatFloat(f, 'e', -1, 64)
+}

@@ -1,0 +1,43 @@
+package python
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"retort/internal/pipeline/gate/rules"
+	"retort/internal/pipeline/gate/source"
+	"retort/internal/run"
+)
+
+// place is where a finding of the rules is in the program as it was written.
+func (p *program) place(f rules.Finding) (line, column, width int) {
+	before := p.code[:min(f.Start, len(p.code))]
+	start := strings.LastIndexAny(before, "\n\r") + 1
+	line = strings.Count(before, "\n") + strings.Count(before, "\r") + 1
+	marked, _, _ := strings.Cut(p.code[len(before):min(max(f.End, f.Start), len(p.code))], "\n")
+	return line + p.lines, utf8.RuneCountInString(before[start:]) + 1 + p.indent, utf8.RuneCountInString(marked)
+}
+
+// judgeTree has the rules judge the program, and refuses it if they deny it.
+func (p *program) judgeTree(level rules.Level) *run.Error {
+	var err error
+	if p.report, err = rules.Judge(p.tree); err != nil {
+		return failure(err)
+	}
+	e, width := p.report.Refusal(level, p.place)
+	if e != nil {
+		e.Frame = source.Frame(p.written, e.Line, e.Column, width)
+	}
+	return e
+}
+
+// Judge says what the rules find in a program, whether or not it fits the tools.
+func (c *Checker) Judge(ctx context.Context, code string) (rules.Report, *run.Error) {
+	p, refusal := c.parse(ctx, code, run.NewToolset(nil))
+	if refusal != nil {
+		return rules.Report{}, refusal
+	}
+	refusal = p.judgeTree(rules.Permissive)
+	return p.report, refusal
+}

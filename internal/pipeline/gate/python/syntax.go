@@ -1,0 +1,377 @@
+package python
+
+import "unicode/utf8"
+
+// class is a class of the nodes of Python's module ast.
+type class uint8
+
+// The classes that mean something here. All others are classOther: of a newer
+// Python, or with nothing but children.
+const (
+	classOther class = iota
+	classModule
+	classFunctionDef
+	classAsyncFunctionDef
+	classLambda
+	classClassDef
+	classListComp
+	classSetComp
+	classDictComp
+	classGeneratorExp
+	classReturn
+	classDelete
+	classAssign
+	classAugAssign
+	classAnnAssign
+	classFor
+	classAsyncFor
+	classWhile
+	classIf
+	classWith
+	classAsyncWith
+	classRaise
+	classTry
+	classImport
+	classImportFrom
+	classGlobal
+	classNonlocal
+	classExpr
+	classBoolOp
+	classNamedExpr
+	classBinOp
+	classUnaryOp
+	classIfExp
+	classDict
+	classSet
+	classAwait
+	classCompare
+	classCall
+	classFormattedValue
+	classJoinedStr
+	classConstant
+	classAttribute
+	classSubscript
+	classStarred
+	className
+	classList
+	classTuple
+	classSlice
+	classArg
+	classExceptHandler
+	classMatchCase
+	classMatchAs
+	classMatchStar
+	classMatchMapping
+	classTypeVar
+	classParamSpec
+	classTypeVarTuple
+	classLoad // the first that has neither fields nor a position, and is shared
+	classStore
+	classDel
+	classAdd
+	classSub
+	classMult
+	classDiv
+	classMod
+	classPow
+	classFloorDiv
+	classLShift
+	classRShift
+	classBitOr
+	classBitXor
+	classBitAnd
+	classMatMult
+	classAnd
+	classOr
+	classNot
+	classUSub
+	classUAdd
+	classInvert
+	classEq
+	classNotEq
+	classLt
+	classLtE
+	classGt
+	classGtE
+	classIs
+	classIsNot
+	classIn
+	classNotIn
+	classComplex // builtins.complex
+	classes
+)
+
+var classNames = [classes]string{
+	"", "Module", "FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp", "Return", "Delete", "Assign",
+	"AugAssign", "AnnAssign", "For", "AsyncFor", "While", "If", "With", "AsyncWith", "Raise", "Try", "Import", "ImportFrom", "Global", "Nonlocal", "Expr",
+	"BoolOp", "NamedExpr", "BinOp", "UnaryOp", "IfExp", "Dict", "Set", "Await", "Compare", "Call", "FormattedValue", "JoinedStr", "Constant", "Attribute",
+	"Subscript", "Starred", "Name", "List", "Tuple", "Slice", "arg", "ExceptHandler", "match_case", "MatchAs", "MatchStar", "MatchMapping", "TypeVar",
+	"ParamSpec", "TypeVarTuple", "Load", "Store", "Del", "Add", "Sub", "Mult", "Div", "Mod", "Pow", "FloorDiv", "LShift", "RShift", "BitOr", "BitXor",
+	"BitAnd", "MatMult", "And", "Or", "Not", "USub", "UAdd", "Invert", "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot", "In", "NotIn", "",
+}
+
+// operators are the classes of operators as they are written.
+var operators = [classes]string{
+	classAdd: "+", classSub: "-", classMult: "*", classDiv: "/", classMod: "%", classPow: "**", classFloorDiv: "//", classLShift: "<<", classRShift: ">>",
+	classBitOr: "|", classBitXor: "^", classBitAnd: "&", classMatMult: "@", classAnd: "and", classOr: "or", classNot: "not", classUSub: "-", classUAdd: "+",
+	classInvert: "~", classEq: "==", classNotEq: "!=", classLt: "<", classLtE: "<=", classGt: ">", classGtE: ">=", classIs: "is", classIsNot: "is not",
+	classIn: "in", classNotIn: "not in",
+}
+
+// label is the name of an attribute of a node.
+type label uint8
+
+// The fields that mean something here; all others are fieldOther. The first
+// four say where a node is.
+const (
+	fieldOther label = iota
+	fieldLine
+	fieldColumn
+	fieldEndLine
+	fieldEndColumn
+	fieldBody
+	fieldName
+	fieldNames
+	fieldAsName
+	fieldModule
+	fieldLevel
+	fieldID
+	fieldContext
+	fieldAttr
+	fieldValue
+	fieldValues
+	fieldKeys
+	fieldKey
+	fieldElement
+	fieldElements
+	fieldFunc
+	fieldArgs
+	fieldArg
+	fieldKeywords
+	fieldTarget
+	fieldTargets
+	fieldIter
+	fieldGenerators
+	fieldConditions
+	fieldTest
+	fieldElse
+	fieldOp
+	fieldOps
+	fieldLeft
+	fieldRight
+	fieldComparators
+	fieldOperand
+	fieldSlice
+	fieldLower
+	fieldUpper
+	fieldStep
+	fieldDecorators
+	fieldReturns
+	fieldBases
+	fieldPositionOnly
+	fieldKeywordOnly
+	fieldVarArg
+	fieldVarKeyword
+	fieldDefaults
+	fieldKeywordDefaults
+	fieldAnnotation
+	fieldTypeParams
+	fieldType
+	fieldHandlers
+	fieldItems
+	fieldContextExpr
+	fieldOptionalVars
+	fieldException
+	fieldCause
+	fieldFormat
+	fieldRest
+	fieldLabels
+)
+
+var labels = [fieldLabels]string{
+	"", "lineno", "col_offset", "end_lineno", "end_col_offset", "body", "name", "names", "asname", "module", "level", "id", "ctx", "attr", "value", "values",
+	"keys", "key", "elt", "elts", "func", "args", "arg", "keywords", "target", "targets", "iter", "generators", "ifs", "test", "orelse", "op", "ops", "left",
+	"right", "comparators", "operand", "slice", "lower", "upper", "step", "decorator_list", "returns", "bases", "posonlyargs", "kwonlyargs", "vararg", "kwarg",
+	"defaults", "kw_defaults", "annotation", "type_params", "type", "handlers", "items", "context_expr", "optional_vars", "exc", "cause", "format_spec", "rest",
+}
+
+// sort is what a value is.
+type sort uint8
+
+const (
+	sortNone      sort = iota
+	sortNode           // one of nodes
+	sortList           // one of lists
+	sortText           // one of texts
+	sortBytes          // one of texts
+	sortTrue           //
+	sortFalse          //
+	sortEllipsis       //
+	sortInteger        // the number itself
+	sortLong           // one of integers
+	sortHuge           // an integer of more than 63 bits
+	sortFloat          // one of floats
+	sortImaginary      // one of floats
+	sortClass          // a class; operators and contexts are only this
+	sortFresh          // a node without its fields, of a class
+	sortNothings       // a tuple of None
+	sortPair           // a tuple of two numbers; the second is one of floats
+	sortDict           // the fields of a node
+)
+
+// value is what a field of a node holds: see sort.
+type value struct {
+	sort sort
+	at   int32
+}
+
+// span is where a node is: lines from 1 on, columns in bytes from 0 on. The zero
+// value is nowhere.
+type span struct{ line, column, endLine, endColumn int32 }
+
+type field struct {
+	name  label
+	value value
+}
+
+// node is a node of a syntax tree.
+type node struct {
+	class        class
+	depth        int32 // of its subtree
+	first, count int32 // its fields
+	span
+}
+
+// nodeID is the place of a node among the nodes. There is no node 0.
+type nodeID = int32
+
+// textID is the place of a text among the texts. Text 0 is empty. Equal texts have
+// one place.
+type textID = int32
+
+// syntax is a syntax tree as Python's parser makes it. Every node is in one place.
+type syntax struct {
+	root     nodeID
+	nodes    []node
+	fields   []field
+	lists    [][]value
+	texts    []string
+	places   map[string]textID
+	integers []int64
+	floats   []float64
+}
+
+// get is a field of a node.
+func (s *syntax) get(id nodeID, name label) value {
+	n := &s.nodes[id]
+	for i := n.first; i < n.first+n.count; i++ {
+		if s.fields[i].name == name {
+			return s.fields[i].value
+		}
+	}
+	return value{}
+}
+
+// node is the node in a field; 0 if there is none.
+func (s *syntax) node(id nodeID, name label) nodeID { return nodeOf(s.get(id, name)) }
+
+func nodeOf(v value) nodeID {
+	if v.sort != sortNode {
+		return 0
+	}
+	return v.at
+}
+
+// list is the list in a field.
+func (s *syntax) list(id nodeID, name label) []value {
+	if v := s.get(id, name); v.sort == sortList {
+		return s.lists[v.at]
+	}
+	return nil
+}
+
+// text is the text in a field; 0 if there is none.
+func (s *syntax) text(id nodeID, name label) textID {
+	if v := s.get(id, name); v.sort == sortText {
+		return v.at
+	}
+	return 0
+}
+
+// word is the same as a string.
+func (s *syntax) word(id nodeID, name label) string { return s.texts[s.text(id, name)] }
+
+// symbol is the operator or context in a field.
+func (s *syntax) symbol(id nodeID, name label) class {
+	if v := s.get(id, name); v.sort == sortClass {
+		return class(v.at)
+	}
+	return classOther
+}
+
+func (s *syntax) class(id nodeID) class { return s.nodes[id].class }
+
+// children yields the nodes inside of a node, in the order of the text but for
+// decorators.
+func (s *syntax) children(id nodeID) func(func(nodeID) bool) {
+	return func(yield func(nodeID) bool) {
+		n := &s.nodes[id]
+		for _, f := range s.fields[n.first : n.first+n.count] {
+			switch f.value.sort {
+			case sortNode:
+				if !yield(f.value.at) {
+					return
+				}
+			case sortList:
+				for _, item := range s.lists[f.value.at] {
+					if item.sort == sortNode && !yield(item.at) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// place is the place of a text, which is added if it is new.
+func (s *syntax) place(text string) textID {
+	at, ok := s.places[text]
+	if !ok {
+		at = textID(len(s.texts))
+		s.texts = append(s.texts, text)
+		s.places[text] = at
+	}
+	return at
+}
+
+// isText reports whether a node is a literal text.
+func (s *syntax) isText(id nodeID) bool {
+	return id != 0 && s.class(id) == classConstant && s.get(id, fieldValue).sort == sortText
+}
+
+func isFunction(c class) bool {
+	return c == classFunctionDef || c == classAsyncFunctionDef || c == classLambda
+}
+
+func isComprehension(c class) bool { return classListComp <= c && c <= classGeneratorExp }
+
+// parameters are the nodes of a function's parameters.
+func (s *syntax) parameters(arguments nodeID) []nodeID {
+	var found []nodeID
+	for _, name := range [...]label{fieldPositionOnly, fieldArgs, fieldKeywordOnly} {
+		for _, item := range s.list(arguments, name) {
+			found = appendNode(found, nodeOf(item))
+		}
+	}
+	return appendNode(appendNode(found, s.node(arguments, fieldVarArg)), s.node(arguments, fieldVarKeyword))
+}
+
+func appendNode(list []nodeID, id nodeID) []nodeID {
+	if id == 0 {
+		return list
+	}
+	return append(list, id)
+}
+
+// runes is the length of a text in code points.
+func runes(text string) int { return utf8.RuneCountInString(text) }
