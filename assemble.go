@@ -211,7 +211,7 @@ var fallbacks = map[config.SandboxFallback]process.Fallback{
 // parser parses Python in the sandbox.
 type parser struct{ sandboxes *process.Backend }
 
-func (p parser) Parse(ctx context.Context, code string) (known json.RawMessage, tree []byte, err error) {
+func (p parser) Parse(ctx context.Context, code string) (run.Parsed, error) {
 	return p.sandboxes.Parse(ctx, "python", code)
 }
 

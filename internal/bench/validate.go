@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -18,7 +17,7 @@ import (
 // parser parses Python in a sandbox, as the engine does.
 type parser struct{ sandboxes *process.Backend }
 
-func (p parser) Parse(ctx context.Context, code string) (known json.RawMessage, tree []byte, err error) {
+func (p parser) Parse(ctx context.Context, code string) (run.Parsed, error) {
 	return p.sandboxes.Parse(ctx, "python", code)
 }
 

@@ -104,6 +104,16 @@ type Program struct {
 	Limits     Limits      // complete
 }
 
+// Parsed is what an interpreter in a sandbox says of a program that it has parsed.
+// It is as trustworthy as that sandbox.
+type Parsed struct {
+	Known json.RawMessage // what only the interpreter knows, or why it could not be parsed
+	Tree  []byte          // the syntax tree, in the interpreter's own format
+	// Compiled waits until the interpreter has compiled the program, and gives what
+	// it says of that. It need not be called.
+	Compiled func() (json.RawMessage, error)
+}
+
 // Namespace is one server as a program sees it.
 type Namespace struct {
 	Server    string     `json:"server"`           // as configured

@@ -23,9 +23,10 @@ const (
 	KindParsed
 	KindWake
 	KindHarness
+	KindCompiled
 )
 
-var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done", KindParse: "parse", KindParsed: "parsed", KindWake: "wake", KindHarness: "harness"}
+var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done", KindParse: "parse", KindParsed: "parsed", KindWake: "wake", KindHarness: "harness", KindCompiled: "compiled"}
 
 func (k Kind) String() string {
 	if k > 0 && int(k) < len(kindNames) {

@@ -15,7 +15,8 @@
 // Before start, a guest for Python can be asked what is in a program:
 //
 //	host → guest   parse                body code     any number, each answered before the next
-//	guest → host   parsed               body JSON     one per parse
+//	guest → host   parsed  head JSON    body tree     one per parse: what the guest knows, the syntax tree
+//	guest → host   compiled head JSON                 one per parse, after parsed: whether it can be compiled
 //
 // A guest that was told to wait for it gets its own harness first, as its runtime
 // has compiled it in another process:

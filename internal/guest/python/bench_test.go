@@ -58,12 +58,15 @@ func BenchmarkValue(b *testing.B) {
 	benchmarkProgram(b, true, "[{'id': i, 'name': 'name of row %d' % i, 'tags': ['a', 'b'], 'when': '1970', 'total': 1.5} for i in range(10000)]")
 }
 
-// BenchmarkParse is the facts of a small program.
+// BenchmarkParse is what is known of a small program.
 func BenchmarkParse(b *testing.B) {
 	conn, _ := newStarter(b).start(b)
 	wait()
 	for b.Loop() {
 		if _, _, err := wire.Parse(context.Background(), conn, smallProgram); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := wire.Compiled(context.Background(), conn); err != nil {
 			b.Fatal(err)
 		}
 	}

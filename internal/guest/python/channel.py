@@ -11,7 +11,7 @@ import struct
 import time
 from _thread import _count as thread_count, RLock, allocate_lock, get_ident, start_new_thread, stack_size
 
-START, OUTPUT, CALL, RESULT, DONE, PARSE, PARSED = 2, 3, 4, 5, 6, 7, 8
+START, OUTPUT, CALL, RESULT, DONE, PARSE, PARSED, COMPILED = 2, 3, 4, 5, 6, 7, 8, 11
 
 HEADER = struct.Struct(">IBII")  # length of what follows, kind, id, length of head
 HIGH_WATER = 256 << 10  # bytes that are queued at most

@@ -11,7 +11,8 @@ try:
 except ImportError:  # an interpreter without its parts in C
     from pickle import Pickler
 
-rewriting = need("rewrite")
+channel_part, rewriting = need("channel"), need("rewrite")
+PARSED, COMPILED = channel_part.PARSED, channel_part.COMPILED
 
 MOST = 5000  # modules
 LARGEST = 31 << 20  # bytes of a pickled tree
@@ -36,31 +37,45 @@ BLOCKS = {
 }
 
 
-def facts(source):
-    """What is known of a program, and its pickled tree. Nothing of what is made on
-    the way is garbage before the end, so nobody looks for any."""
+def answers(source):
+    """Yields what is known of a program with its pickled tree, then whether it can
+    be compiled, which is found out while the gate judges. Nothing of what is made
+    on the way is garbage before the end, so nobody looks for any."""
     gc.disable()
     try:
-        return found_in(source)
-    except SyntaxError as error:
-        return {"error": {"name": type(error).__name__, "message": str(error.msg), "line": error.lineno or 1, "column": max(error.offset or 1, 1)}}, b""
-    except (RecursionError, MemoryError):
-        return {"error": {"name": "deep", "message": "the program is nested too deeply", "line": 1, "column": 1}}, b""
-    except ValueError as error:
-        return {"error": {"name": "SyntaxError", "message": str(error), "line": 1, "column": 1}}, b""
+        parsed, failed = attempt(parse, source)
+        tree, known, pickled = parsed or (None, failed, b"")
+        yield PARSED, known, pickled
+        yield COMPILED, attempt(finish, tree)[1] if parsed else failed, b""
     finally:
         gc.enable()
 
 
-def found_in(source):
+def attempt(step, subject):
+    """What a step gives, and what is to be told if the program does not allow it."""
+    try:
+        return step(subject), {}
+    except SyntaxError as error:
+        name, message, line, column = type(error).__name__, str(error.msg), error.lineno or 1, max(error.offset or 1, 1)
+    except (RecursionError, MemoryError):
+        name, message, line, column = "deep", "the program is nested too deeply", 1, 1
+    except ValueError as error:
+        name, message, line, column = "SyntaxError", str(error), 1, 1
+    return None, {"error": {"name": name, "message": message, "line": line, "column": column}}
+
+
+def parse(source):
+    """The tree of a program, what is known of it, and the pickled tree."""
     tree = rewriting.parse(source, "program.py")
     pickled = pickle(tree)
     found = known(tree, source)
+    found["large"] = pickled is None
+    return tree, found, pickled or b""
+
+
+def finish(tree):
     rewriting.top_returns(tree.body)
     rewriting.finish(tree, "program.py")
-    if pickled is None:
-        found["large"] = True
-    return found, pickled or b""
 
 
 class Sink:

@@ -168,12 +168,19 @@ func TestParse(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%.40q: %v", program, err)
 		}
-		var facts struct {
+		compiled, err := wire.Compiled(context.Background(), conn)
+		if err != nil {
+			t.Fatalf("%.40q: %v", program, err)
+		}
+		var known, told struct {
 			Error   *struct{ Name, Message string }
 			Version string
 		}
-		if err := json.Unmarshal(raw, &facts); err != nil || (facts.Error == nil) == (facts.Version == "") || (facts.Error == nil) == (len(tree) == 0) {
-			t.Errorf("%.40q: %v %.200s", program, err, raw)
+		if json.Unmarshal(raw, &known) != nil || (known.Error == nil) == (known.Version == "") || (known.Error == nil) == (len(tree) == 0) {
+			t.Errorf("%.40q: %.200s, %d bytes", program, raw, len(tree))
+		}
+		if json.Unmarshal(compiled, &told) != nil || known.Error != nil && told.Error == nil {
+			t.Errorf("%.40q: %.200s", program, compiled)
 		}
 	}
 	end, err := wire.Serve(context.Background(), conn, run.Program{Code: "print('ran')\n1", Limits: run.DefaultLimits()}, &fakeHost{})

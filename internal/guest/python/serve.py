@@ -37,9 +37,9 @@ def serve(channel):
             break
         if kind != channel_part.PARSE:
             os._exit(2)
-        known, tree = need("facts").facts(str(body, "utf-8", "replace"))
-        channel.post(channel_part.PARSED, number, render(known), tree)
-        channel.flush()
+        for answer, told, tree in need("facts").answers(str(body, "utf-8", "replace")):
+            channel.post(answer, number, render(told), tree)
+            channel.flush()
     run(channel, loads(str(head, "utf-8")), str(body, "utf-8", "replace"))
 
 

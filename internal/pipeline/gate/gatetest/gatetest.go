@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"retort/internal/guest/python"
+	"retort/internal/run"
 	"retort/internal/testenv"
 	"retort/internal/wire"
 )
@@ -71,8 +72,13 @@ func NewInterpreter(t testing.TB) *Interpreter {
 }
 
 // Parse gives what is in a program, for a python.Checker.
-func (i *Interpreter) Parse(ctx context.Context, code string) (known json.RawMessage, tree []byte, err error) {
+func (i *Interpreter) Parse(ctx context.Context, code string) (run.Parsed, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return wire.Parse(ctx, i.conn, code)
+	known, tree, err := wire.Parse(ctx, i.conn, code)
+	if err != nil {
+		return run.Parsed{}, err
+	}
+	told, err := wire.Compiled(ctx, i.conn)
+	return run.Parsed{Known: known, Tree: tree, Compiled: func() (json.RawMessage, error) { return told, err }}, nil
 }

@@ -5,7 +5,6 @@ package python
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -15,11 +14,10 @@ import (
 	"retort/internal/run"
 )
 
-// Parser has an interpreter in a sandbox say what is in code: what only it knows,
-// and the syntax tree as pickle writes it; see internal/guest/python. Its errors
-// are *run.Error, or the context's.
+// Parser has an interpreter in a sandbox say what is in code: see internal/guest/python.
+// Its errors are *run.Error, or the context's.
 type Parser interface {
-	Parse(ctx context.Context, code string) (known json.RawMessage, tree []byte, err error)
+	Parse(ctx context.Context, code string) (run.Parsed, error)
 }
 
 // Checked is a program that may run.
@@ -61,6 +59,7 @@ type program struct {
 	written string // as it was sent
 	code    string
 	tools   *run.Toolset
+	failed  *syntaxError
 	facts   *facts
 	tree    *rules.Tree
 	report  rules.Report
@@ -80,15 +79,14 @@ func (c *Checker) Check(ctx context.Context, code string, level rules.Level, too
 		return Checked{}, run.Errorf(run.KindLimit, "gate.python", "the program has more than 4 MB").
 			WithHint("put data into a workspace file and read it with open()")
 	}
-	p, refusal := c.parse(ctx, code, tools)
+	p, refusal := c.parse(ctx, code, tools, func(p *program) *run.Error {
+		if refusal := p.judgeTree(level); refusal != nil {
+			return refusal
+		}
+		p.reach = p.reached()
+		return p.refuse(p.judge())
+	})
 	if refusal != nil {
-		return Checked{}, refusal
-	}
-	if refusal := p.judgeTree(level); refusal != nil {
-		return Checked{}, refusal
-	}
-	p.reach = p.reached()
-	if refusal := p.refuse(p.judge()); refusal != nil {
 		return Checked{}, refusal
 	}
 	return Checked{
@@ -97,30 +95,80 @@ func (c *Checker) Check(ctx context.Context, code string, level rules.Level, too
 	}, nil
 }
 
-// parse finds the program in the text and has it parsed.
-func (c *Checker) parse(ctx context.Context, code string, tools *run.Toolset) (*program, *run.Error) {
+// parse finds the program in the text, has it parsed, and judges it while the
+// interpreter compiles it. What does not compile is no program, whatever the
+// judgement.
+func (c *Checker) parse(ctx context.Context, code string, tools *run.Toolset, judge func(*program) *run.Error) (*program, *run.Error) {
 	var first *program
 	for _, piece := range source.Pieces(code, `"""`, `'''`) {
 		text, indent := dedented(strings.ReplaceAll(piece.Code, "\r\n", "\n"))
 		p := &program{checker: c, written: code, code: text, tools: tools, lines: piece.Lines, indent: indent}
-		known, pickle, err := c.parser.Parse(ctx, text)
+		refusal, err := p.read(ctx, judge)
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return nil, run.Errorf(run.KindCancelled, "gate.python", "the execution was cancelled")
-		}
-		if err == nil {
-			p.facts, p.tree, err = read(text, known, pickle)
 		}
 		if err != nil {
 			return nil, failure(err)
 		}
-		if p.facts.Error == nil {
-			return p, nil
+		if p.failed == nil {
+			return p, refusal
 		}
 		if first == nil {
 			first = p
 		}
 	}
 	return nil, first.syntax()
+}
+
+// read has the text parsed and judged. If it is no program, failed says why.
+func (p *program) read(ctx context.Context, judge func(*program) *run.Error) (refusal *run.Error, err error) {
+	parsed, err := p.checker.parser.Parse(ctx, p.code)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(p.code, "\n")
+	known, err := decode(parsed.Known, len(lines))
+	if err != nil {
+		return nil, err
+	}
+	if p.failed = known.Error; p.failed != nil {
+		return nil, nil
+	}
+	if err := p.look(lines, known, parsed.Tree); err != nil {
+		refusal = failure(err)
+	} else {
+		refusal = judge(p)
+	}
+	told, err := parsed.Compiled()
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := decode(told, len(lines))
+	if err != nil {
+		return nil, err
+	}
+	p.failed = compiled.Error
+	return refusal, nil
+}
+
+// look finds the facts and the tree of a program in what the interpreter says.
+func (p *program) look(lines []string, known *told, pickle []byte) error {
+	if known.Large {
+		return rules.ErrLarge
+	}
+	s, err := unpickle(pickle)
+	if err != nil {
+		return err
+	}
+	scopes := scopesOf(s)
+	if p.tree, err = treeOf(p.code, scopes); err != nil {
+		return err
+	}
+	p.facts = factsOf(lines, scopes, known)
+	if !p.facts.short() {
+		return errFacts
+	}
+	return nil
 }
 
 // dedented takes off the blank space that all lines of a program begin with.

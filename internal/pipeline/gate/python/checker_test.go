@@ -59,11 +59,11 @@ func TestPrograms(t *testing.T) {
 // olderThan310 reports whether the interpreter does not know yet where in an
 // import a name stands.
 func olderThan310(t *testing.T, p Parser) bool {
-	raw, _, err := p.Parse(context.Background(), "1")
+	parsed, err := p.Parse(context.Background(), "1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := decode(raw, 1)
+	f, err := decode(parsed.Known, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,26 +142,32 @@ func TestNamespaces(t *testing.T) {
 }
 
 // says is a parser that says this whatever the code.
-type says struct{ known, tree string }
+type says struct{ known, tree, compiled string }
 
-func (s says) Parse(context.Context, string) (json.RawMessage, []byte, error) {
+func (s says) Parse(context.Context, string) (run.Parsed, error) {
 	if s.known == "" {
-		return nil, nil, errors.New("gone")
+		return run.Parsed{}, errors.New("gone")
 	}
-	return json.RawMessage(s.known), []byte(s.tree), nil
+	return run.Parsed{Known: json.RawMessage(s.known), Tree: []byte(s.tree), Compiled: func() (json.RawMessage, error) {
+		if s.compiled == "" {
+			return nil, errors.New("gone")
+		}
+		return json.RawMessage(s.compiled), nil
+	}}, nil
 }
 
 // TestHostileFacts shows that a guest that lies harms nobody.
 func TestHostileFacts(t *testing.T) {
 	const empty = "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}b."
-	if _, refusal := New(says{"{}", empty}).Check(context.Background(), "x", rules.Standard, sample()); refusal != nil {
+	if _, refusal := New(says{"{}", empty, "{}"}).Check(context.Background(), "x", rules.Standard, sample()); refusal != nil {
 		t.Fatal(refusal)
 	}
 	for _, s := range []says{
-		{"", empty}, {"null1", empty}, {"[]", empty}, {`{"error":{"line":-1}}`, empty}, {`{"error":{"line":3,"column":1}}`, empty}, {"{}", ""},
-		{`{"lacks":[{"near":["` + strings.Repeat("x", 3000) + `"]}]}`, empty},
+		{"", empty, "{}"}, {"null1", empty, "{}"}, {"[]", empty, "{}"}, {`{"error":{"line":-1}}`, empty, "{}"}, {`{"error":{"line":3,"column":1}}`, empty, "{}"},
+		{"{}", "", "{}"}, {"{}", empty, ""}, {"{}", empty, "[]"}, {"{}", empty, `{"error":{"line":0}}`},
+		{`{"lacks":[{"near":["` + strings.Repeat("x", 3000) + `"]}]}`, empty, "{}"},
 		{"{}", "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}(\x8c\x04body](\x8c\x03ast\x8c\x04Name\x93)R}(\x8c\x02idX\xb8\x0b\x00\x00" + strings.Repeat("x", 3000) +
-			"\x8c\x03ctx\x8c\x03ast\x8c\x04Load\x93)R}bubeub."},
+			"\x8c\x03ctx\x8c\x03ast\x8c\x04Load\x93)R}bubeub.", "{}"},
 	} {
 		if _, refusal := New(s).Check(context.Background(), "x", rules.Standard, sample()); refusal == nil || refusal.Kind != run.KindInternal {
 			t.Errorf("%.100q: %v", s, refusal)
@@ -178,15 +184,15 @@ func FuzzFacts(f *testing.F) {
 		"def f(a, b=1, *c, d: int = 2.5, **e):\n  global g\n  try: return [x async for x in a if x[::-1]]\n  except NameError as n: lambda: {**a, 'b': -1}",
 		"class A(B, k=1):\n  x: int\n  def m(self): return f'{a!r:>3}' + 'é\\ud800' + b'\\xff' * 10**30 + 1j + ...",
 	} {
-		known, tree, err := parser.Parse(context.Background(), code)
+		parsed, err := parser.Parse(context.Background(), code)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add([]byte(known), tree)
+		f.Add([]byte(parsed.Known), parsed.Tree)
 	}
 	tools := sample()
 	f.Fuzz(func(t *testing.T, known, tree []byte) {
-		c := New(says{string(known), string(tree)})
+		c := New(says{string(known), string(tree), "{}"})
 		const code = "one line\ntwo lines\nthree é"
 		checked, refusal := c.Check(context.Background(), code, rules.Standard, tools)
 		if refusal == nil {

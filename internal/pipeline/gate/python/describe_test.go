@@ -10,10 +10,6 @@ import (
 // described are facts, a line each.
 func described(f *facts) string {
 	var b strings.Builder
-	if f.Error != nil {
-		fmt.Fprintf(&b, "error %s: %s at %v\n", f.Error.Name, f.Error.Message, f.Error.place)
-		return b.String()
-	}
 	fmt.Fprintf(&b, "computes %v, star %v, asks %v\n", f.Computes, f.Star, f.Asks)
 	for _, i := range f.Imports {
 		fmt.Fprintf(&b, "import %q %q known %v lacks %v near %q guarded %v at %v\n", i.Module, i.Name, i.Known, i.Lacks, i.Near, i.Guarded, i.place)

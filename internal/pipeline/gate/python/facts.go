@@ -12,7 +12,6 @@ import (
 
 // facts are what is in a program, as far as its calls and names go.
 type facts struct {
-	Error    *syntaxError
 	Imports  []module // in the order of the text
 	Uses     []use    // in the order of the text
 	Names    []name   // that nothing binds and the environment does not have
@@ -77,7 +76,8 @@ type argument struct {
 	place
 }
 
-// told is what a guest says of a program beside its tree. The guest has read
+// told is what a guest says of a program beside its tree, or after it has compiled
+// it, when only the error counts. The guest has read
 // untrusted code: nothing of this is taken on trust, beyond that a lie may let a
 // program pass, which then fails where it runs.
 type told struct {
@@ -130,35 +130,6 @@ func short(texts ...string) bool {
 		}
 	}
 	return true
-}
-
-// read makes of what a guest says the facts and the tree of a program, or the
-// error that it has.
-func read(code string, raw json.RawMessage, pickle []byte) (*facts, *rules.Tree, error) {
-	lines := strings.Split(code, "\n")
-	t, err := decode(raw, len(lines))
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case t.Error != nil:
-		return &facts{Error: t.Error}, nil, nil
-	case t.Large:
-		return nil, nil, rules.ErrLarge
-	}
-	s, err := unpickle(pickle)
-	if err != nil {
-		return nil, nil, err
-	}
-	scopes := scopesOf(s)
-	tree, err := treeOf(code, scopes)
-	if err != nil {
-		return nil, nil, err
-	}
-	f := factsOf(lines, scopes, t)
-	if !f.short() {
-		return nil, nil, errFacts
-	}
-	return f, tree, nil
 }
 
 // short reports whether no name is so long that nobody could be told of it.

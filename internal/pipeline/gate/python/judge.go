@@ -36,7 +36,7 @@ func (p *program) signature(t *run.Tool) string {
 
 // syntax is the refusal of a text that is no program.
 func (p *program) syntax() *run.Error {
-	e := p.facts.Error
+	e := p.failed
 	f := finding{kind: run.KindSyntax, message: e.Name + ": " + e.Message, place: e.place}
 	if e.Name == "deep" {
 		f.kind, f.message, f.hint = run.KindLimit, e.Message, "build nested values and long expressions in several statements"

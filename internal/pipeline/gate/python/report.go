@@ -34,10 +34,11 @@ func (p *program) judgeTree(level rules.Level) *run.Error {
 
 // Judge says what the rules find in a program, whether or not it fits the tools.
 func (c *Checker) Judge(ctx context.Context, code string) (rules.Report, *run.Error) {
-	p, refusal := c.parse(ctx, code, run.NewToolset(nil))
-	if refusal != nil {
-		return rules.Report{}, refusal
-	}
-	refusal = p.judgeTree(rules.Permissive)
-	return p.report, refusal
+	var report rules.Report
+	_, refusal := c.parse(ctx, code, run.NewToolset(nil), func(p *program) *run.Error {
+		refusal := p.judgeTree(rules.Permissive)
+		report = p.report
+		return refusal
+	})
+	return report, refusal
 }

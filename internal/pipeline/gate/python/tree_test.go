@@ -5,7 +5,11 @@ import (
 	"testing"
 
 	"retort/internal/pipeline/gate/gatetest"
+	"retort/internal/run"
 )
+
+// unjudged finds nothing wrong with any program.
+func unjudged(*program) *run.Error { return nil }
 
 func TestTree(t *testing.T) {
 	c := New(gatetest.NewInterpreter(t))
@@ -32,7 +36,7 @@ func TestTree(t *testing.T) {
 		{"del a.b\nraise c", "delete(member:b(name:a)) throw(name:c)"},
 		{"(x := 1)\nasync def f(): await g()", "assign:=(name:x# number:1) function:f#(await(call(name:g)))"},
 	} {
-		p, refusal := c.parse(context.Background(), test.code, sample())
+		p, refusal := c.parse(context.Background(), test.code, sample(), unjudged)
 		if refusal != nil {
 			t.Errorf("%s: %s", test.code, refusal.Message)
 			continue
@@ -54,7 +58,7 @@ func TestPlace(t *testing.T) {
 	if refusal != nil || len(report.Findings) != 1 {
 		t.Fatal(refusal, report.Findings)
 	}
-	p, _ := c.parse(context.Background(), code, sample())
+	p, _ := c.parse(context.Background(), code, sample(), unjudged)
 	if line, column, width := p.place(report.Findings[0]); line != 3 || column != 16 || width != 4 {
 		t.Errorf("%d:%d, %d wide", line, column, width)
 	}

@@ -23,30 +23,54 @@ const (
 
 // Parse has a fresh child of a runtime say what is in code, see wire.Parse. The
 // child may run that very program next, and no other: what hostile code makes of
-// a parser stays with it. The error is a *run.Error or the context's.
-func (b *Backend) Parse(ctx context.Context, runtime, code string) (known json.RawMessage, tree []byte, err error) {
+// a parser stays with it. Errors are *run.Error or the context's.
+func (b *Backend) Parse(ctx context.Context, runtime, code string) (run.Parsed, error) {
 	s, err := b.Prepare(ctx, isolate.Spec{Runtime: runtime, Limits: run.DefaultLimits()})
 	if err != nil {
-		return nil, nil, err
+		return run.Parsed{}, err
 	}
-	child := s.(*sandbox).child
+	box := s.(*sandbox)
 	limited, cancel := context.WithTimeout(ctx, parseTime)
-	defer cancel()
-	known, tree, err = wire.Parse(limited, child.conn, code)
-	if err == nil {
-		b.forget(s.(*sandbox))
-		b.parsed.keep(runtime, code, child)
-		return known, tree, nil
+	known, tree, err := wire.Parse(limited, box.child.conn, code)
+	if err != nil {
+		defer cancel()
+		return run.Parsed{}, box.unparsed(ctx, limited)
 	}
+	compiled := make(chan outcome, 1)
+	go func() {
+		defer cancel()
+		told, err := wire.Compiled(limited, box.child.conn)
+		if err != nil {
+			compiled <- outcome{err: box.unparsed(ctx, limited)}
+			return
+		}
+		b.forget(box)
+		b.parsed.keep(runtime, code, box.child)
+		compiled <- outcome{told: told}
+	}()
+	return run.Parsed{Known: known, Tree: tree, Compiled: func() (json.RawMessage, error) {
+		o := <-compiled
+		return o.told, o.err
+	}}, nil
+}
+
+// outcome is how compiling ended.
+type outcome struct {
+	told json.RawMessage
+	err  error
+}
+
+// unparsed ends a sandbox that could not parse a program, and says why.
+func (s *sandbox) unparsed(ctx, limited context.Context) error {
 	_ = s.Close()
 	switch {
 	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
+		return ctx.Err()
 	case limited.Err() != nil:
-		return nil, nil, run.Errorf(run.KindLimit, "process.parse", "the program could not be parsed within %v", parseTime)
+		return run.Errorf(run.KindLimit, "process.parse", "the program could not be parsed within %v", parseTime)
 	}
-	<-child.exited
-	return nil, nil, run.Errorf(run.KindLimit, "process.parse", "the program could not be parsed: the interpreter ended (%s)%s", child.cmd.ProcessState, child.complaint()).
+	<-s.child.exited
+	return run.Errorf(run.KindLimit, "process.parse", "the program could not be parsed: the interpreter ended (%s)%s", s.child.cmd.ProcessState, s.child.complaint()).
 		WithHint("build nested values and long expressions in several statements")
 }
 

@@ -17,9 +17,12 @@ func TestParsedChild(t *testing.T) {
 	b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Warm: -1})
 	defer b.Close()
 	const code = "result = 6 * 7"
-	facts, err := b.Parse(t.Context(), "python", code)
-	if err != nil || !strings.Contains(string(facts), "{") {
-		t.Fatalf("%s, %v", facts, err)
+	parsed, err := b.Parse(t.Context(), "python", code)
+	if err != nil || !strings.Contains(string(parsed.Known), "{") || len(parsed.Tree) == 0 {
+		t.Fatalf("%s, %v", parsed.Known, err)
+	}
+	if told, err := parsed.Compiled(); err != nil || string(told) != "{}" {
+		t.Fatalf("%s, %v", told, err)
 	}
 	waiting := b.parsed.list[0].child
 	prepare := func(code string) *sandbox {
@@ -46,12 +49,21 @@ func TestParsedChild(t *testing.T) {
 	}
 }
 
+func parse(t *testing.T, b *Backend, code string) {
+	t.Helper()
+	parsed, err := b.Parse(t.Context(), "python", code)
+	if err == nil {
+		_, err = parsed.Compiled()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestParsedChildrenDoNotStay(t *testing.T) {
 	testenv.Need(t, "python")
 	b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Warm: -1})
-	if _, err := b.Parse(t.Context(), "python", "1"); err != nil {
-		t.Fatal(err)
-	}
+	parse(t, b, "1")
 	child := b.parsed.list[0].child
 	select {
 	case <-child.exited:
@@ -59,9 +71,7 @@ func TestParsedChildrenDoNotStay(t *testing.T) {
 		t.Error("the child still waits")
 	}
 	for i := range maxParsed + 1 {
-		if _, err := b.Parse(t.Context(), "python", strings.Repeat("1\n", i+1)); err != nil {
-			t.Fatal(err)
-		}
+		parse(t, b, strings.Repeat("1\n", i+1))
 	}
 	if n := len(b.parsed.list); n > maxParsed {
 		t.Errorf("%d children wait", n)
