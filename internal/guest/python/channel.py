@@ -88,7 +88,7 @@ class Channel:
             if self.text:
                 self.seal()
             if self.queued:
-                data = b"".join(self.queue)
+                data = memoryview(b"".join(self.queue))
                 self.queue.clear()
                 self.queued = 0
                 self.sent = monotonic()

@@ -19,6 +19,10 @@ const (
 	// and maxParsed how many may.
 	parsedFor = 2 * time.Second
 	maxParsed = 8
+	// longCode is from how many bytes on a program takes a while to be parsed, on
+	// one core, and to be judged, on another; longBreather is the while.
+	longCode     = 16 << 10
+	longBreather = 60 * time.Millisecond
 )
 
 // Parse has a fresh child of a runtime say what is in code, see wire.Parse. The
@@ -30,6 +34,9 @@ func (b *Backend) Parse(ctx context.Context, runtime, code string) (run.Parsed, 
 		return run.Parsed{}, err
 	}
 	box := s.(*sandbox)
+	if len(code) >= longCode {
+		box.kind.pool.postpone(longBreather)
+	}
 	limited, cancel := context.WithTimeout(ctx, parseTime)
 	known, tree, err := wire.Parse(limited, box.child.conn, code)
 	if err != nil {

@@ -85,6 +85,16 @@ func (p *pool) take(ctx context.Context) (*child, error) {
 	}
 }
 
+// postpone lets a child that was just taken have the machine to itself for longer
+// than usual.
+func (p *pool) postpone(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed && p.later.Stop() {
+		p.later.Reset(d)
+	}
+}
+
 // abandon gives back what a waiter that left was given, or its place.
 func (p *pool) abandon(waiter chan spawned) {
 	p.mu.Lock()
