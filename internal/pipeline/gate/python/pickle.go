@@ -55,7 +55,8 @@ const (
 	maxTexts  = 1 << 20  // that differ
 	maxStack  = 1 << 20
 	maxMemo   = 6 << 20
-	maxDeep   = 10_000 // nodes in each other
+	maxKept   = 8 << 20 // values in lists, fields, and numbers
+	maxDeep   = 10_000  // nodes in each other
 )
 
 var errPickle = errors.New("what the interpreter says of the program makes no sense")
@@ -70,6 +71,7 @@ type unpickler struct {
 	marks   []int32
 	memo    []value
 	dicts   []dict
+	kept    int     // values that stay
 	arena   []value // of lists
 	names   []label // of texts
 	classes map[string]class
@@ -116,7 +118,10 @@ func unpickle(data []byte) (*syntax, error) {
 
 // step does what the next opcode says.
 func (u *unpickler) step() error {
-	if len(u.data) == 0 || len(u.stack) > maxStack {
+	switch {
+	case u.kept > maxKept:
+		return rules.ErrLarge
+	case len(u.data) == 0 || len(u.stack)+len(u.marks) > maxStack:
 		return errPickle
 	}
 	op := u.data[0]
@@ -137,6 +142,7 @@ func (u *unpickler) step() error {
 	case opEmptyList:
 		u.push(sortList, int32(len(u.lists)))
 		u.lists = append(u.lists, nil)
+		u.kept += 3
 	case opEmptyDict:
 		u.push(sortDict, int32(len(u.dicts)))
 		u.dicts = append(u.dicts, dict{first: -1})
@@ -310,6 +316,7 @@ func (u *unpickler) sized(op byte, length []byte) error {
 func (u *unpickler) float(s sort, f float64) {
 	u.push(s, int32(len(u.floats)))
 	u.floats = append(u.floats, f)
+	u.kept++
 }
 
 // long pushes an integer of bytes, the lowest first.
@@ -327,6 +334,7 @@ func (u *unpickler) long(b []byte) {
 	}
 	u.push(sortLong, int32(len(u.integers)))
 	u.integers = append(u.integers, int64(n))
+	u.kept++
 }
 
 // word is the place of a text.
@@ -443,6 +451,7 @@ func (u *unpickler) setItems(from int) error {
 		}
 	}
 	d.count = int32(len(u.fields)) - d.first
+	u.kept += int(d.count)
 	u.stack = u.stack[:from]
 	return nil
 }
@@ -474,6 +483,7 @@ func (u *unpickler) appendItems(from int) error {
 	if from < 1 || from > len(u.stack) || u.stack[from-1].sort != sortList {
 		return errPickle
 	}
+	u.kept += len(u.stack) - from
 	list := &u.lists[u.stack[from-1].at]
 	if items := u.stack[from:]; *list != nil {
 		*list = append(*list, items...)
@@ -533,7 +543,7 @@ func (u *unpickler) depth(n node) int32 {
 
 func (u *unpickler) stop() error {
 	root := u.top(1)
-	if len(u.data) > 0 || len(u.stack) != 1 || root.sort != sortNode || u.nodes[root.at].class != classModule {
+	if len(u.data) > 0 || len(u.stack) != 1 || len(u.marks) > 0 || root.sort != sortNode || u.nodes[root.at].class != classModule {
 		return errPickle
 	}
 	u.root, u.done = root.at, true
