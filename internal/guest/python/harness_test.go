@@ -155,7 +155,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestParse asks a guest for facts, many times, and has it run a program then.
+// TestParse asks a guest what is in programs, many times, and has it run a program then.
 func TestParse(t *testing.T) {
 	conn, _ := newStarter(t).start(t)
 	for _, program := range []string{
