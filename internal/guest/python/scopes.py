@@ -40,7 +40,6 @@ class Scope:
         self.kind, self.node, self.parent = kind, node, parent  # kind: module function class comprehension
         self.bindings = {}  # name → what binds it, in order
         self.elsewhere = {}  # name → "global" or "nonlocal"
-        self.star = False  # it has an import of everything
         self.module = self if parent is None else parent.module
 
     def bind(self, name, what):
@@ -128,9 +127,7 @@ class Scopes:
             scope.bind(node.target.id, node)
         elif isinstance(node, (_ast.Import, _ast.ImportFrom)):
             for alias in node.names:
-                if alias.name == "*":
-                    scope.star = True
-                else:
+                if alias.name != "*":
                     scope.bind(alias.asname or alias.name.partition(".")[0], (node, alias))
         elif isinstance(node, (_ast.Global, _ast.Nonlocal)):
             for name in node.names:
