@@ -4,6 +4,7 @@
 package retort
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -213,6 +214,33 @@ func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 func (e *Engine) Describe(ctx context.Context, names []string, lang run.Language) ([]Definition, error) {
 	return e.pipeline.Describe(ctx, names, lang)
 }
+
+// Sanitize is a text with tokens for what is personal, and how many values of each type
+// it had. The tokens are good in the session.
+func (e *Engine) Sanitize(session, text string) (string, map[string]int, error) {
+	return e.pipeline.Sanitize(sessionOf(session), text)
+}
+
+// Restore has a person look at the values behind the tokens in a text. They are in the
+// Outcome only if the settings say so.
+func (e *Engine) Restore(ctx context.Context, r Request, text string) Outcome {
+	return e.logged("restored", e.pipeline.Restore(ctx, r, text))
+}
+
+// Show is an Outcome with values for its tokens: for a person, never for a model.
+func (e *Engine) Show(session string, o Outcome) (Outcome, error) {
+	result, err := e.pipeline.Show(sessionOf(session), string(o.Result))
+	if err != nil {
+		return o, err
+	}
+	if json.Valid([]byte(result)) {
+		o.Result = json.RawMessage(result)
+	}
+	o.Output, err = e.pipeline.Show(sessionOf(session), o.Output)
+	return o, err
+}
+
+func sessionOf(name string) string { return cmp.Or(name, "default") }
 
 // Call makes one call without a program. Of the request, Session and Limits
 // count.

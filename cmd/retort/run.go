@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"retort"
 	"retort/internal/run"
@@ -42,7 +43,7 @@ func (a *app) serve() *cobra.Command {
 type runFlags struct {
 	code, lang, sandbox, runtime, session string
 	timeout                               time.Duration
-	json, dry                             bool
+	json, dry, show                       bool
 }
 
 func (a *app) run() *cobra.Command {
@@ -55,12 +56,20 @@ func (a *app) run() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if f.show && !term.IsTerminal(int(a.stdout.Fd())) {
+				return run.Errorf(run.KindPolicy, "run", "--show-pii is for the person's own terminal, and this output is none").WithHint("leave it out")
+			}
 			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout = f.timeout })
 			if err != nil {
 				return err
 			}
 			defer e.Close()
 			o := a.execute(cmd.Context(), e, req)
+			if f.show {
+				if o, err = e.Show(req.Session, o); err != nil {
+					return err
+				}
+			}
 			if f.dry && !f.json && len(o.Approvals) > 0 {
 				return a.afterDryRun(cmd.Context(), e, o)
 			}
@@ -74,6 +83,7 @@ func (a *app) run() *cobra.Command {
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
 	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
+	c.Flags().BoolVar(&f.show, "show-pii", false, "show personal values instead of tokens, in a terminal")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only read; list the calls that may have effects, and ask in a terminal whether to make them")
 	return c
 }

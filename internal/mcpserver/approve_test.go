@@ -280,3 +280,37 @@ func TestElicitationAfterDryRun(t *testing.T) {
 		})
 	}
 }
+
+// What a model asks to see a person sees, and the model does not.
+func TestPersonalDataTools(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			e, _ := judged(t)
+			var forms []string
+			session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				forms = append(forms, r.Params.Message)
+				for _, a := range e.Waiting("") {
+					if !strings.Contains(a.Text(), "ann@corp.example") {
+						t.Errorf("a person does not see the value: %s", a.Text())
+					}
+				}
+				return accept("once"), nil
+			})
+			call := func(name, text string) string {
+				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{"text": text}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer, _ := json.Marshal(r.StructuredContent)
+				return string(answer)
+			}
+			if got := call("sanitize_pii", "write to ann@corp.example, card 4111 1111 1111 1111"); got != `{"found":{"CREDIT_CARD":1,"EMAIL":1},"text":"write to [EMAIL_1], card [CREDIT_CARD_1]"}` {
+				t.Errorf("%s", got)
+			}
+			got := call("restore_pii", "to [EMAIL_1]")
+			if strings.Contains(got, "corp.example") || !strings.Contains(got, `"shown":true`) || len(forms) != 1 || strings.Contains(forms[0], "corp.example") {
+				t.Errorf("%s, forms %q", got, forms)
+			}
+		})
+	}
+}

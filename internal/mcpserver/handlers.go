@@ -21,6 +21,8 @@ func (s *Server) handlers() map[string]handler {
 		"call_tool":           s.call,
 		"resume_execution":    s.resume,
 		"get_execution_stats": s.stats,
+		"sanitize_pii":        s.sanitize,
+		"restore_pii":         s.restore,
 	}
 }
 
@@ -193,6 +195,40 @@ func (s *Server) stats(ctx context.Context, req *mcp.CallToolRequest) (any, erro
 		return nil, err
 	}
 	return s.engine.Stats(ctx, a.Session), nil
+}
+
+func (s *Server) sanitize(_ context.Context, req *mcp.CallToolRequest) (any, error) {
+	text, err := text(req)
+	if err != nil {
+		return nil, err
+	}
+	clean, found, err := s.engine.Sanitize("", text)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"text": clean, "found": found}, nil
+}
+
+func (s *Server) restore(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	text, err := text(req)
+	if err != nil {
+		return nil, err
+	}
+	return s.outcome(req, s.engine.Restore(asking(ctx, req), run.Request{Client: client(req)}, text), 0), nil
+}
+
+// text is the one argument of tools that take a text.
+func text(req *mcp.CallToolRequest) (string, error) {
+	var a struct {
+		Text string `json:"text"`
+	}
+	if err := arguments(req, &a, "text"); err != nil {
+		return "", err
+	}
+	return a.Text, required("text", a.Text)
 }
 
 func client(req *mcp.CallToolRequest) string {

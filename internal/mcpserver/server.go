@@ -30,6 +30,10 @@ type Engine interface {
 	// Decide answers what waits. digest is that of what the person has seen.
 	Decide(id, digest string, a run.Answer) error
 	Stats(ctx context.Context, session string) any
+	// Sanitize is a text with tokens for what is personal, and how many of each type.
+	Sanitize(session, text string) (string, map[string]int, error)
+	// Restore has a person look at the values behind the tokens in a text.
+	Restore(ctx context.Context, req run.Request, text string) run.Outcome
 }
 
 // Options for a Server. The zero value offers the full surface.

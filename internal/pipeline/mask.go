@@ -136,3 +136,47 @@ func (p *Pipeline) screened(session string) (*screen.Session, error) {
 	}
 	return p.Privacy.Session(p.Policy.Principal() + "\x00" + session)
 }
+
+// Restore shows a person the values behind the tokens in a text. The answer to the model
+// has them only if the settings say so.
+func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) run.Outcome {
+	req = p.complete(req)
+	return p.fly(ctx, req.ID, func(ctx context.Context, _ *flight) run.Outcome {
+		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
+		shown, err := p.Show(req.Session, text)
+		if err == nil {
+			o.Result, err = p.reveal(ctx, req, text, shown)
+		}
+		if err != nil {
+			o.Error = run.AsError(err)
+			o.Status = statusOf(o.Error)
+		}
+		return o
+	})
+}
+
+func (p *Pipeline) reveal(ctx context.Context, req run.Request, text, shown string) (json.RawMessage, error) {
+	values, err := json.Marshal(map[string]string{"text": shown})
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		return nil, err
+	}
+	rule := "restore_pii: the values are for you alone, and retort approvals show has them; the model is told only that you have seen them"
+	if p.RestoreToModel {
+		rule = "restore_pii: pii.restoreToModel lets the model see these values if you say yes"
+	}
+	q := run.Question{
+		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "restore_pii",
+		Arguments: values, Shown: tokens, Effect: run.EffectRead.String(), Rule: rule, Policy: p.Approvals.Version,
+	}
+	if err := p.Approvals.Table.Ask(ctx, q); err != nil {
+		return nil, err
+	}
+	if p.RestoreToModel {
+		return values, nil
+	}
+	return json.RawMessage(`{"shown":true}`), nil
+}

@@ -71,6 +71,8 @@ type Pipeline struct {
 	Runtime    string     // for TypeScript and JavaScript
 	Routing    Routing
 	Privacy    *screen.Screen // nil hides nothing
+	// RestoreToModel lets a person give the model the values behind tokens.
+	RestoreToModel bool
 }
 
 // patience is how long a program or call that names something unknown waits for
