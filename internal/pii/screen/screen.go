@@ -5,8 +5,10 @@
 package screen
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -119,7 +121,18 @@ type minting struct {
 	*Session
 	from   string // the server that it comes from
 	border bool   // it goes to the model
+	bare   bool   // it is one number of JSON
 	err    error
+}
+
+// replace puts tokens into a document. One that is a number becomes a string.
+func (m *minting) replace(document []byte) []byte {
+	m.bare = len(document) > 0 && document[0]-'0' < 10 && json.Valid(document)
+	out := m.screen.scanner.Replace(document, m.known, m)
+	if m.bare && !bytes.Equal(out, document) {
+		out = append(append([]byte{'"'}, out...), '"')
+	}
+	return out
 }
 
 // Where values come from that no server has sent: programs write them, and models write
@@ -137,7 +150,7 @@ func (m *minting) Mint(v pii.Value) (string, bool) {
 	if strings.ContainsAny(v.Raw, "%&") && !strings.Contains(v.Raw, `\`) {
 		v.Text = v.Raw // what is written with escapes comes back with them
 	}
-	token, err := m.tokens.Mint(vault.Entry{Type: string(v.Type), Value: v.Text, Digits: v.Number, From: []string{m.from}})
+	token, err := m.tokens.Mint(vault.Entry{Type: string(v.Type), Value: v.Text, Digits: v.Number || m.bare, From: []string{m.from}})
 	if err != nil {
 		m.err = err
 		return "", false
@@ -179,7 +192,7 @@ func (m *minting) echoed(token string) (string, bool) {
 // could not be hidden, and must not be shown.
 func (s *Session) Incoming(server string, document []byte) ([]byte, error) {
 	m := &minting{Session: s, from: server}
-	out := s.screen.scanner.Replace(document, s.known, m)
+	out := m.replace(document)
 	return out, m.err
 }
 
@@ -187,7 +200,7 @@ func (s *Session) Incoming(server string, document []byte) ([]byte, error) {
 // could not be hidden, and must not be shown.
 func (s *Session) Outgoing(document []byte) ([]byte, error) {
 	m := &minting{Session: s, from: programs, border: true}
-	out := s.screen.scanner.Replace(document, s.known, m)
+	out := m.replace(document)
 	if m.err != nil {
 		return nil, m.err
 	}

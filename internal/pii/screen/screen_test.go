@@ -190,6 +190,7 @@ func FuzzRound(f *testing.F) {
 	f.Add([]byte(contact))
 	f.Add([]byte(`{"a":"[EMAIL_1] x@y.example","b":["[NAME_2]",4111111111111111,"+47 22 33 44 55"]}`))
 	f.Add([]byte(`{"a":"0@0.A%70A","b":"x@y&#46;example"}`))
+	f.Add([]byte(`8170707000000080`))
 	f.Add([]byte(`{"card":4111111111111111,"nested":"{\"email\":\"a@b.example\"}"}`))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		if !json.Valid(document) {
