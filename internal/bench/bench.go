@@ -47,6 +47,7 @@ var steps = []step{
 	{"calls", (*bench).calls},
 	{"type-check", (*bench).typeCheck},
 	{"validation", (*bench).validate},
+	{"personal data", (*bench).privacy},
 	{"wrappers", (*bench).wrappers},
 	{"search", (*bench).search},
 	{"memory", (*bench).memory},

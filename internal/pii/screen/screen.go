@@ -100,11 +100,15 @@ type Session struct {
 	screen *Screen
 	tokens *vault.Session
 	known  *pii.Gazetteer // of values that programs see
+	seen   sync.Map       // values that are in known
 }
 
 // remember has a value found again that programs see as it is.
 func (s *Session) remember(t pii.Type, value string) {
 	if s.screen.modes[t] != Border {
+		return
+	}
+	if _, known := s.seen.LoadOrStore(value, true); known {
 		return
 	}
 	if t == pii.Name || t == pii.Company {
@@ -119,9 +123,9 @@ func (s *Session) remember(t pii.Type, value string) {
 // minting is the vault of one document.
 type minting struct {
 	*Session
-	from   string // the server that it comes from
-	border bool   // it goes to the model
-	bare   bool   // it is one number of JSON
+	from   []string // the server that it comes from
+	border bool     // it goes to the model
+	bare   bool     // it is one number of JSON
 	err    error
 }
 
@@ -150,7 +154,7 @@ func (m *minting) Mint(v pii.Value) (string, bool) {
 	if strings.ContainsAny(v.Raw, "%&") && !strings.Contains(v.Raw, `\`) {
 		v.Text = v.Raw // what is written with escapes comes back with them
 	}
-	token, err := m.tokens.Mint(vault.Entry{Type: string(v.Type), Value: v.Text, Digits: v.Number || m.bare, From: []string{m.from}})
+	token, err := m.tokens.Mint(vault.Entry{Type: string(v.Type), Value: v.Text, Digits: v.Number || m.bare, From: m.from})
 	if err != nil {
 		m.err = err
 		return "", false
@@ -171,7 +175,7 @@ func (m *minting) Foreign(text string) (string, bool) {
 	}
 	typ, _, _ := strings.Cut(strings.TrimPrefix(text, "["), "]")
 	typ = strings.ToLower(typ[:strings.LastIndexByte(typ, '_')])
-	token, err := m.tokens.Mint(vault.Entry{Type: typ, Value: text, From: []string{m.from}})
+	token, err := m.tokens.Mint(vault.Entry{Type: typ, Value: text, From: m.from})
 	if err != nil {
 		m.err = err
 		return "", false
@@ -191,7 +195,7 @@ func (m *minting) echoed(token string) (string, bool) {
 // Incoming is what a server has answered, as programs may see it. An error says that it
 // could not be hidden, and must not be shown.
 func (s *Session) Incoming(server string, document []byte) ([]byte, error) {
-	m := &minting{Session: s, from: server}
+	m := &minting{Session: s, from: []string{server}}
 	out := m.replace(document)
 	return out, m.err
 }
@@ -199,7 +203,7 @@ func (s *Session) Incoming(server string, document []byte) ([]byte, error) {
 // Outgoing is what goes to the model, without anything personal. An error says that it
 // could not be hidden, and must not be shown.
 func (s *Session) Outgoing(document []byte) ([]byte, error) {
-	m := &minting{Session: s, from: programs, border: true}
+	m := &minting{Session: s, from: []string{programs}, border: true}
 	out := m.replace(document)
 	if m.err != nil {
 		return nil, m.err
@@ -217,7 +221,7 @@ func (s *Session) decoded(document []byte) ([]byte, error) {
 			end++
 		}
 		if end-start >= minBase64 && s.hides(document[start:end]) {
-			m := &minting{Session: s, from: programs, border: true}
+			m := &minting{Session: s, from: []string{programs}, border: true}
 			token, ok := m.Mint(pii.Value{Type: pii.Secret, Text: string(document[start:end])})
 			if m.err != nil {
 				return nil, m.err

@@ -19,16 +19,15 @@ type Session struct {
 	id    string
 
 	mu       sync.RWMutex
-	byValue  map[valueKey]*Entry
-	byNumber map[string]map[int]*Entry // by type and number
-	top      map[string]int            // the highest number of a type that anybody has, or has taken
-	ours     map[string]block          // numbers that only this process uses
-	pending  []*Entry                  // not on disk yet
-	wrapped  []byte                    // the session's key, as it is on disk; nil before there is one
-	file     *file                     // nil without a key
+	byValue  map[string]map[string]*Entry // by type and value
+	byNumber map[string][]*Entry          // by type, that with number n at n; nil where there is none
+	count    int                          // of entries
+	top      map[string]int               // the highest number of a type that anybody has, or has taken
+	ours     map[string]block             // numbers that only this process uses
+	pending  []*Entry                     // not on disk yet
+	wrapped  []byte                       // the session's key, as it is on disk; nil before there is one
+	file     *file                        // nil without a key
 }
-
-type valueKey struct{ typ, value string }
 
 // block is numbers that have been taken: from next to last.
 type block struct{ next, last int }
@@ -44,47 +43,53 @@ const (
 var ErrFull = errors.New("the session holds more personal values than it can")
 
 func (s *Session) clear() {
-	s.byValue, s.byNumber, s.top = map[valueKey]*Entry{}, map[string]map[int]*Entry{}, map[string]int{}
+	s.byValue, s.byNumber, s.top, s.count = map[string]map[string]*Entry{}, map[string][]*Entry{}, map[string]int{}, 0
 }
 
 // Mint is the token of a value, the same as before if there was one; new servers that it
 // comes from are added then. A number that is given out was taken durably, so that it
 // never stands for anything else.
-func (s *Session) Mint(e Entry) (string, error) {
-	key := valueKey{e.Type, e.Value}
+func (s *Session) Mint(e Entry) (token string, err error) {
 	s.mu.RLock()
-	known := s.byValue[key]
+	known := s.byValue[e.Type][e.Value]
 	if known != nil && !known.lacks(e.From) {
 		s.mu.RUnlock()
-		return known.Token(), nil
+		return known.token, nil
 	}
 	s.mu.RUnlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.byValue[key]; known != nil {
-		s.learn(known, e.From)
-		return known.Token(), nil
+	if known := s.known(e); known != nil {
+		return known.token, nil
 	}
-	if len(s.byValue) >= MaxEntries {
+	if s.count >= MaxEntries {
 		return "", ErrFull
 	}
 	if b := s.ours[e.Type]; b.next > b.last || b.next == 0 {
 		if err := s.reserve(e.Type); err != nil {
 			return "", err
 		}
-		if known := s.byValue[key]; known != nil { // by another process
-			s.learn(known, e.From)
-			return known.Token(), nil
+		if known := s.known(e); known != nil { // by another process
+			return known.token, nil
 		}
 	}
 	b := s.ours[e.Type]
-	e.Number, e.Seen = b.next, time.Now().UTC()
+	e.Number = b.next
 	s.ours[e.Type] = block{b.next + 1, b.last}
 	s.add(&e)
 	if s.store.dir != "" {
 		s.pending = append(s.pending, &e)
 	}
-	return e.Token(), nil
+	return e.token, nil
+}
+
+// known is the entry of a value, with the servers that it comes from now.
+func (s *Session) known(e Entry) *Entry {
+	known := s.byValue[e.Type][e.Value]
+	if known != nil {
+		s.learn(known, e.From)
+	}
+	return known
 }
 
 // lacks reports whether there is a server that an entry is not known to come from.
@@ -100,7 +105,6 @@ func (s *Session) learn(e *Entry, from []string) {
 	more := *e
 	more.From = slices.Compact(slices.Sorted(slices.Values(slices.Concat(e.From, from))))
 	s.add(&more)
-	s.byValue[valueKey{e.Type, e.Value}] = &more
 	if s.store.dir != "" {
 		s.pending = append(s.pending, &more)
 	}
@@ -113,7 +117,7 @@ func (s *Session) reserve(typ string) error {
 		return nil
 	}
 	return s.alone(func() error {
-		size := min(max(firstBlock, len(s.byNumber[typ])), lastBlock)
+		size := min(max(firstBlock, len(s.byValue[typ])), lastBlock)
 		b := block{s.top[typ] + 1, s.top[typ] + size}
 		if err := s.file.append([]*Entry{{Type: typ, Number: b.last}}); err != nil {
 			return err
@@ -126,25 +130,39 @@ func (s *Session) reserve(typ string) error {
 func (s *Session) add(e *Entry) {
 	e.token = "[" + strings.ToUpper(e.Type) + "_" + strconv.Itoa(e.Number) + "]"
 	numbers := s.byNumber[e.Type]
-	if numbers == nil {
-		numbers = map[int]*Entry{}
+	if len(numbers) <= e.Number {
+		numbers = append(numbers, make([]*Entry, e.Number+1-len(numbers))...)
 		s.byNumber[e.Type] = numbers
 	}
-	if old := numbers[e.Number]; old != nil {
+	if old := numbers[e.Number]; old == nil {
+		s.count++
+	} else {
 		e.From = slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.From, e.From))))
 	}
 	numbers[e.Number] = e
-	key := valueKey{e.Type, e.Value}
-	if old := s.byValue[key]; old == nil || old.Number == e.Number { // two processes can have met it at once
-		s.byValue[key] = e
+	values := s.byValue[e.Type]
+	if values == nil {
+		values = map[string]*Entry{}
+		s.byValue[e.Type] = values
+	}
+	if old := values[e.Value]; old == nil || old.Number == e.Number { // two processes can have met it at once
+		values[e.Value] = e
 	}
 	s.top[e.Type] = max(s.top[e.Type], e.Number)
+}
+
+// at is the entry with a number; nil if there is none.
+func (s *Session) at(typ string, number int) *Entry {
+	if numbers := s.byNumber[typ]; number < len(numbers) {
+		return numbers[number]
+	}
+	return nil
 }
 
 // take takes in what was read. Without a value it says that the numbers up to its own
 // are taken.
 func (s *Session) take(e *Entry) error {
-	if e.Number < 1 {
+	if e.Number < 1 || e.Number > 100*MaxEntries {
 		return errors.New("a number is none")
 	}
 	if e.Value != "" {
@@ -161,12 +179,12 @@ func (s *Session) Resolve(token string) (Entry, bool) {
 		return Entry{}, false
 	}
 	s.mu.RLock()
-	e := s.byNumber[typ][number]
+	e := s.at(typ, number)
 	s.mu.RUnlock()
 	if e == nil && s.store.dir != "" {
 		s.mu.Lock()
 		_ = s.alone(func() error { return nil }) // another process may have minted it
-		e = s.byNumber[typ][number]
+		e = s.at(typ, number)
 		s.mu.Unlock()
 	}
 	if e == nil {
@@ -194,7 +212,7 @@ func parse(token string) (typ string, number int, ok bool) {
 func (s *Session) Find(typ, value string) (Entry, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	e := s.byValue[valueKey{typ, value}]
+	e := s.byValue[typ][value]
 	if e == nil {
 		return Entry{}, false
 	}
@@ -205,10 +223,12 @@ func (s *Session) Find(typ, value string) (Entry, bool) {
 func (s *Session) All() []Entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	all := make([]Entry, 0, len(s.byValue))
+	all := make([]Entry, 0, s.count)
 	for _, typ := range slices.Sorted(maps.Keys(s.byNumber)) {
-		for _, n := range slices.Sorted(maps.Keys(s.byNumber[typ])) {
-			all = append(all, *s.byNumber[typ][n])
+		for _, e := range s.byNumber[typ] {
+			if e != nil {
+				all = append(all, *e)
+			}
 		}
 	}
 	return all
@@ -221,6 +241,12 @@ func (s *Session) Sync() error {
 	defer s.mu.Unlock()
 	if len(s.pending) == 0 {
 		return nil
+	}
+	now := time.Now().UTC()
+	for _, e := range s.pending {
+		if e.Seen.IsZero() {
+			e.Seen = now
+		}
 	}
 	return s.alone(func() error {
 		if err := s.file.append(s.pending); err != nil {
@@ -249,14 +275,15 @@ func (s *Session) forget(told func(*Entry) bool) (erased int, err error) {
 	drop := func() error {
 		for _, numbers := range s.byNumber {
 			for n, e := range numbers {
-				if told(e) {
-					delete(numbers, n)
-					delete(s.byValue, valueKey{e.Type, e.Value})
+				if e != nil && told(e) {
+					numbers[n] = nil
+					delete(s.byValue[e.Type], e.Value)
 					erased++
 				}
 			}
 		}
 		s.pending = slices.DeleteFunc(s.pending, told)
+		s.count -= erased
 		return nil
 	}
 	if s.store.dir == "" {
@@ -278,7 +305,11 @@ func (s *Session) kept() []*Entry {
 		all = append(all, &Entry{Type: typ, Number: top})
 	}
 	for _, numbers := range s.byNumber {
-		all = slices.AppendSeq(all, maps.Values(numbers))
+		for _, e := range numbers {
+			if e != nil {
+				all = append(all, e)
+			}
+		}
 	}
 	return all
 }
