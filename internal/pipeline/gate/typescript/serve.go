@@ -45,8 +45,11 @@ func Serve(in io.Reader, out io.Writer) error {
 const heap = 512 << 20
 
 // Confine has the garbage collector of this process respect that it is one of
-// the compiler.
-func Confine() { debug.SetMemoryLimit(heap) }
+// the compiler: a long program is checked before it collects for the second time.
+func Confine() {
+	debug.SetMemoryLimit(heap)
+	debug.SetGCPercent(200)
+}
 
 type service struct {
 	compiler *tsc.Compiler
