@@ -79,7 +79,8 @@ func lower(s string) string {
 }
 
 // Exact remembers a value that is to be found wherever it stands by itself, in any case
-// of its letters, however common it looks. It has at least four bytes.
+// of its letters, however common it looks; of a person's name the family name too, unless
+// that is common. It has at least four bytes.
 func (g *Gazetteer) Exact(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -96,6 +97,9 @@ func (g *Gazetteer) Exact(t Type, value string) {
 	g.exact[value] = true
 	g.digits = g.digits || digit(words[0])
 	g.words.add(lower(words), known{typ: t})
+	if all := strings.Fields(words); t == Name && len(all) > 1 && telling(all[len(all)-1]) {
+		g.words.add(lower(all[len(all)-1]), known{typ: t})
+	}
 }
 
 // telling says whether a single word may be looked for by itself: it begins with

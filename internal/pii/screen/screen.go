@@ -113,9 +113,6 @@ func (s *Session) remember(t pii.Type, value string) {
 	}
 	if t == pii.Name || t == pii.Company {
 		s.known.Add(t, value)
-		if !strings.Contains(value, " ") {
-			return // one word may be a common one, in another spelling
-		}
 	}
 	s.known.Exact(t, value)
 }
