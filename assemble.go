@@ -171,8 +171,26 @@ func (p *parts) privacy() *screen.Screen {
 	for t, m := range s.PII.Modes {
 		modes[pii.Type(t)] = screen.Mode(m)
 	}
-	reveals := func(server string, t pii.Type) bool { return slices.Contains(s.Servers[server].PII.Reveal, string(t)) }
-	return screen.New(screen.Options{Modes: modes, Regions: s.PII.Regions, Reveals: reveals}, store)
+	words, names := map[pii.Type][]string{}, map[string]pii.Type{}
+	for t, list := range s.PII.Words {
+		words[pii.Type(t)] = list
+	}
+	for key, t := range s.PII.Keys {
+		names[key] = pii.Type(t)
+	}
+	return screen.New(screen.Options{
+		Modes: modes, Regions: s.PII.Regions, Words: words, Keys: names,
+		Reveals: func(server string, t pii.Type) bool { return slices.Contains(s.Servers[server].PII.Reveal, string(t)) },
+		Treats: func(server string, t pii.Type) screen.Treatment {
+			switch rules := s.Servers[server].PII; {
+			case slices.Contains(rules.Block, string(t)):
+				return screen.Block
+			case slices.Contains(rules.Mask, string(t)):
+				return screen.Mask
+			}
+			return screen.Hide
+		},
+	}, store)
 }
 
 // levels are how strictly programs are judged.

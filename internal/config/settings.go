@@ -124,6 +124,8 @@ type PII struct {
 	Modes          map[string]PIIMode // by type, such as "email"
 	Regions        []string           // ISO 3166 codes of countries whose numbers are recognised
 	RestoreToModel Switch
+	Words          map[string][]string // by type: words and phrases that are of it wherever they stand
+	Keys           map[string]string   // by name of a key, in any spelling: the type of its values
 	Key            PIIKey
 	Expiry         time.Duration // after which the tokens of a session that nobody used are gone
 }
@@ -230,7 +232,9 @@ type Principal struct {
 
 // ServerPII are exceptions for one server.
 type ServerPII struct {
-	Reveal []string // types of personal data that are not hidden
+	Reveal []string // types that the server may be sent though others have sent them
+	Mask   []string // types of which its answers have only the outline
+	Block  []string // types that its answers have nothing of
 }
 
 // Search is how tools are found.
@@ -379,9 +383,15 @@ func (p *PII) read() into {
 			return checked(s, "a country's two capital letters, such as US", regexp.MustCompile(`^[A-Z]{2}$`).MatchString)
 		})},
 		field{"restoreToModel", toggle(&p.RestoreToModel)},
+		field{"words", dict(&p.Words, piiTypeKey, func(w *[]string) into { return list(w, word) })},
+		field{"keys", dict(&p.Keys, func(*reader, *node) {}, piiType)},
 		field{"expiry", duration(&p.Expiry, time.Hour, 10*365*24*time.Hour)},
 		field{"key", object(field{"variable", text(&p.Key.Variable)}, field{"age", folder(&p.Key.Age)}, field{"identity", folder(&p.Key.Identity)})},
 	)
+}
+
+func word(s *string) into {
+	return checked(s, "a word of four letters or more", func(w string) bool { return len(w) >= 4 && len(w) <= 200 })
 }
 
 func piiType(s *string) into { return oneOf(s, piiTypes()...) }
@@ -479,7 +489,7 @@ func (s *ServerSettings) read() into {
 		field{"trusted", boolean(&s.Trusted)},
 		field{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
 		field{"toolChanges", toolChanges(&s.Changes)},
-		field{"pii", object(field{"reveal", list(&s.PII.Reveal, piiType)})},
+		field{"pii", object(field{"reveal", list(&s.PII.Reveal, piiType)}, field{"mask", list(&s.PII.Mask, piiType)}, field{"block", list(&s.PII.Block, piiType)})},
 	)...)
 }
 

@@ -44,17 +44,32 @@ func modeOf(t pii.Type) Mode {
 // Options say what is hidden from whom.
 type Options struct {
 	Modes   map[pii.Type]Mode
-	Regions []string // countries of which phone numbers are known without their prefix
+	Regions []string              // countries of which phone numbers are known without their prefix
+	Words   map[pii.Type][]string // words and phrases that are of a type wherever they stand
+	Keys    map[string]pii.Type   // names of keys, in any spelling, whose values are of a type
 	// Reveals reports whether a server may be sent values of a type that it has not
 	// sent itself.
 	Reveals func(server string, t pii.Type) bool
+	// Treats says what becomes of values of a type in a server's answers; Hide if nil.
+	Treats func(server string, t pii.Type) Treatment
 }
+
+// Treatment is what becomes of a value in an answer.
+type Treatment string
+
+// The treatments.
+const (
+	Hide  Treatment = ""      // it becomes a token
+	Mask  Treatment = "mask"  // its outline stands for it, and nothing gives it back
+	Block Treatment = "block" // a word stands for it, and nothing gives it back
+)
 
 // Screen hides and restores. It is safe for concurrent use.
 type Screen struct {
 	scanner *pii.Scanner
 	modes   map[pii.Type]Mode
 	reveals func(server string, t pii.Type) bool
+	treats  func(server string, t pii.Type) Treatment
 	store   *vault.Store
 
 	mu       sync.Mutex
@@ -63,7 +78,7 @@ type Screen struct {
 
 // New makes a screen that keeps its tokens in store, which it does not close.
 func New(o Options, store *vault.Store) *Screen {
-	s := &Screen{modes: map[pii.Type]Mode{}, reveals: o.Reveals, store: store, sessions: map[string]*Session{}}
+	s := &Screen{modes: map[pii.Type]Mode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
 	var off []pii.Type
 	for _, t := range pii.Types() {
 		s.modes[t] = cmp.Or(o.Modes[t], modeOf(t))
@@ -71,7 +86,7 @@ func New(o Options, store *vault.Store) *Screen {
 			off = append(off, t)
 		}
 	}
-	s.scanner = pii.New(pii.Options{Regions: o.Regions, Off: off})
+	s.scanner = pii.New(pii.Options{Regions: o.Regions, Off: off, Words: o.Words, Keys: o.Keys})
 	return s
 }
 
@@ -148,6 +163,9 @@ func (m *minting) Mint(v pii.Value) (string, bool) {
 	if m.err != nil || mode == Off || !utf8.ValidString(v.Text) {
 		return "", false
 	}
+	if instead, ok := m.treated(v); ok {
+		return instead, true
+	}
 	if strings.ContainsAny(v.Raw, "%&") && !strings.Contains(v.Raw, `\`) {
 		v.Text = v.Raw // what is written with escapes comes back with them
 	}
@@ -161,6 +179,28 @@ func (m *minting) Mint(v pii.Value) (string, bool) {
 		return "", false
 	}
 	return token, true
+}
+
+// treated is what stands for a value that is not to be had at all.
+func (m *minting) treated(v pii.Value) (string, bool) {
+	if m.border || m.screen.treats == nil {
+		return "", false
+	}
+	switch m.screen.treats(m.from[0], v.Type) {
+	case Mask:
+		return strings.Map(plainJSON, outline(v.Type, v.Text)), true
+	case Block:
+		return "(" + string(v.Type) + " withheld)", true
+	}
+	return "", false
+}
+
+// plainJSON replaces what would need an escape.
+func plainJSON(r rune) rune {
+	if r < ' ' || r == '"' || r == '\\' {
+		return '*'
+	}
+	return r
 }
 
 // Foreign makes text in the shape of a token, that a server or a file has, stand for

@@ -216,3 +216,23 @@ func FuzzRound(f *testing.F) {
 		}
 	})
 }
+
+// What a server's answers must not have at all nothing gives back.
+func TestTreatments(t *testing.T) {
+	s := open(t, Options{
+		Words: map[pii.Type][]string{pii.Company: {"Project Falcon"}}, Keys: map[string]pii.Type{"crew_member": pii.Name}, Modes: map[pii.Type]Mode{pii.Name: Sealed},
+		Treats: func(server string, t pii.Type) Treatment {
+			return map[string]Treatment{"crm email": Mask, "crm phone": Block}[server+" "+string(t)]
+		},
+	})
+	got := incoming(t, s, "crm", `{"email":"ann@corp.example","phone":"+47 22 33 44 55","crewMember":"Xqu Zorn"}`)
+	if got != `{"email":"***@corp.example","phone":"(phone withheld)","crewMember":"[NAME_1]"}` {
+		t.Errorf("%s", got)
+	}
+	if got := incoming(t, s, "mail", `{"email":"ann@corp.example"}`); got != `{"email":"[EMAIL_1]"}` {
+		t.Errorf("%s", got)
+	}
+	if told := outgoing(t, s, "about Project Falcon"); told != "about [COMPANY_1]" {
+		t.Errorf("%s", told)
+	}
+}
