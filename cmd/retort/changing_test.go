@@ -48,7 +48,7 @@ func changing() {
 		if json.Unmarshal(lines.Bytes(), &m) != nil || m.ID == nil {
 			continue
 		}
-		result := `{}`
+		var result string
 		switch m.Method {
 		case "initialize":
 			result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":` + fmt.Sprint(notify) + `}},"serverInfo":{"name":"changing","version":"1"}}`

@@ -190,17 +190,15 @@ func (w *writer) personal(kind string) (Type, string) {
 			return n%10 == 0
 		})
 	case "cpf":
-		for {
-			s := w.digits(9)
-			for k := 10; k <= 11; k++ {
-				n := 0
-				for i := range s {
-					n += (k - i) * int(s[i]-'0')
-				}
-				s += fmt.Sprint(n * 10 % 11 % 10)
+		s := w.digits(9)
+		for k := 10; k <= 11; k++ {
+			n := 0
+			for i := range s {
+				n += (k - i) * int(s[i]-'0')
 			}
-			return NationalID, s[:3] + "." + s[3:6] + "." + s[6:9] + "-" + s[9:]
+			s += fmt.Sprint(n * 10 % 11 % 10)
 		}
+		return NationalID, s[:3] + "." + s[3:6] + "." + s[6:9] + "-" + s[9:]
 	case "bsn":
 		for {
 			s := checkDigit(w.digits(8), func(s string) bool {

@@ -150,94 +150,132 @@ func (d *doc) add(s sort, start, end int, path, object int32, escaped bool) {
 	d.nodes = append(d.nodes, node{start: int32(start), end: int32(end), path: path, object: object, sort: s, escaped: escaped})
 }
 
+// cursor is where the next value stands.
+type cursor struct {
+	i            int
+	path, object int32
+}
+
+// step is what became of one step of a cursor.
+type step uint8
+
+const (
+	read   step = iota // a value has ended
+	opened             // an object or array has begun, and its first value is next
+	ended              // the outermost value has ended
+	broken             // it stops to be JSON
+)
+
 // container reads the value at i and returns where it ends, or where it stops to
 // be JSON; whole says which.
 func (d *doc) container(i int) (end int, whole bool) {
-	text := d.view.text
 	d.stack = d.stack[:0]
-	p, o := int32(0), int32(-1) // where the next value stands
-	for i < len(text) {
-		v := p
-		if n := len(d.stack); n > 1 && d.stack[n-1].grid {
-			v = d.cell(i, p, &d.stack[n-2], &d.stack[n-1])
+	c := cursor{i: i, object: -1}
+	for c.i < len(d.view.text) {
+		s := d.next(&c)
+		if s == read {
+			s = d.behind(&c)
 		}
-		switch c := text[i]; {
-		case c == '{':
-			if len(d.stack) == maxDepth {
-				return i, false
-			}
-			d.objects = append(d.objects, object{path: p})
-			o = int32(len(d.objects) - 1)
-			d.stack = append(d.stack, frame{path: p, object: o, before: -1})
-			i = skipSpace(text, i+1)
-			if at(text, i) == '}' {
-				break
-			}
-			if i, p = d.key(i); p < 0 {
-				return i, false
-			}
-			continue
-		case c == '[':
-			if len(d.stack) == maxDepth {
-				return i, false
-			}
-			p = d.child(p, -1)
-			f := frame{path: p, object: o, array: true, first: int32(len(d.columns))}
-			if n := len(d.stack); n > 0 && d.stack[n-1].array {
-				f.grid, f.row = true, d.stack[n-1].rows
-				d.stack[n-1].rows++
-			}
-			d.stack = append(d.stack, f)
-			if i = skipSpace(text, i+1); at(text, i) == ']' {
-				break
-			}
-			continue
-		case c == '"':
-			end, escaped := stringEnd(text, i+1)
-			d.add(stringNode, i+1, end, v, o, escaped)
-			if i = end + 1; end == len(text) {
-				return end, false
-			}
-		case c == '-' || digit(c):
-			end := numberEnd(text, i)
-			if end-i >= 7 {
-				d.add(numberNode, i, end, v, o, false)
-			}
-			i = end
-		default:
-			n := literal(text[i:])
-			if n == 0 {
-				return i, false
-			}
-			i += n
-		}
-		for { // behind a value
-			i = skipSpace(text, i)
-			if len(d.stack) == 0 {
-				return i, true
-			}
-			f := &d.stack[len(d.stack)-1]
-			p, o = f.path, f.object
-			switch c := at(text, i); {
-			case c == ',':
-				i = skipSpace(text, i+1)
-				if !f.array {
-					if i, p = d.key(i); p < 0 {
-						return i, false
-					}
-				}
-			case c == '}' && !f.array, c == ']' && f.array:
-				d.close(f)
-				d.stack = d.stack[:len(d.stack)-1]
-				i++
-				continue
-			default:
-				return i, false
-			}
-			break
+		if s == ended || s == broken {
+			return c.i, s == ended
 		}
 	}
-	return i, false
+	return c.i, false
+}
+
+// next reads a value, or the beginning of one.
+func (d *doc) next(c *cursor) step {
+	text, path := d.view.text, c.path
+	if n := len(d.stack); n > 1 && d.stack[n-1].grid {
+		path = d.cell(c.i, c.path, &d.stack[n-2], &d.stack[n-1])
+	}
+	switch b := text[c.i]; {
+	case b == '{' || b == '[':
+		return d.begin(c, b == '[')
+	case b == '"':
+		end, escaped := stringEnd(text, c.i+1)
+		d.add(stringNode, c.i+1, end, path, c.object, escaped)
+		if c.i = end + 1; end == len(text) {
+			c.i = end
+			return broken
+		}
+	case b == '-' || digit(b):
+		end := numberEnd(text, c.i)
+		if end-c.i >= 7 {
+			d.add(numberNode, c.i, end, path, c.object, false)
+		}
+		c.i = end
+	default:
+		n := literal(text[c.i:])
+		if n == 0 {
+			return broken
+		}
+		c.i += n
+	}
+	return read
+}
+
+// begin reads the beginning of an object or array; of an empty one, up to its end.
+func (d *doc) begin(c *cursor, array bool) step {
+	if len(d.stack) == maxDepth {
+		return broken
+	}
+	text := d.view.text
+	if array {
+		c.path = d.child(c.path, -1)
+		f := frame{path: c.path, object: c.object, array: true, first: int32(len(d.columns))}
+		if n := len(d.stack); n > 0 && d.stack[n-1].array {
+			f.grid, f.row = true, d.stack[n-1].rows
+			d.stack[n-1].rows++
+		}
+		d.stack = append(d.stack, f)
+		if c.i = skipSpace(text, c.i+1); at(text, c.i) == ']' {
+			return read
+		}
+		return opened
+	}
+	d.objects = append(d.objects, object{path: c.path})
+	c.object = int32(len(d.objects) - 1)
+	d.stack = append(d.stack, frame{path: c.path, object: c.object, before: -1})
+	if c.i = skipSpace(text, c.i+1); at(text, c.i) == '}' {
+		return read
+	}
+	return d.member(c)
+}
+
+// member reads the key of the next value.
+func (d *doc) member(c *cursor) step {
+	if c.i, c.path = d.key(c.i); c.path < 0 {
+		return broken
+	}
+	return opened
+}
+
+// behind reads what stands behind a value: the ends of what it is in, and the comma
+// before the next.
+func (d *doc) behind(c *cursor) step {
+	text := d.view.text
+	for {
+		c.i = skipSpace(text, c.i)
+		if len(d.stack) == 0 {
+			return ended
+		}
+		f := &d.stack[len(d.stack)-1]
+		c.path, c.object = f.path, f.object
+		switch b := at(text, c.i); {
+		case b == ',':
+			if c.i = skipSpace(text, c.i+1); f.array {
+				return opened
+			}
+			return d.member(c)
+		case b == '}' && !f.array, b == ']' && f.array:
+			d.close(f)
+			d.stack = d.stack[:len(d.stack)-1]
+			c.i++
+		default:
+			return broken
+		}
+	}
 }
 
 // cell is the path of a value of a row. The strings of the first row are taken

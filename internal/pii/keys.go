@@ -135,7 +135,7 @@ func (s *Scanner) meaningOf(key string) (m meaning) {
 	case m.generic && at > 0: // vat number
 		m = meaning{}
 	case m.name && at > 0: // customer name, file name
-		m = s.nameOf(words[:at], m)
+		m = s.nameOf(words[:at])
 	case m.opaque && at > 0 && at == len(words)-1 && m.typ == "":
 		m.words |= s.vouchedBy(words[:at]) // ssn_value, tax_id
 	case m.typ == Secret && at > 0 && isOneOf(words[at-1], "page", "next", "sync", "continuation", "csrf", "xsrf", "has", "is", "reset", "requires", "public", "cancel"):
@@ -177,7 +177,7 @@ func (s *Scanner) suffix(words []string) (meaning, int) {
 }
 
 // nameOf decides about a key that ends in name by the words before.
-func (s *Scanner) nameOf(before []string, m meaning) meaning {
+func (s *Scanner) nameOf(before []string) meaning {
 	of, at := s.suffix(before)
 	switch {
 	case at == len(before):

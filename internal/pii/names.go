@@ -117,9 +117,9 @@ func (sc *scan) person(w word, role uint16, end int) int {
 			return sc.named(blanks(text, skip(text, end, ':'), 2), 2, 4, true)
 		}
 	case role&roleGiven != 0 && capital:
-		return sc.given(w, end)
+		return sc.given(w)
 	case role&roleSurname != 0 && capital:
-		return sc.surname(w, end)
+		return sc.surname(w)
 	}
 	return 0
 }
@@ -312,7 +312,7 @@ func (sc *scan) signed(i int) int {
 }
 
 // given takes a given name with what follows it, or alone in prose.
-func (sc *scan) given(w word, end int) int {
+func (sc *scan) given(w word) int {
 	if b := at(sc.text, w.start-1); b == '/' || b == '.' || b == '_' || b == '-' || b == '@' || b == '#' || b == '`' {
 		return 0
 	}
@@ -393,7 +393,7 @@ func (sc *scan) afterCapital(i int) bool {
 }
 
 // surname takes a family name with the word before it.
-func (sc *scan) surname(w word, end int) int {
+func (sc *scan) surname(w word) int {
 	p, ok := sc.before(2)
 	if !ok || p.end+1 != w.start || sc.text[p.end] != ' ' || p.start < sc.done || nameWord(sc.text, p.start) != p.end || nameWord(sc.text, w.start) == 0 {
 		return 0

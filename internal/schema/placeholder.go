@@ -51,7 +51,7 @@ func (m *maker) value(s any, depth int) any {
 	if !ok || len(o) == 0 {
 		return map[string]any{}
 	}
-	if o = m.whole(o, depth); o == nil {
+	if o = m.whole(o); o == nil {
 		return nil
 	}
 	if v, ok := o["const"]; ok {
@@ -76,7 +76,7 @@ func (m *maker) value(s any, depth int) any {
 }
 
 // whole joins a schema with what it refers to and with the first of its choices.
-func (m *maker) whole(o map[string]any, depth int) map[string]any {
+func (m *maker) whole(o map[string]any) map[string]any {
 	for range placeholderDepth {
 		var more []any
 		if ref, ok := o["$ref"].(string); ok {

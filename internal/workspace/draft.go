@@ -40,46 +40,46 @@ func (w *Workspace) Draft() (*Workspace, error) {
 
 // copyOf fills a draft. Files are shared until they are written: only Append changes
 // one in place.
-func (d *Workspace) copyOf(w *Workspace) error {
-	store, err := os.OpenRoot(w.store.dir)
+func (w *Workspace) copyOf(from *Workspace) error {
+	store, err := os.OpenRoot(from.store.dir)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	w.mu.Lock() // nothing is half written or half moved
-	defer w.mu.Unlock()
-	d.used = w.used
-	return fs.WalkDir(w.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+	from.mu.Lock() // nothing is half written or half moved
+	defer from.mu.Unlock()
+	w.used = from.used
+	return fs.WalkDir(from.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
 		case e.IsDir():
-			return d.root.MkdirAll(name, 0o700)
+			return w.root.MkdirAll(name, 0o700)
 		case !e.Type().IsRegular():
 			return nil
-		case store.Link(path.Join(filepath.Base(w.dir), name), path.Join(drafts, filepath.Base(d.dir), name)) == nil:
+		case store.Link(path.Join(filepath.Base(from.dir), name), path.Join(drafts, filepath.Base(w.dir), name)) == nil:
 			return nil
 		}
-		return copyFile(w.root, name, d.root, name) // not every file system has links
+		return copyFile(from.root, name, w.root, name) // not every file system has links
 	})
 }
 
 // unshare makes a file of a draft its own before it is changed in place.
-func (d *Workspace) unshare(name string) error {
-	if !d.draft {
+func (w *Workspace) unshare(name string) error {
+	if !w.draft {
 		return nil
 	}
 	shared := name + "." + rand.Text()[:8] + ".tmp"
-	if err := d.root.Rename(name, shared); err != nil {
+	if err := w.root.Rename(name, shared); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
 	}
-	defer func() { _ = d.root.Remove(shared) }()
-	return copyFile(d.root, shared, d.root, name)
+	defer func() { _ = w.root.Remove(shared) }()
+	return copyFile(w.root, shared, w.root, name)
 }
 
 func copyFile(from *os.Root, name string, to *os.Root, as string) error {

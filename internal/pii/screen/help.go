@@ -128,7 +128,7 @@ func (s *Session) Age(token string, now time.Time) (int, *run.Error) {
 
 // Sanitize is a text for the model, and how many values of each type were hidden.
 func (s *Session) Sanitize(text string) (string, map[string]int, error) {
-	counted := &counting{found: map[string]int{}}
+	counted := &counting{modes: s.screen.modes, found: map[string]int{}}
 	s.screen.scanner.Replace([]byte(text), s.known, counted)
 	out, err := s.Outgoing([]byte(text))
 	return string(out), counted.found, err

@@ -79,14 +79,10 @@ type Screen struct {
 // New makes a screen that keeps its tokens in store, which it does not close.
 func New(o Options, store *vault.Store) *Screen {
 	s := &Screen{modes: map[pii.Type]Mode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
-	var off []pii.Type
 	for _, t := range pii.Types() {
 		s.modes[t] = cmp.Or(o.Modes[t], modeOf(t))
-		if s.modes[t] == Off {
-			off = append(off, t)
-		}
 	}
-	s.scanner = pii.New(pii.Options{Regions: o.Regions, Off: off, Words: o.Words, Keys: o.Keys})
+	s.scanner = pii.New(pii.Options{Regions: o.Regions, Words: o.Words, Keys: o.Keys})
 	return s
 }
 
@@ -289,16 +285,21 @@ func (s *Session) hides(text []byte) bool {
 	if err != nil || !utf8.Valid(plain) {
 		return false
 	}
-	counted := &counting{found: map[string]int{}}
+	counted := &counting{modes: s.screen.modes, found: map[string]int{}}
 	s.screen.scanner.Replace(plain, s.known, counted)
 	return len(counted.found) > 0
 }
 
 // counting is a vault that keeps nothing.
-type counting struct{ found map[string]int }
+type counting struct {
+	modes map[pii.Type]Mode
+	found map[string]int
+}
 
 func (c *counting) Mint(v pii.Value) (string, bool) {
-	c.found[strings.ToUpper(string(v.Type))]++
+	if c.modes[v.Type] != Off { // what is off is found too: nothing else is looked for in it
+		c.found[strings.ToUpper(string(v.Type))]++
+	}
 	return "", false
 }
 

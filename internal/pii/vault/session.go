@@ -272,7 +272,7 @@ func (s *Session) Erase() error {
 func (s *Session) forget(told func(*Entry) bool) (erased int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	drop := func() error {
+	drop := func() {
 		for _, numbers := range s.byNumber {
 			for n, e := range numbers {
 				if e != nil && told(e) {
@@ -284,13 +284,13 @@ func (s *Session) forget(told func(*Entry) bool) (erased int, err error) {
 		}
 		s.pending = slices.DeleteFunc(s.pending, told)
 		s.count -= erased
-		return nil
 	}
 	if s.store.dir == "" {
-		return erased, drop()
+		drop()
+		return erased, nil
 	}
 	err = s.alone(func() error {
-		if _ = drop(); erased == 0 {
+		if drop(); erased == 0 {
 			return nil
 		}
 		return s.rewrite()

@@ -124,7 +124,7 @@ func (c Capabilities) able(s Spec) bool {
 
 // tooWeak says that nothing here is as strong as is needed.
 func (c *Chooser) tooWeak(s Spec) *run.Error {
-	need := "a sandbox"
+	var need string
 	switch {
 	case s.Floor.Strength > Container:
 		need = "the vm sandbox"

@@ -212,18 +212,6 @@ func (u *unpickler) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// size reads a length of n bytes.
-func (u *unpickler) size(n int) (int, error) {
-	b, err := u.take(n)
-	if err != nil {
-		return 0, err
-	}
-	if n == 1 {
-		return int(b[0]), nil
-	}
-	return int(binary.LittleEndian.Uint32(b)), nil
-}
-
 // top is the n-th value from the top of the stack, from 1 on.
 func (u *unpickler) top(n int) value {
 	if len(u.stack) < n {

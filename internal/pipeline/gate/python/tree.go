@@ -39,7 +39,7 @@ func treeOf(code string, x *scopes) (*rules.Tree, error) {
 		tree: &rules.Tree{Language: rules.Python, Source: code, Nodes: make([]rules.Node, 0, min(len(x.s.nodes), maxTree))},
 	}
 	w := where{scope: x.module}
-	b.made(rules.Other, "", 0, w, func() { b.list(x.s.root, fieldBody, w) })
+	b.made(rules.Other, "", w, func() { b.list(x.s.root, fieldBody, w) })
 	if b.large {
 		return nil, rules.ErrLarge
 	}
@@ -81,8 +81,8 @@ func (b *builder) close(at int) {
 }
 
 // made adds a node with what inner adds inside.
-func (b *builder) made(kind rules.Kind, text string, bind int32, w where, inner func()) {
-	at := b.open(kind, text, bind, w)
+func (b *builder) made(kind rules.Kind, text string, w where, inner func()) {
+	at := b.open(kind, text, 0, w)
 	inner()
 	b.close(at)
 }
@@ -253,7 +253,7 @@ func (b *builder) statement(id nodeID, c class, w where) bool {
 	case classIf:
 		b.with(rules.Branch, "if", id, w, fieldTest, fieldBody, fieldElse)
 	case classFor, classAsyncFor:
-		b.made(rules.Loop, "for", 0, w, func() {
+		b.made(rules.Loop, "for", w, func() {
 			b.with(rules.Assign, "of", id, w, fieldTarget, fieldIter)
 			b.list(id, fieldBody, w)
 			b.list(id, fieldElse, w)
@@ -300,7 +300,7 @@ func (b *builder) definition(id nodeID, c class, w where) bool {
 		b.close(at)
 	case classLambda:
 		inner := b.scope(id, w.scope)
-		b.made(rules.Function, "", 0, w, func() {
+		b.made(rules.Function, "", w, func() {
 			b.parameters(id, w, inner)
 			b.field(id, fieldBody, w.in(inner))
 		})
@@ -375,7 +375,7 @@ func (b *builder) comprehension(id nodeID, c class, w where) {
 		if i == 0 {
 			over = w
 		}
-		b.made(rules.Assign, "of", 0, w, func() {
+		b.made(rules.Assign, "of", w, func() {
 			b.field(part, fieldTarget, inner)
 			b.field(part, fieldIter, over)
 		})
@@ -401,7 +401,7 @@ func (b *builder) dict(id nodeID, w where) {
 		if key == 0 {
 			kind = rules.Spread
 		}
-		b.made(kind, text, 0, w, func() {
+		b.made(kind, text, w, func() {
 			if text == "" {
 				b.node(key, w)
 			}
@@ -433,7 +433,7 @@ func (b *builder) withStatement(id nodeID, w where) {
 }
 
 func (b *builder) handler(id nodeID, w where) {
-	b.made(rules.Branch, "catch", 0, w, func() {
+	b.made(rules.Branch, "catch", w, func() {
 		if name := b.s.text(id, fieldName); name != 0 {
 			b.open(rules.Parameter, b.s.texts[name], b.bound(name, w.scope), w)
 		}
@@ -470,7 +470,7 @@ func (b *builder) members(id nodeID, w where) {
 			b.node(member, w)
 			continue
 		}
-		b.made(rules.Property, b.s.word(member, fieldName), 0, w, func() { b.node(member, w) })
+		b.made(rules.Property, b.s.word(member, fieldName), w, func() { b.node(member, w) })
 	}
 }
 
