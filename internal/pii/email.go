@@ -6,7 +6,7 @@ import "bytes"
 // a script without blanks runs into it, it begins with ASCII.
 func (sc *scan) email(i int) int {
 	text := sc.text
-	start := localPart(text, i, sc.done)
+	start := localPart(text, i, sc.solid())
 	if start == i {
 		return 0
 	}
@@ -17,8 +17,37 @@ func (sc *scan) email(i int) int {
 	if sc.s.off[Email] {
 		return 0
 	}
+	sc.withdraw(start)
 	sc.displayName(start)
 	return sc.found(start, end, Email)
+}
+
+// endsInName reports whether the last finding is a name that is remembered, and may turn out
+// to be a part of an address.
+func (sc *scan) endsInName() bool {
+	n := len(sc.out)
+	return n > sc.first && (sc.out[n-1].Type == Name || sc.out[n-1].Type == Company)
+}
+
+// solid is where the last finding ended that is more than a name.
+func (sc *scan) solid() int {
+	for n := len(sc.out); n > sc.first; n-- {
+		if t := sc.out[n-1].Type; t != Name && t != Company {
+			return sc.out[n-1].End
+		}
+	}
+	return 0
+}
+
+// withdraw takes back the names from start on.
+func (sc *scan) withdraw(start int) {
+	for sc.endsInName() && sc.out[len(sc.out)-1].Start >= start {
+		sc.out = sc.out[:len(sc.out)-1]
+		sc.done = 0
+		if n := len(sc.out); n > sc.first {
+			sc.done = sc.out[n-1].End
+		}
+	}
 }
 
 func localPart(text []byte, i, low int) int {

@@ -203,3 +203,25 @@ func TestMintedValues(t *testing.T) {
 		}
 	}
 }
+
+// A name that is remembered, in whatever case, does not tear an address apart.
+func TestNamesInsideAddresses(t *testing.T) {
+	g := &Gazetteer{}
+	g.Exact(Name, "Ingrid")
+	g.Exact(Name, "Ola Holm")
+	for text, want := range map[string]string{
+		"write to ingrid.holm@corp.example or ingrid": "email ingrid.holm@corp.example|name ingrid",
+		"ingrid@corp.example":                         "email ingrid@corp.example", "INGRID-holm@corp.example!": "email INGRID-holm@corp.example",
+		"ingrid, ola holm: a.ingrid@corp.example": "name ingrid|name ola holm|email a.ingrid@corp.example", "ingrid @corp": "name ingrid",
+	} {
+		v := newTokens()
+		New(Options{}).Replace([]byte(text), g, v)
+		var got []string
+		for _, x := range v.all {
+			got = append(got, string(x.Type)+" "+x.Text)
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}

@@ -10,11 +10,12 @@ type hints struct {
 
 // scan is one pass over a text.
 type scan struct {
-	s    *Scanner
-	voc  *vouching
-	text []byte
-	out  []Finding
-	done int // where the last finding ended
+	s     *Scanner
+	voc   *vouching
+	text  []byte
+	out   []Finding
+	first int // of out: those before are not of this text
+	done  int // where the last finding ended
 	hints
 	near   [4]struct{ end, words int64 } // the last words that vouch, a ring
 	nears  int
@@ -34,7 +35,7 @@ const reach = 48
 
 // scan appends the findings of a text.
 func (s *Scanner) scan(dst []Finding, text []byte, h hints) []Finding {
-	sc := scan{s: s, voc: s.tables.words, text: text, out: dst, hints: h}
+	sc := scan{s: s, voc: s.tables.words, text: text, out: dst, first: len(dst), hints: h}
 	n := len(text)
 	for i := 0; i < n; {
 		c := class[text[i]]
