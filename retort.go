@@ -229,15 +229,7 @@ func (e *Engine) Restore(ctx context.Context, r Request, text string) Outcome {
 
 // Show is an Outcome with values for its tokens: for a person, never for a model.
 func (e *Engine) Show(session string, o Outcome) (Outcome, error) {
-	result, err := e.pipeline.Show(sessionOf(session), string(o.Result))
-	if err != nil {
-		return o, err
-	}
-	if json.Valid([]byte(result)) {
-		o.Result = json.RawMessage(result)
-	}
-	o.Output, err = e.pipeline.Show(sessionOf(session), o.Output)
-	return o, err
+	return e.pipeline.Show(sessionOf(session), o)
 }
 
 func sessionOf(name string) string { return cmp.Or(name, "default") }

@@ -157,6 +157,40 @@ func (p *plans) dialled(d []byte, strict bool) bool {
 	return false
 }
 
+// Country is the ISO 3166 code of the country that a phone number or an IBAN names; ""
+// if it names none, or several that share a code and a plan.
+func (s *Scanner) Country(t Type, value string) string {
+	switch {
+	case t == IBAN && len(value) > 2:
+		return strings.ToUpper(value[:2])
+	case t != Phone || !strings.HasPrefix(value, "+"):
+		return ""
+	}
+	var digits []byte
+	for i := range len(value) {
+		if digit(value[i]) {
+			digits = append(digits, value[i])
+		}
+	}
+	plans, code := &s.tables.phones, 0
+	for n := 1; n <= 3 && n < len(digits); n++ {
+		if code = code*10 + int(digits[n-1]-'0'); plans.codes[code] == nil {
+			continue
+		}
+		country := ""
+		for _, one := range plans.codes[code] {
+			if one.valid(digits[n:]) {
+				if country != "" {
+					return ""
+				}
+				country = one.region
+			}
+		}
+		return country
+	}
+	return ""
+}
+
 func (p *plan) fits(d []byte, strict bool) bool {
 	if strict {
 		return p.valid(d)

@@ -93,11 +93,12 @@ func (x *execution) helpers() map[string]relay.Function {
 		}
 	}
 	return map[string]relay.Function{
-		"pii_domain": help(func(a arguments) (any, *run.Error) { return answered(x.screen.Domain(a.Token)) }),
-		"pii_equals": help(func(a arguments) (any, *run.Error) { return answered(x.screen.Equals(a.Token, a.Other)) }),
-		"pii_mask":   help(func(a arguments) (any, *run.Error) { return answered(x.screen.Mask(a.Token)) }),
-		"pii_ranks":  help(func(a arguments) (any, *run.Error) { return answered(x.screen.Ranks(a.Tokens)) }),
-		"pii_age":    help(func(a arguments) (any, *run.Error) { return answered(x.screen.Age(a.Token, time.Now())) }),
+		"pii_domain":  help(func(a arguments) (any, *run.Error) { return answered(x.screen.Domain(a.Token)) }),
+		"pii_equals":  help(func(a arguments) (any, *run.Error) { return answered(x.screen.Equals(a.Token, a.Other)) }),
+		"pii_mask":    help(func(a arguments) (any, *run.Error) { return answered(x.screen.Mask(a.Token)) }),
+		"pii_country": help(func(a arguments) (any, *run.Error) { return answered(x.screen.Country(a.Token)) }),
+		"pii_ranks":   help(func(a arguments) (any, *run.Error) { return answered(x.screen.Ranks(a.Tokens)) }),
+		"pii_age":     help(func(a arguments) (any, *run.Error) { return answered(x.screen.Age(a.Token, time.Now())) }),
 	}
 }
 
@@ -119,13 +120,14 @@ func (p *Pipeline) Sanitize(session, text string) (string, map[string]int, error
 	return clean, found, nil
 }
 
-// Show is a text with values for tokens, for a person.
-func (p *Pipeline) Show(session, text string) (string, error) {
+// Show is an Outcome with values for tokens, for a person.
+func (p *Pipeline) Show(session string, o run.Outcome) (run.Outcome, error) {
 	open, err := p.screened(session)
 	if err != nil || open == nil {
-		return text, err
+		return o, err
 	}
-	return open.Show(text), nil
+	o.Result, o.Output = open.ShowJSON(o.Result), open.Show(o.Output)
+	return o, nil
 }
 
 // screened is the screen of a session of whoever this pipeline executes for; nil if
@@ -143,8 +145,12 @@ func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) ru
 	req = p.complete(req)
 	return p.fly(ctx, req.ID, func(ctx context.Context, _ *flight) run.Outcome {
 		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
-		shown, err := p.Show(req.Session, text)
+		open, err := p.screened(req.Session)
 		if err == nil {
+			shown := text
+			if open != nil {
+				shown = open.Show(text)
+			}
 			o.Result, err = p.reveal(ctx, req, text, shown)
 		}
 		if err != nil {

@@ -6,6 +6,7 @@ exports.pii = Object.freeze({
 	domain: (token) => callOwn('pii_domain', { token: `${token}` }),
 	equals: (token, other) => callOwn('pii_equals', { token: `${token}`, other: `${other}` }),
 	mask: (token) => callOwn('pii_mask', { token: `${token}` }),
+	country: (token) => callOwn('pii_country', { token: `${token}` }),
 	age: (token) => callOwn('pii_age', { token: `${token}` }),
 	async sortBy(items, key) {
 		const of = typeof key === 'function' ? key : (item) => (key === undefined ? item : item[key]);

@@ -239,6 +239,16 @@ class Group:
         return "<%s>" % self._name
 
 
+class Personal(Group):
+    """What can be told of the values that tokens stand for."""
+
+    def sort_by(self, items, key=None):
+        items = list(items)
+        of = key if callable(key) else (lambda item: item) if key is None else (lambda item: item[key])
+        ranks = self.ranks([str(of(item)) for item in items])
+        return [items[i] for i in sorted(range(len(items)), key=ranks.__getitem__)]
+
+
 class Skills:
     """Saved programs."""
 

@@ -17,7 +17,7 @@ class Surroundings:
             "searchTools": search_tools,
             "sleep": calls.Sleep(caller),
             "state": calls.Group(caller, "state", {"get": ["key"], "set": ["key", "value"], "delete": ["key"], "keys": []}),
-            "pii": calls.Group(caller, "pii", {"domain": ["token"], "equals": ["token", "other"], "mask": ["token"], "ranks": ["tokens"], "age": ["token"]}),
+            "pii": calls.Personal(caller, "pii", {"domain": ["token"], "equals": ["token", "other"], "mask": ["token"], "country": ["token"], "ranks": ["tokens"], "age": ["token"]}),
             "skills": calls.Skills(caller),
             "load_skill": calls.Own(caller, "load_skill", "load_skill", ["name", "version"]),
         }

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -89,6 +90,13 @@ func outline(t pii.Type, value string) string {
 	return string(runes)
 }
 
+// Country is the ISO 3166 code of the country of a phone number or an IBAN, "" if it tells
+// none.
+func (s *Session) Country(token string) (string, *run.Error) {
+	t, value, err := s.value(token)
+	return s.screen.scanner.Country(t, value), err
+}
+
 // Ranks says where each of the tokens or texts stands in their order: equal ones have
 // the same rank, from 0 on.
 func (s *Session) Ranks(tokens []string) ([]int, *run.Error) {
@@ -134,15 +142,30 @@ func (s *Session) Sanitize(text string) (string, map[string]int, error) {
 	return string(out), counted.found, err
 }
 
-// Show puts values in the place of all tokens that stand for some: for a person, never
-// for a model.
+// Show puts values in the place of all tokens that stand for some, in a text: for a
+// person, never for a model.
 func (s *Session) Show(text string) string {
+	return s.shown(text, func(value string) string { return value })
+}
+
+// ShowJSON is Show for a JSON value.
+func (s *Session) ShowJSON(document []byte) []byte {
+	return []byte(s.shown(string(document), func(value string) string {
+		quoted, err := json.Marshal(value)
+		if err != nil {
+			return ""
+		}
+		return string(quoted[1 : len(quoted)-1])
+	}))
+}
+
+func (s *Session) shown(text string, spell func(string) string) string {
 	var out strings.Builder
 	from := 0
 	for _, f := range pii.Tokens(nil, []byte(text)) {
 		if e, ok := s.tokens.Resolve(text[f.Start:f.End]); ok {
 			out.WriteString(text[from:f.Start])
-			out.WriteString(e.Value)
+			out.WriteString(spell(e.Value))
 			from = f.End
 		}
 	}

@@ -60,6 +60,8 @@ interface PersonalData {
   /** Case, blanks and punctuation do not count. */
   equals(token: string, other: string): Promise<boolean>;
   mask(token: string): Promise<string>;
+  /** ISO 3166, of a phone number or an IBAN; "" if it tells none. */
+  country(token: string): Promise<string>;
   /** In years, of a date of birth. */
   age(token: string): Promise<number>;
   sortBy<T>(items: T[], key?: string | ((item: T) => string)): Promise<T[]>;
