@@ -98,6 +98,12 @@ func (s *Screen) Session(name string) (*Session, error) {
 	if open, ok := s.sessions[name]; ok {
 		return open, nil
 	}
+	for old := range s.sessions {
+		if len(s.sessions) < maxOpen {
+			break
+		}
+		delete(s.sessions, old) // what it knows is in the vault
+	}
 	open := &Session{screen: s, tokens: tokens, known: &pii.Gazetteer{}}
 	for _, e := range tokens.All() {
 		open.remember(pii.Type(e.Type), e.Value)
@@ -105,6 +111,9 @@ func (s *Screen) Session(name string) (*Session, error) {
 	s.sessions[name] = open
 	return open, nil
 }
+
+// maxOpen bounds the sessions that are open: whoever asks chooses their names.
+const maxOpen = 128
 
 // Session hides and restores for one session. It is safe for concurrent use.
 type Session struct {

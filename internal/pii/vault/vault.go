@@ -129,6 +129,7 @@ func (s *Store) Session(name string) (*Session, error) {
 	if open, ok := s.sessions[id]; ok {
 		return open, nil
 	}
+	s.evict()
 	open := &Session{store: s, id: id, ours: map[string]block{}}
 	open.clear()
 	if s.dir != "" && s.has(id) {
@@ -139,6 +140,25 @@ func (s *Store) Session(name string) (*Session, error) {
 	}
 	s.sessions[id] = open
 	return open, nil
+}
+
+// maxOpen bounds the sessions that are open: whoever asks chooses their names.
+const maxOpen = 128
+
+// evict closes a session where there are too many. Whoever still uses it is to it what
+// another process is.
+func (s *Store) evict() {
+	for id, old := range s.sessions {
+		if s.dir == "" || len(s.sessions) < maxOpen {
+			return
+		}
+		if old.Sync() == nil {
+			old.mu.Lock()
+			old.close()
+			old.mu.Unlock()
+			delete(s.sessions, id)
+		}
+	}
 }
 
 func (s *Store) has(id string) bool {

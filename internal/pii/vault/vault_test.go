@@ -332,3 +332,31 @@ func TestOrigins(t *testing.T) {
 		}
 	}
 }
+
+// A model can name as many sessions as it likes; those that are closed to make room lose
+// nothing, also while somebody uses them.
+func TestManySessions(t *testing.T) {
+	store := Open(t.TempDir(), fixed(1), 0)
+	defer store.Close()
+	first := session(t, store, "0")
+	tokens := map[string]string{}
+	for i := range 3 * maxOpen {
+		name := fmt.Sprint(i % (2 * maxOpen))
+		value := fmt.Sprint(i, "@x.org")
+		tokens[name+" "+mint(t, session(t, store, name), "email", value)] = value
+		if i%50 == 0 {
+			value = fmt.Sprint("late", i, "@x.org")
+			tokens["0 "+mint(t, first, "email", value)] = value
+		}
+		if len(store.sessions) > maxOpen {
+			t.Fatalf("%d sessions are open", len(store.sessions))
+		}
+	}
+	synced(t, first)
+	for at, value := range tokens {
+		name, token, _ := strings.Cut(at, " ")
+		if e, ok := session(t, store, name).Resolve(token); !ok || e.Value != value {
+			t.Errorf("%s: %+v, want %s", at, e, value)
+		}
+	}
+}
