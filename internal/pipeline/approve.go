@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"retort/internal/pipeline/gate/approval"
@@ -96,20 +98,8 @@ func (x *execution) question(rule string) run.Question {
 // approveCall asks about a call, if somebody has to be, and notes that it leaves.
 // A person is shown the arguments in one spelling, and that is what leaves.
 func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error) {
-	rule := x.pipeline.Approvals.aboutCall(d)
 	planned := x.plan != nil && x.plan.takes(t, c)
-	switch {
-	case planned:
-		rule = ""
-	case x.plan != nil:
-		rule = "it is not one of the effects that were approved after the dry run"
-	}
-	if c.Crosses != "" && !planned {
-		rule = c.Crosses
-	}
-	if changed := x.changed(t); changed != "" {
-		rule = changed
-	}
+	rule := x.whyAsk(t, c, d, planned)
 	if rule != "" || planned {
 		c.Arguments = approval.Canonical(c.Arguments)
 	}
@@ -127,6 +117,20 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 		return c, run.Errorf(run.KindInternal, "pipeline.journal", "the call could not be noted, so it did not leave: %w", err).At(c.Server, c.Tool)
 	}
 	return c, nil
+}
+
+// whyAsk is why a person is asked about a call, "" if nobody is. planned says that a
+// person has approved it after a dry run, and seen all but how its tool has changed since.
+func (x *execution) whyAsk(t *run.Tool, c run.Call, d policy.Decision, planned bool) string {
+	var rules []string
+	if !planned {
+		rules = append(rules, c.Crosses, x.pipeline.Approvals.aboutCall(d))
+	}
+	if x.plan != nil && !planned {
+		rules = append(rules, "it is not one of the effects that were approved after the dry run")
+	}
+	rules = append(rules, x.changed(t))
+	return strings.Join(slices.DeleteFunc(rules, func(rule string) bool { return rule == "" }), "; ")
 }
 
 func (x *execution) aboutCall(rule string, t *run.Tool, c run.Call, d policy.Decision) run.Question {
