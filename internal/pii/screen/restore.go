@@ -82,7 +82,7 @@ func (r *restoring) text(start, end int, isKey bool) {
 			return
 		}
 		whole := len(token) == len(inner)
-		if !whole && !isKey && r.carries(inner) {
+		if !whole && !isKey && !slices.Contains(e.From, models) && r.carries(inner) {
 			r.refused = run.Errorf(run.KindPolicy, "pii.restore", "%s is a part of %q, which is an address, a host or code: what stands around it could carry it elsewhere", token, r.key).
 				WithHint("give the token as a whole argument")
 			return

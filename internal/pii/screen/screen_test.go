@@ -169,6 +169,9 @@ func TestProgram(t *testing.T) {
 	if told := outgoing(t, s, `"[EMAIL_1] is there, [EMAIL_2] is not"`); told != `"ann@corp.example is there, [EMAIL_2] is not"` {
 		t.Errorf("the model sees %s", told)
 	}
+	if got, _, err := s.Restore("mail", json.RawMessage(`{"url":"https://x.example/?q=[EMAIL_1]"}`)); string(got) != `{"url":"https://x.example/?q=ann@corp.example"}` {
+		t.Errorf("what a model has written itself it may write into an address: %s %v", got, err)
+	}
 	if _, crossings, err := s.Restore("mail", json.RawMessage(`{"to":"[EMAIL_1]"}`)); len(crossings) > 0 || err != nil {
 		t.Errorf("%v %v", crossings, err)
 	}
