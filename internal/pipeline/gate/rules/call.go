@@ -69,6 +69,12 @@ func (j *judge) method(i, callee int32, args []int32) {
 		if j.Language == Script {
 			j.find("dom.sink", callee, name)
 		}
+	case "get_field":
+		if len(args) > 0 && j.Language == Python {
+			if s, ok := j.text(args[0]); ok {
+				j.format(i, "{"+s+"}")
+			}
+		}
 	case "format", "format_map":
 		for _, from := range slices.Concat([]int32{j.child(callee, 0)}, args[:min(1, len(args))]) {
 			if s, ok := j.text(from); ok && j.Language == Python {
@@ -119,12 +125,28 @@ func (j *judge) indirect(i int32, path string, args []int32) {
 		j.find("code.constructor", i, path)
 	case path == "getattr" || path == "setattr" || path == "delattr" || path == "@operator.attrgetter" || path == "@operator.methodcaller":
 		j.attribute(i, path, args)
-	case path == "Reflect.get" && len(args) > 1:
-		if name, ok := j.text(args[1]); ok {
-			j.hidden(args[1], name)
-		}
+	case slices.Contains(readers, path) && len(args) > 1:
+		j.reads(i, args)
 	case path == "String.fromCharCode" || path == "String.fromCodePoint":
 		j.characterCodes(i, args)
+	}
+}
+
+// readers give a member by its name.
+var readers = []string{"Reflect.get", "Reflect.getOwnPropertyDescriptor", "Object.getOwnPropertyDescriptor"}
+
+// reads judges a member that is read by its name.
+func (j *judge) reads(i int32, args []int32) {
+	name, ok := j.text(args[1])
+	if !ok {
+		return
+	}
+	j.hidden(args[1], name)
+	switch name {
+	case "constructor":
+		j.find("code.constructor", i, name)
+	case "__proto__":
+		j.find("proto.walk", i, name)
 	}
 }
 

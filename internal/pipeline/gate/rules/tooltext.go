@@ -192,6 +192,7 @@ var sqlCommands = []command{
 	{"tool.sql", lazily(`(?is)\bxp_cmdshell\b|\bcopy\b.*\b(from|to)\s+program\b|\binto\s+(outfile|dumpfile)\b|\bload_file\s*\(|\bpg_read_file\s*\(|\blo_import\s*\(`), nil},
 	{"tool.sqlall", lazily(`(?is)^delete\s+from\s+` + identifier + `\s*$`), nil},
 	{"tool.sqlall", lazily(`(?is)^(delete\s+from|update)\s+` + identifier + `.*\bwhere\s+(1\s*=\s*1|true|'?(\w+)'?\s*=\s*'?(\w+)'?\s+or\s+1\s*=\s*1)\s*$`), nil},
+	{"tool.sqlall", lazily(`(?is)^(delete\s+from|update)\s+` + identifier + `.*\b(where|or)\s+(not\s+)?('[^']*'|\d+)\s*(=|<>|!=|<=?|>=?|like)\s*('[^']*'|\d+)\s*($|;|\)|or\b|--)`), nil}, // what compares two constants is true of all rows, or of none
 	{"tool.sqlall", lazily(`(?is)^update\s+` + identifier + `\s+set\s+.*`), lazily(`(?i)\bwhere\b`)},
 	{"tool.sqlall", lazily(`(?is)^alter\s+table\s+` + identifier + `\s+drop\s`), nil},
 	{"tool.sqlall", lazily(`(?is)^grant\s+all\b|^alter\s+(user|role)\b|^create\s+(user|role)\b.*superuser`), nil},
