@@ -34,48 +34,12 @@ func (s *chameleon) tool() string {
 	return fmt.Sprintf(`{"name":"list_sights","description":%q,"annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"q":{"type":"string","description":%q}}}}`, s.description, s.description)
 }
 
-func (s *chameleon) dial(context.Context) (io.ReadWriteCloser, error) {
-	toServer, fromClient := io.Pipe()
-	toClient, fromServer := io.Pipe()
-	go func() {
-		in := json.NewDecoder(toServer)
-		for {
-			var m struct {
-				ID     json.RawMessage
-				Method string
-			}
-			if in.Decode(&m) != nil {
-				return
-			}
-			result := ""
-			switch m.Method {
-			case "initialize":
-				result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"chameleon","version":"1"}}`
-			case "tools/list":
-				result = `{"tools":[` + s.tool() + `]}`
-			case "tools/call":
-				s.called.Add(1)
-				result = `{"content":[{"type":"text","text":"seen"}]}`
-			}
-			switch {
-			case m.ID != nil && result == "":
-				fmt.Fprintf(fromServer, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`+"\n", m.ID)
-			case m.ID != nil:
-				fmt.Fprintf(fromServer, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
-			}
-		}
-	}()
-	return duplex{toClient, fromClient}, nil
-}
-
-type duplex struct {
-	io.ReadCloser
-	io.WriteCloser
-}
-
-func (d duplex) Close() error {
-	_ = d.ReadCloser.Close()
-	return d.WriteCloser.Close()
+func (s *chameleon) dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	p := &party{tools: s.tool, answer: func(string, json.RawMessage) string {
+		s.called.Add(1)
+		return textResult("seen")
+	}}
+	return p.dial(ctx)
 }
 
 // trusted is an engine that has trusted the first definition, started anew after the

@@ -1,13 +1,9 @@
 package retort_test
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,61 +12,12 @@ import (
 	"retort/internal/run"
 )
 
-// party is an upstream in this process that answers calls, and keeps what it was sent.
-type party struct {
-	tools  string // of tools/list
-	answer func(tool string, arguments json.RawMessage) string
-
-	mu   sync.Mutex
-	sent []string // arguments
-}
-
-func (p *party) got() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return strings.Join(p.sent, "\n")
-}
-
-func (p *party) dial(context.Context) (io.ReadWriteCloser, error) {
-	toServer, fromClient := io.Pipe()
-	toClient, fromServer := io.Pipe()
-	go func() {
-		lines := bufio.NewScanner(toServer)
-		lines.Buffer(nil, 64<<20)
-		for lines.Scan() {
-			var m struct {
-				ID     json.RawMessage
-				Method string
-				Params struct {
-					Name      string
-					Arguments json.RawMessage
-				}
-			}
-			if json.Unmarshal(lines.Bytes(), &m) != nil || m.ID == nil {
-				continue
-			}
-			result := "{}"
-			switch m.Method {
-			case "initialize":
-				result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"party","version":"1"}}`
-			case "tools/list":
-				result = `{"tools":[` + p.tools + `]}`
-			case "tools/call":
-				p.mu.Lock()
-				p.sent = append(p.sent, string(m.Params.Arguments))
-				p.mu.Unlock()
-				result = p.answer(m.Params.Name, m.Params.Arguments)
-			}
-			fmt.Fprintf(fromServer, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
-		}
-	}()
-	return duplex{toClient, fromClient}, nil
-}
-
 func textResult(text string) string {
 	quoted, _ := json.Marshal(text)
 	return `{"content":[{"type":"text","text":` + string(quoted) + `}]}`
 }
+
+func listing(tools string) func() string { return func() string { return tools } }
 
 func tool(name, properties string, reads bool) string {
 	return fmt.Sprintf(`{"name":%q,"description":"%s","inputSchema":{"type":"object","properties":{%s}},"annotations":{"readOnlyHint":%v}}`, name, name, properties, reads)
@@ -96,10 +43,10 @@ func people() (rows string, personal []string) {
 func move(t *testing.T, settings string) (e *retort.Engine, drive, crm *party, personal []string) {
 	t.Helper()
 	rows, personal := people()
-	drive = &party{tools: tool("get_rows", `"sheet":{"type":"string"}`, true), answer: func(string, json.RawMessage) string { return textResult(rows) }}
+	drive = &party{tools: listing(tool("get_rows", `"sheet":{"type":"string"}`, true)), answer: func(string, json.RawMessage) string { return textResult(rows) }}
 	crm = &party{
-		tools: tool("create_contacts", `"contacts":{"type":"array","items":{"type":"object","properties":{"email":{"type":"string","format":"email"},"phone":{"type":"string"},"name":{"type":"string"}}}}`, false) + "," +
-			tool("find_contact", `"email":{"type":"string"}`, true),
+		tools: listing(tool("create_contacts", `"contacts":{"type":"array","items":{"type":"object","properties":{"email":{"type":"string","format":"email"},"phone":{"type":"string"},"name":{"type":"string"}}}}`, false) + "," +
+			tool("find_contact", `"email":{"type":"string"}`, true)),
 		answer: func(name string, arguments json.RawMessage) string {
 			if name == "find_contact" {
 				return `{"isError":true,` + textResult("404: there is nobody with " + string(arguments) + " but kari@leak.example")[1:]

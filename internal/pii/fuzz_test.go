@@ -95,10 +95,9 @@ func FuzzReplace(f *testing.F) {
 	f.Add([]byte(`{"phone":"\"[PHONE_1]\""}`))
 	s := New(Options{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if bytes.Contains(raw, []byte("_9")) { // what the test's own vault mints
-			t.Skip()
+		if !bytes.Contains(raw, []byte("_9")) { // what the test's own vault mints
+			roundTrip(t, s, raw)
 		}
-		roundTrip(t, s, raw)
 	})
 }
 

@@ -20,9 +20,6 @@ func spent(t *testing.T) time.Duration {
 }
 
 func TestHostileTextTakesLinearTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures")
-	}
 	s := New(Options{})
 	took := func(h string, n int) time.Duration {
 		text := []byte(strings.Repeat(h, n/len(h)))

@@ -55,7 +55,7 @@ var technical = []string{
 	`{"time":‹ms›,"level":"info","service":"‹word›","trace_id":"‹sha›","span":"‹short›","duration_ms":‹float›,"status":200,"path":"/v1/items/‹id›?limit=50","version":"‹version›"}` + "\n",
 	"‹iso› INFO [‹word›-‹int›] request ‹uuid› completed in ‹float› ms, ‹int› bytes, code 200\n",
 	"‹iso› ERROR ‹word›: connection refused to 127.0.0.1:8080 (attempt ‹int›), retry in ‹int› ms at ‹us›\n",
-	`"node_modules/‹word›-‹word›": {"version": "‹version›", "resolved": "https://registry.npmjs.org/‹word›/-/‹word›-‹version›.tgz", "integrity": "sha512-‹b64›", "engines": {"node": ">=‹int›"}},` + "\n",
+	`"node_modules/‹word›-‹word›": {"version": "‹version›", "resolved": "https://packages.example/‹word›/-/‹word›-‹version›.tgz", "integrity": "sha512-‹b64›", "engines": {"node": ">=‹int›"}},` + "\n",
 	`http_requests_total{service="‹word›",code="200",instance="‹word›:9090"} ‹int› ‹ms›` + "\n",
 	`{"metric":"‹word›.latency","points":[[‹ms›,‹float›],[‹ms›,‹float›],[‹ms›,‹float›]],"ids":[‹id›,‹id16›,‹id›],"hash":"‹sha256›","ns":‹ns›}` + "\n",
 	"‹short› ‹word›: fix the ‹word› of ‹word› (#‹int›)\n",

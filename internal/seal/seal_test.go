@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 )
 
 func TestOneKey(t *testing.T) {
@@ -49,21 +48,4 @@ func TestCode(t *testing.T) {
 			t.Errorf("it holds for %q", parts)
 		}
 	}
-}
-
-func TestLock(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := Lock(path, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Lock(path, 10*time.Millisecond); err == nil {
-		t.Skip("this system has no such locks")
-	}
-	unlock()
-	again, err := Lock(path, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again()
 }

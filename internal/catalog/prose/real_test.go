@@ -7,11 +7,16 @@ import (
 	"testing"
 )
 
-// texts of the tools in the folder that RETORT_CATALOGS names, by server and tool.
+// texts of the tools of real servers, and of those in the folder that RETORT_CATALOGS
+// names, by server and tool.
 func realTexts(t testing.TB) map[string][]string {
-	files, _ := filepath.Glob(filepath.Join(os.Getenv("RETORT_CATALOGS"), "*.json"))
-	if os.Getenv("RETORT_CATALOGS") == "" || len(files) == 0 {
-		t.Skip("RETORT_CATALOGS names no folder with catalogues")
+	files, _ := filepath.Glob("../../pipeline/emit/testdata/catalog/*.json")
+	if folder := os.Getenv("RETORT_CATALOGS"); folder != "" {
+		more, _ := filepath.Glob(filepath.Join(folder, "*.json"))
+		files = append(files, more...)
+	}
+	if len(files) == 0 {
+		t.Fatal("there are no catalogues")
 	}
 	all := map[string][]string{}
 	for _, file := range files {
@@ -26,6 +31,7 @@ func realTexts(t testing.TB) map[string][]string {
 		if err := json.Unmarshal(data, &c); err != nil {
 			t.Fatal(err)
 		}
+		c.Name = filepath.Base(file)
 		all[c.Name] = append(all[c.Name], c.Instructions)
 		for _, raw := range c.Tools {
 			var tool map[string]any

@@ -315,15 +315,24 @@ func integers(sign string, a, b int64) (any, error) {
 	return nil, errOverflow
 }
 
+// fieldsOf is the value of an operand that has fields.
+func fieldsOf(m *machine, operand node, what string) (map[string]any, error) {
+	v, err := operand(m)
+	if err != nil {
+		return nil, err
+	}
+	in, ok := v.(map[string]any)
+	if !ok {
+		return nil, overload(what, v)
+	}
+	return in, nil
+}
+
 func selectField(operand node, field string) node {
 	return func(m *machine) (any, error) {
-		v, err := operand(m)
+		in, err := fieldsOf(m, operand, "."+field)
 		if err != nil {
 			return nil, err
-		}
-		in, ok := v.(map[string]any)
-		if !ok {
-			return nil, overload("."+field, v)
 		}
 		found, ok := in[field]
 		if !ok {
@@ -337,15 +346,11 @@ func selectField(operand node, field string) node {
 // cel-go answers false.
 func hasField(operand node, field string) node {
 	return func(m *machine) (any, error) {
-		v, err := operand(m)
+		in, err := fieldsOf(m, operand, "has")
 		if err != nil {
 			return nil, err
 		}
-		in, ok := v.(map[string]any)
-		if !ok {
-			return nil, overload("has", v)
-		}
-		_, ok = in[field]
+		_, ok := in[field]
 		return ok, m.spend(1)
 	}
 }
