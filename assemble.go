@@ -17,9 +17,7 @@ import (
 	"retort/internal/catalog"
 	"retort/internal/config"
 	"retort/internal/ledger"
-	"retort/internal/pii"
 	"retort/internal/pii/screen"
-	"retort/internal/pii/vault"
 	"retort/internal/pipeline"
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/gate"
@@ -48,6 +46,7 @@ type parts struct {
 	sandboxes *isolate.Chooser
 	ledger    *ledger.Ledger
 	policy    *policy.Policy
+	screen    *screen.Screen // nil: nothing is hidden
 	pipeline  *pipeline.Pipeline
 	closers   []func() error
 }
@@ -81,6 +80,7 @@ func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err
 	if err != nil {
 		return nil, err
 	}
+	p.screen = p.privacy()
 	children := reaper.New(commands.reaper...)
 	p.onClose(func() error { children.Close(0); return nil })
 	if err := p.connect(children); err != nil {
@@ -101,6 +101,9 @@ func (p *parts) connect(children *reaper.Reaper) (err error) {
 	}
 	settings := p.config.Settings
 	kept := catalog.Options{Dir: dir, Changes: func(server string) run.Changes { return run.Changes(settings.ChangesOf(server)) }}
+	if p.screen != nil {
+		kept.Sealed = p.screen.Sealed
+	}
 	if kept.Key, _ = p.key(); kept.Key == "" && dir != "" {
 		p.log.Warn("what is trusted of tools is not kept: this user has no home directory")
 	}
@@ -152,46 +155,6 @@ type visible struct {
 }
 
 func (v visible) Toolset() *run.Toolset { return v.view.Toolset(v.live.Toolset()) }
-
-// privacy hides what is personal, as the settings say; nil if they say nothing is.
-func (p *parts) privacy() *screen.Screen {
-	s := p.config.Settings
-	if !s.PIITokenization.Bool() {
-		return nil
-	}
-	dir := ""
-	if p.config.Home != "" {
-		dir = filepath.Join(p.config.Home, "vault")
-	}
-	own, _ := p.ownFile("vault.key")
-	keys := vault.Keys{Variable: s.PII.Key.Variable, Age: s.PII.Key.Age, Identity: s.PII.Key.Identity, File: own}
-	store := vault.Open(dir, keys.Read, s.PII.Expiry)
-	p.onClose(store.Close)
-	modes := map[pii.Type]screen.Mode{}
-	for t, m := range s.PII.Modes {
-		modes[pii.Type(t)] = screen.Mode(m)
-	}
-	words, names := map[pii.Type][]string{}, map[string]pii.Type{}
-	for t, list := range s.PII.Words {
-		words[pii.Type(t)] = list
-	}
-	for key, t := range s.PII.Keys {
-		names[key] = pii.Type(t)
-	}
-	return screen.New(screen.Options{
-		Modes: modes, Regions: s.PII.Regions, Words: words, Keys: names,
-		Reveals: func(server string, t pii.Type) bool { return slices.Contains(s.Servers[server].PII.Reveal, string(t)) },
-		Treats: func(server string, t pii.Type) screen.Treatment {
-			switch rules := s.Servers[server].PII; {
-			case slices.Contains(rules.Block, string(t)):
-				return screen.Block
-			case slices.Contains(rules.Mask, string(t)):
-				return screen.Mask
-			}
-			return screen.Hide
-		},
-	}, store)
-}
 
 // levels are how strictly programs are judged.
 var levels = map[config.SecurityLevel]rules.Level{
@@ -268,7 +231,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
-		Privacy: p.privacy(), RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
+		Privacy: p.screen, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}

@@ -27,6 +27,7 @@ type Catalog struct {
 	counts  *counts
 	book    *book
 	changes func(server string) run.Changes
+	sealed  func(server, property string) string // nil: nothing is
 	scanner func() *prose.Scanner
 
 	writing sync.Mutex // held while a file follows a change, so that files change in the same order
@@ -78,13 +79,15 @@ type Options struct {
 	// Changes say what becomes of a server's tools whose definition is not the one that
 	// was trusted; nil: they are blocked.
 	Changes func(server string) run.Changes
+	// Sealed is what run.Tool.Sealed of a server's tools is; nil: nothing is hidden.
+	Sealed func(server, property string) string
 }
 
 // Open reads a catalogue. Files that cannot be read are ignored and named by Problems.
 func Open(o Options) (*Catalog, error) {
 	dir := o.Dir
 	c := &Catalog{
-		dir: dir, counts: newCounts(), book: &book{dir: dir, key: o.Key}, changes: o.Changes, scanner: sync.OnceValue(prose.New),
+		dir: dir, counts: newCounts(), book: &book{dir: dir, key: o.Key}, changes: o.Changes, sealed: o.Sealed, scanner: sync.OnceValue(prose.New),
 		servers: map[string]*source{}, static: map[string]*source{}, trusts: map[string]*trust{},
 		categories: map[string]string{}, problems: map[string][]Problem{}, listeners: map[int]func(*run.Toolset){},
 	}

@@ -62,12 +62,24 @@ func (c *Catalog) visible() map[string]*source {
 func (c *Catalog) server(name string, s *source) *run.Server {
 	if s.categorized == nil {
 		s.categorize(name, c.categories[name])
+		c.seal(name, s.categorized)
 		if !s.static {
 			c.judge(name, s.categorized)
 		}
 	}
 	return &run.Server{
 		Name: name, Instructions: s.shown, Flags: s.flags, Category: s.category, Cached: s.cached, Static: s.static, Tools: s.categorized,
+	}
+}
+
+// seal lets the tools of a server tell what is hidden in their answers.
+func (c *Catalog) seal(server string, tools []*run.Tool) {
+	if c.sealed == nil {
+		return
+	}
+	property := func(name string) string { return c.sealed(server, name) }
+	for _, t := range tools {
+		t.Sealed = property
 	}
 }
 

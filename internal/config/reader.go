@@ -20,6 +20,7 @@ type reader struct {
 	home     string // ~ means this
 	vars     variables
 	path     []string // keys down to the value being read
+	piiTypes []string // that the settings may name
 	problems Problems
 }
 

@@ -126,6 +126,7 @@ type PII struct {
 	RestoreToModel Switch
 	Words          map[string][]string // by type: words and phrases that are of it wherever they stand
 	Keys           map[string]string   // by name of a key, in any spelling: the type of its values
+	Types          map[string]PIIType  // further types
 	Key            PIIKey
 	Expiry         time.Duration // after which the tokens of a session that nobody used are gone
 }
@@ -133,6 +134,13 @@ type PII struct {
 // PIIKey says where the key is that personal data is encrypted with; if it says nothing,
 // the keyring of the system or a file of the user's own.
 type PIIKey struct{ Variable, Age, Identity string }
+
+// PIIType is a type of personal data that the settings add. Both may be empty: then its
+// values are known by their keys only.
+type PIIType struct {
+	Pattern string   // the form of its values, in the syntax of RE2
+	Words   []string // words and phrases that are of it wherever they stand
+}
 
 // PIIMode says from whom one type of personal data is hidden.
 type PIIMode string
@@ -144,7 +152,7 @@ const (
 	PIIOff    PIIMode = "off"
 )
 
-// piiTypes are the types of personal data that settings can name.
+// piiTypes are the types of personal data that settings can name without adding them.
 func piiTypes() []string {
 	return []string{"email", "phone", "credit_card", "ssn", "name", "company", "iban", "ip", "address", "secret",
 		"mac", "wallet", "national_id", "passport", "driving_licence", "date_of_birth"}
@@ -232,6 +240,7 @@ type Principal struct {
 
 // ServerPII are exceptions for one server.
 type ServerPII struct {
+	Hide   []string // types of which its answers have tokens only, for programs too
 	Reveal []string // types that the server may be sent though others have sent them
 	Mask   []string // types of which its answers have only the outline
 	Block  []string // types that its answers have nothing of
@@ -319,7 +328,7 @@ const (
 
 // read is the whole grammar of retort.yaml.
 func (s *Settings) read() into {
-	return object(
+	return further(object(
 		field{"enabled", toggle(&s.Enabled)},
 		field{"sandboxMode", oneOf(&s.SandboxMode, SandboxProcess, SandboxDocker, SandboxVM, SandboxAuto)},
 		field{"sandboxFallback", oneOf(&s.SandboxFallback, FallbackNone, FallbackQuickJS, FallbackAll)},
@@ -340,7 +349,7 @@ func (s *Settings) read() into {
 		field{"toolChanges", toolChanges(&s.ToolChanges)},
 		field{"toolDefinitions", list(&s.ToolDefinitions, folder)},
 		field{"search", object(field{"embeddings", s.Search.Embeddings.read()})},
-	)
+	))
 }
 
 func (r Runtimes) defaults() Runtimes {
@@ -385,6 +394,7 @@ func (p *PII) read() into {
 		field{"restoreToModel", toggle(&p.RestoreToModel)},
 		field{"words", dict(&p.Words, piiTypeKey, func(w *[]string) into { return list(w, word) })},
 		field{"keys", dict(&p.Keys, func(*reader, *node) {}, piiType)},
+		field{"types", dict(&p.Types, newType, (*PIIType).read)},
 		field{"expiry", duration(&p.Expiry, time.Hour, 10*365*24*time.Hour)},
 		field{"key", object(field{"variable", text(&p.Key.Variable)}, field{"age", folder(&p.Key.Age)}, field{"identity", folder(&p.Key.Identity)})},
 	)
@@ -394,10 +404,51 @@ func word(s *string) into {
 	return checked(s, "a word of four letters or more", func(w string) bool { return len(w) >= 4 && len(w) <= 200 })
 }
 
-func piiType(s *string) into { return oneOf(s, piiTypes()...) }
+func piiType(s *string) into {
+	return func(r *reader, n *node) { oneOf(s, r.piiTypes...)(r, n) }
+}
+
+// further makes the types known that a file adds, since all else in it may name them.
+func further(read into) into {
+	return func(r *reader, n *node) {
+		r.piiTypes = piiTypes()
+		if pii := n.find("pii"); pii != nil {
+			if types := pii.value.find("types"); types != nil {
+				for _, e := range types.value.entries {
+					if !slices.Contains(r.piiTypes, e.key.text) {
+						r.piiTypes = append(r.piiTypes, e.key.text)
+					}
+				}
+			}
+		}
+		read(r, n)
+	}
+}
+
+// newType judges the name of a type that is added. Tokens bear it in capitals.
+func newType(r *reader, key *node) {
+	switch {
+	case slices.Contains(piiTypes(), key.text):
+		r.fail(key, "choose another name", "%q is a type already", key.text)
+	case len(key.text) > 20 || !regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`).MatchString(key.text):
+		r.fail(key, "at most 20 small letters, with _ between words, such as employee_id", "%q cannot name a type", shorten(key.text))
+	}
+}
+
+func (t *PIIType) read() into {
+	return object(
+		field{"pattern", checked(&t.Pattern, "a regular expression (RE2) that does not match the empty text, such as 'EMP-[0-9]{6}'", isForm)},
+		field{"words", list(&t.Words, word)},
+	)
+}
+
+func isForm(s string) bool {
+	form, err := regexp.Compile(s)
+	return err == nil && len(s) <= 1000 && !form.MatchString("")
+}
 
 func piiTypeKey(r *reader, key *node) {
-	if types := piiTypes(); !slices.Contains(types, key.text) {
+	if types := r.piiTypes; !slices.Contains(types, key.text) {
 		r.fail(key, suggest(key.text, types), "unknown type of personal data %q", shorten(key.text))
 	}
 }
@@ -489,8 +540,15 @@ func (s *ServerSettings) read() into {
 		field{"trusted", boolean(&s.Trusted)},
 		field{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
 		field{"toolChanges", toolChanges(&s.Changes)},
-		field{"pii", object(field{"reveal", list(&s.PII.Reveal, piiType)}, field{"mask", list(&s.PII.Mask, piiType)}, field{"block", list(&s.PII.Block, piiType)})},
+		field{"pii", s.PII.read()},
 	)...)
+}
+
+func (p *ServerPII) read() into {
+	return object(
+		field{"hide", list(&p.Hide, piiType)}, field{"reveal", list(&p.Reveal, piiType)},
+		field{"mask", list(&p.Mask, piiType)}, field{"block", list(&p.Block, piiType)},
+	)
 }
 
 func toolChanges(c *ToolChanges) into { return oneOf(c, ChangesBlock, ChangesAsk, ChangesNote) }

@@ -88,7 +88,7 @@ func (w *walker) lines(v view) {
 		if w.s.off[l.typ] || (l.name || l.zip) && !l.sure {
 			continue
 		}
-		start, end := whole(l.typ, v.text[l.start:l.end], l.sure)
+		start, end := w.s.whole(l.typ, v.text[l.start:l.end], l.sure)
 		if end == 0 || source(v.text[l.start+start:l.start+end]) || l.typ == Secret || l.typ == Email {
 			continue // the scanner sees these better
 		}

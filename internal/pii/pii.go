@@ -1,6 +1,8 @@
 package pii
 
 import (
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -71,10 +73,19 @@ type Options struct {
 	Keys map[string]Type
 	// Words are further words and phrases that are of a type wherever they stand.
 	Words map[Type][]string
+	// Types are further types, with the form of their values; nil has none, so that only
+	// Words and Keys tell. Their names are like those of the others and of at most
+	// MaxType bytes.
+	Types map[Type]*regexp.Regexp
 }
+
+// MaxType bounds the name of a type, in bytes.
+const MaxType = 20
 
 // Scanner finds personal data. It is safe for concurrent use.
 type Scanner struct {
+	types   []Type  // all
+	shapes  []shape // of further types
 	off     map[Type]bool
 	tables  *tables
 	keys    map[string]meaning // of Options
@@ -85,7 +96,12 @@ type Scanner struct {
 
 // New makes a scanner. Regions and types that do not exist are passed over.
 func New(o Options) *Scanner {
-	s := &Scanner{off: map[Type]bool{}, tables: allTables(), keys: map[string]meaning{}}
+	s := &Scanner{types: Types(), off: map[Type]bool{}, tables: allTables(), keys: map[string]meaning{}}
+	for _, t := range slices.Sorted(maps.Keys(o.Types)) {
+		if s.types = append(s.types, t); o.Types[t] != nil {
+			s.shapes = append(s.shapes, shape{t, o.Types[t]})
+		}
+	}
 	for _, t := range o.Off {
 		s.off[t] = true
 	}
@@ -93,7 +109,7 @@ func New(o Options) *Scanner {
 		s.keys[strings.Join(keyWords(k), " ")] = meaning{typ: t, sure: true}
 	}
 	for t, words := range o.Words {
-		if !slices.Contains(Types(), t) {
+		if !slices.Contains(s.types, t) {
 			continue
 		}
 		if s.words == nil {

@@ -182,7 +182,7 @@ func (w *walker) collect(d *doc) {
 		}
 		if t := w.typeOf(d, n); t == Name || t == Company {
 			v := d.value(n)
-			if start, end := whole(t, v.text, true); end > 0 {
+			if start, end := w.s.whole(t, v.text, true); end > 0 {
 				w.learn(t, string(v.text[start:end]))
 			}
 		}
@@ -248,12 +248,12 @@ func (w *walker) look(d *doc, n *node) {
 	if n.sort == stringNode {
 		p.values++
 		if t := w.typeOf(d, n); t != "" && !w.s.off[t] {
-			if start, end := whole(t, v.text, true); end > 0 {
+			if start, end := w.s.whole(t, v.text, true); end > 0 {
 				w.claim(v, start, end, t)
 				return
 			}
 		} else if p.typ != "" && !p.sure && !p.name && !p.zip && !w.s.off[p.typ] {
-			if start, end := whole(p.typ, v.text, false); end > 0 {
+			if start, end := w.s.whole(p.typ, v.text, false); end > 0 {
 				w.claim(v, start, end, p.typ)
 				return
 			}
@@ -305,7 +305,7 @@ func (w *walker) column(d *doc, n *node) (claim, bool) {
 		return claim{}, false
 	}
 	v := d.value(n)
-	start, end := whole(t, v.text, true)
+	start, end := w.s.whole(t, v.text, true)
 	if end == 0 {
 		return claim{}, false
 	}
@@ -344,12 +344,17 @@ func (w *walker) text(v view, h hints) {
 	}
 }
 
-// number looks at a number of JSON: only a key makes it personal.
+// number looks at a number of JSON: only a key, or a form that the person named, makes
+// it personal.
 func (w *walker) number(d *doc, n *node, p *path) {
+	digits := d.view.text[n.start:n.end]
+	if t := w.s.shapeOf(digits); t != "" {
+		w.bare(d, n, t)
+		return
+	}
 	if !p.sure || w.s.off[p.typ] {
 		return
 	}
-	digits := d.view.text[n.start:n.end]
 	for _, b := range digits {
 		if !digit(b) {
 			return
@@ -363,12 +368,19 @@ func (w *walker) number(d *doc, n *node, p *path) {
 		ok = n >= 12 && n <= 19
 	case SSN, NationalID, Passport, Licence, IBAN:
 		ok = n >= 7 && n <= 18
+	default:
+		ok = w.s.further(p.typ)
 	}
 	if ok {
-		v := d.view.slice(int(n.start), int(n.end))
-		w.claim(v, 0, len(v.text), p.typ)
-		w.found[len(w.found)-1].number = true
+		w.bare(d, n, p.typ)
 	}
+}
+
+// bare claims a number of JSON.
+func (w *walker) bare(d *doc, n *node, t Type) {
+	v := d.view.slice(int(n.start), int(n.end))
+	w.claim(v, 0, len(v.text), t)
+	w.found[len(w.found)-1].number = true
 }
 
 // nested walks through JSON inside of a string.

@@ -60,7 +60,7 @@ func (w *walker) learnCells(v view, t grid, rows [][2]int, columns []meaning) {
 		for i, c := range cells {
 			if i < len(columns) && columns[i].sure && (columns[i].typ == Name || columns[i].typ == Company) {
 				cell := v.text[c[0]:c[1]]
-				if start, end := whole(columns[i].typ, cell, true); end > 0 {
+				if start, end := w.s.whole(columns[i].typ, cell, true); end > 0 {
 					w.learn(columns[i].typ, string(cell[start:end]))
 				}
 			}
@@ -77,7 +77,7 @@ func (w *walker) row(v view, t grid, r [2]int, columns []meaning) {
 		if i < len(columns) {
 			m := columns[i]
 			if m.typ != "" && !w.s.off[m.typ] && !(m.name && !m.sure) && !(m.zip && !m.sure) {
-				if start, end := whole(m.typ, cell.text, m.sure); end > 0 {
+				if start, end := w.s.whole(m.typ, cell.text, m.sure); end > 0 {
 					w.claim(cell, start, end, m.typ)
 					continue
 				}

@@ -35,6 +35,16 @@ const reach = 48
 
 // scan appends the findings of a text.
 func (s *Scanner) scan(dst []Finding, text []byte, h hints) []Finding {
+	first := len(dst)
+	dst = s.known(dst, text, h)
+	if len(s.shapes) > 0 {
+		dst = s.shaped(dst, first, text)
+	}
+	return dst
+}
+
+// known appends the findings of a text that are of the types that everybody has.
+func (s *Scanner) known(dst []Finding, text []byte, h hints) []Finding {
 	sc := scan{s: s, voc: s.tables.words, text: text, out: dst, first: len(dst), hints: h}
 	n := len(text)
 	for i := 0; i < n; {
@@ -118,7 +128,7 @@ func (sc *scan) word(w word) int {
 			return end
 		}
 	}
-	return sc.known(w)
+	return sc.listed(w)
 }
 
 // remembered looks a word with digits up among the values that are to be found
@@ -138,8 +148,8 @@ func (sc *scan) remembered(w word) int {
 	return 0
 }
 
-// known looks a word up in the lists.
-func (sc *scan) known(w word) int {
+// listed looks a word up in the lists.
+func (sc *scan) listed(w word) int {
 	if at(sc.text, w.end) == ' ' && digit(at(sc.text, w.end+1)) && w.end-w.start >= 6 && !sc.opaque && capitalised(sc.text, w.start) {
 		if end := sc.endsInStreet(w); end > 0 {
 			return end
@@ -203,7 +213,7 @@ func (sc *scan) mark(i int) int {
 			end = sc.mac(i)
 		}
 	case '[':
-		if end = token(sc.text, i); end > 0 {
+		if end = sc.s.token(sc.text, i); end > 0 {
 			sc.out = append(sc.out, Finding{i, end, ""})
 			sc.done = end
 		}

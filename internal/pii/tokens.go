@@ -4,21 +4,21 @@ import "strings"
 
 // token is the end of text in the shape of a token at i, [EMAIL_1], 0 if there
 // is none.
-func token(text []byte, i int) int {
+func (s *Scanner) token(text []byte, i int) int {
 	j := i + 1
 	for j < len(text) && j-i < 24 && (class[text[j]]&isUpper != 0 || text[j] == '_') {
 		j++
 	}
 	digits := span(text[:min(len(text), j+20)], j, isDigit)
-	if j-i < 4 || text[j-1] != '_' || digits == j || at(text, digits) != ']' || !isType(text[i+1:j-1]) {
+	if j-i < 4 || text[j-1] != '_' || digits == j || at(text, digits) != ']' || !s.isType(text[i+1:j-1]) {
 		return 0
 	}
 	return digits + 1
 }
 
 // isType says whether a word in capitals is that of a type.
-func isType(word []byte) bool {
-	for _, t := range Types() {
+func (s *Scanner) isType(word []byte) bool {
+	for _, t := range s.types {
 		if len(t) == len(word) && strings.EqualFold(string(t), string(word)) {
 			return true
 		}
@@ -30,12 +30,12 @@ func isType(word []byte) bool {
 func Token(t Type, n string) string { return "[" + strings.ToUpper(string(t)) + "_" + n + "]" }
 
 // Tokens appends the places of text in the shape of a token, with their types.
-func Tokens(dst []Finding, text []byte) []Finding {
+func (s *Scanner) Tokens(dst []Finding, text []byte) []Finding {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '[' {
 			continue
 		}
-		if end := token(text, i); end > 0 {
+		if end := s.token(text, i); end > 0 {
 			word := text[i+1 : end-1]
 			word = word[:strings.LastIndexByte(string(word), '_')]
 			dst = append(dst, Finding{i, end, Type(strings.ToLower(string(word)))})

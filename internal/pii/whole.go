@@ -8,10 +8,10 @@ import (
 // whole says whether a value is of a type as a whole, and what of it: blanks
 // around are left out. With sure its key says so, and only what cannot be is
 // refused; else it must look so.
-func whole(t Type, text []byte, sure bool) (start, end int) {
+func (s *Scanner) whole(t Type, text []byte, sure bool) (start, end int) {
 	v := bytes.TrimSpace(text)
 	start = bytes.Index(text, v)
-	if len(v) == 0 || !utf8.Valid(v) && t != Secret || nothing(v) || token(v, 0) == len(v) {
+	if len(v) == 0 || !utf8.Valid(v) && t != Secret || nothing(v) || s.token(v, 0) == len(v) {
 		return 0, 0
 	}
 	if t == Secret { // the scheme of an Authorization is none
@@ -55,6 +55,8 @@ func whole(t Type, text []byte, sure bool) (start, end int) {
 	case MAC:
 		d, letters := count(v)
 		ok = d+letters == 12 && hex(bytes.ReplaceAll(bytes.ReplaceAll(bytes.ReplaceAll(v, []byte(":"), nil), []byte("-"), nil), []byte("."), nil))
+	default:
+		ok = s.further(t) && len(v) >= 2 && len(v) <= 200
 	}
 	if !ok {
 		return 0, 0

@@ -22,6 +22,9 @@ type Tool struct {
 	Python       string          // identifier in Python, unique on its server: list_issues
 	Flags        []Flag          // what does not belong into the definition
 	Change       *Change         // nil if the definition is the one that was trusted
+	// Sealed is the type of personal data, "email", of which programs get tokens under a
+	// property of the tool's answers; "" if they get what is there. Nil: nothing is hidden.
+	Sealed func(property string) string
 }
 
 // Annotations are MCP's hints about a tool; nil means that the server said nothing.

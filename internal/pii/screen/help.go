@@ -17,7 +17,7 @@ import (
 
 // value is what a token stands for; other text stands for itself.
 func (s *Session) value(text string) (pii.Type, string, *run.Error) {
-	found := pii.Tokens(nil, []byte(text))
+	found := s.screen.scanner.Tokens(nil, []byte(text))
 	if len(found) != 1 || found[0].End-found[0].Start != len(text) {
 		return "", text, nil
 	}
@@ -162,7 +162,7 @@ func (s *Session) ShowJSON(document []byte) []byte {
 func (s *Session) shown(text string, spell func(string) string) string {
 	var out strings.Builder
 	from := 0
-	for _, f := range pii.Tokens(nil, []byte(text)) {
+	for _, f := range s.screen.scanner.Tokens(nil, []byte(text)) {
 		if e, ok := s.tokens.Resolve(text[f.Start:f.End]); ok {
 			out.WriteString(text[from:f.Start])
 			out.WriteString(spell(e.Value))

@@ -73,7 +73,7 @@ func stringEnd(text []byte, i int) int {
 // text restores what is in a string.
 func (r *restoring) text(start, end int, isKey bool) {
 	inner := r.in[start+1 : max(end-1, start+1)]
-	for _, f := range pii.Tokens(nil, inner) {
+	for _, f := range r.session.screen.scanner.Tokens(nil, inner) {
 		token := string(inner[f.Start:f.End])
 		e, ok := r.session.tokens.Resolve(token)
 		if !ok {

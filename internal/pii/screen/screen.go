@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -44,13 +46,15 @@ func modeOf(t pii.Type) Mode {
 // Options say what is hidden from whom.
 type Options struct {
 	Modes   map[pii.Type]Mode
-	Regions []string              // countries of which phone numbers are known without their prefix
-	Words   map[pii.Type][]string // words and phrases that are of a type wherever they stand
-	Keys    map[string]pii.Type   // names of keys, in any spelling, whose values are of a type
+	Regions []string                    // countries of which phone numbers are known without their prefix
+	Words   map[pii.Type][]string       // words and phrases that are of a type wherever they stand
+	Keys    map[string]pii.Type         // names of keys, in any spelling, whose values are of a type
+	Types   map[pii.Type]*regexp.Regexp // further types, with the form of their values or nil
 	// Reveals reports whether a server may be sent values of a type that it has not
 	// sent itself.
 	Reveals func(server string, t pii.Type) bool
-	// Treats says what becomes of values of a type in a server's answers; Hide if nil.
+	// Treats says what becomes of values of a type in a server's answers; as the type's
+	// mode says if nil.
 	Treats func(server string, t pii.Type) Treatment
 }
 
@@ -59,7 +63,8 @@ type Treatment string
 
 // The treatments.
 const (
-	Hide  Treatment = ""      // it becomes a token
+	Usual Treatment = ""      // as the mode of its type says
+	Hide  Treatment = "hide"  // it becomes a token for programs too, whatever the mode
 	Mask  Treatment = "mask"  // its outline stands for it, and nothing gives it back
 	Block Treatment = "block" // a word stands for it, and nothing gives it back
 )
@@ -79,10 +84,10 @@ type Screen struct {
 // New makes a screen that keeps its tokens in store, which it does not close.
 func New(o Options, store *vault.Store) *Screen {
 	s := &Screen{modes: map[pii.Type]Mode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
-	for _, t := range pii.Types() {
+	for _, t := range slices.AppendSeq(pii.Types(), maps.Keys(o.Types)) {
 		s.modes[t] = cmp.Or(o.Modes[t], modeOf(t))
 	}
-	s.scanner = pii.New(pii.Options{Regions: o.Regions, Words: o.Words, Keys: o.Keys})
+	s.scanner = pii.New(pii.Options{Regions: o.Regions, Words: o.Words, Keys: o.Keys, Types: o.Types})
 	return s
 }
 
@@ -164,7 +169,7 @@ const (
 )
 
 func (m *minting) Mint(v pii.Value) (string, bool) {
-	mode := m.screen.modes[v.Type]
+	mode := m.mode(v.Type)
 	if m.err != nil || mode == Off || !utf8.ValidString(v.Text) {
 		return "", false
 	}
@@ -186,12 +191,43 @@ func (m *minting) Mint(v pii.Value) (string, bool) {
 	return token, true
 }
 
+// mode says from whom a value of the document is hidden.
+func (m *minting) mode(t pii.Type) Mode {
+	if !m.border && m.screen.treatment(m.from[0], t) == Hide {
+		return Sealed
+	}
+	return m.screen.modes[t]
+}
+
+func (s *Screen) treatment(server string, t pii.Type) Treatment {
+	if s.treats == nil {
+		return Usual
+	}
+	return s.treats(server, t)
+}
+
+// Sealed is the type of personal data of which programs get tokens under a property of a
+// server's answers; "" if the property tells of none.
+func (s *Screen) Sealed(server, property string) string {
+	t := s.scanner.OfKey(property)
+	switch s.treatment(server, t) {
+	case Mask, Block:
+		return ""
+	case Hide:
+		return string(t)
+	}
+	if s.modes[t] == Sealed {
+		return string(t)
+	}
+	return ""
+}
+
 // treated is what stands for a value that is not to be had at all.
 func (m *minting) treated(v pii.Value) (string, bool) {
-	if m.border || m.screen.treats == nil {
+	if m.border {
 		return "", false
 	}
-	switch m.screen.treats(m.from[0], v.Type) {
+	switch m.screen.treatment(m.from[0], v.Type) {
 	case Mask:
 		return strings.Map(plainJSON, outline(v.Type, v.Text)), true
 	case Block:

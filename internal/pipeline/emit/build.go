@@ -28,6 +28,7 @@ type builder struct {
 	queue  []waiting
 	names  []*named
 	nodes  int
+	sealed func(property string) string // of answers
 }
 
 // waiting is a named type whose schema is still to be read.
@@ -57,6 +58,7 @@ func describe(t *run.Tool) *tool {
 	out := &tool{prefix: b.prefix}
 	out.input = b.root("Input", t.InputSchema, true)
 	if len(bytes.TrimSpace(t.OutputSchema)) > 0 {
+		b.sealed = t.Sealed
 		out.output = b.root("Output", t.OutputSchema, false)
 	}
 	for len(b.queue) > 0 {
@@ -86,6 +88,7 @@ func (b *builder) root(suffix string, raw []byte, input bool) *named {
 		return n
 	}
 	d := newDocument(v)
+	d.sealed = b.sealed
 	d.named[v] = n
 	n.node = b.schema(v, scope{document: d, resource: v})
 	if input {

@@ -179,7 +179,7 @@ func (b *builder) object(v *value, s scope) *node {
 			schema := properties.items[i]
 			// In draft-03 each property says itself that it is required.
 			must := required[name] || schema.get("required").isTrue()
-			n.fields = append(n.fields, field{name: name, required: must, node: b.schema(schema, inner)})
+			n.fields = append(n.fields, field{name: name, required: must, node: s.document.seal(name, b.schema(schema, inner))})
 		}
 	}
 	if r := v.get("required"); r.is(jsonArray) {

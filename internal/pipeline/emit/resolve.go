@@ -15,8 +15,9 @@ type document struct {
 	siblings  bool // keywords beside $ref count, as since draft 2019-09
 	resources map[string]*value
 	anchors   map[anchor]*value
-	bases     map[*value]*url.URL // of the resources
-	named     map[*value]*named   // types of their own by what they are made of
+	bases     map[*value]*url.URL          // of the resources
+	named     map[*value]*named            // types of their own by what they are made of
+	sealed    func(property string) string // see run.Tool; nil of input
 }
 
 type anchor struct {

@@ -224,11 +224,14 @@ func wrapper(t *run.Tool) string {
 	types := describe(t)
 	params := positional(types.input.node)
 	var p tsPrinter
-	if params == nil {
-		p.write("import { callMCPTool } from \"../../client\";\n\n")
-	} else {
-		p.write("import { callMCPTool, named } from \"../../client\";\n\n")
+	p.write("import { callMCPTool")
+	if params != nil {
+		p.write(", named")
 	}
+	if types.seals() {
+		p.write(", type pii")
+	}
+	p.write(" } from \"../../client\";\n\n")
 	p.types(types)
 	name := quote(t.Server + "__" + t.Name)
 	if params == nil {

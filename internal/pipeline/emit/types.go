@@ -34,6 +34,7 @@ type node struct {
 	to      *named
 	doc     doc
 	note    string // what the type does not say, or why it says less than the schema
+	sealed  string // of a string: the type of personal data that it is a token of
 }
 
 // field is a property of an object type.

@@ -509,7 +509,7 @@ func atom(n *node) string {
 	case shapeNumber, shapeInteger:
 		return "number"
 	case shapeString:
-		return "string"
+		return sealedName(n.sealed)
 	case shapeLiteral:
 		if n.literal.is(jsonString) {
 			return quote(n.literal.text)

@@ -1,0 +1,77 @@
+package pii
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+)
+
+// shape is the form of values of a further type.
+type shape struct {
+	typ  Type
+	form *regexp.Regexp
+}
+
+// further says whether a type is one of Options.Types.
+func (s *Scanner) further(t Type) bool { return slices.Contains(s.types[len(Types()):], t) }
+
+// shaped adds what has the form of a further type to the findings of a text, which begin
+// at first of dst. It is stronger than what it overlaps, text in the shape of a token
+// aside.
+func (s *Scanner) shaped(dst []Finding, first int, text []byte) []Finding {
+	var found []Finding
+	for _, sh := range s.shapes {
+		if s.off[sh.typ] {
+			continue
+		}
+		for _, at := range sh.form.FindAllIndex(text, -1) {
+			found = append(found, Finding{at[0], at[1], sh.typ})
+		}
+	}
+	if len(found) == 0 {
+		return dst
+	}
+	tokens := slices.DeleteFunc(slices.Clone(dst[first:]), func(f Finding) bool { return f.Type != "" })
+	others := slices.DeleteFunc(dst[first:], func(f Finding) bool { return f.Type == "" })
+	kept := apart(tokens, found)
+	kept = apart(kept, others)
+	slices.SortFunc(kept, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
+	return append(dst[:first], kept...)
+}
+
+// apart appends those of more that are not empty and overlap nothing that is kept.
+func apart(kept, more []Finding) []Finding {
+	slices.SortFunc(kept, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
+	from, end, out := 0, 0, slices.Clone(kept)
+	slices.SortFunc(more, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+	})
+	for _, f := range more {
+		for from < len(kept) && kept[from].End <= f.Start {
+			from++
+		}
+		if f.Start == f.End || f.Start < end || from < len(kept) && kept[from].Start < f.End {
+			continue
+		}
+		out, end = append(out, f), f.End
+	}
+	return out
+}
+
+// shapeOf is the further type whose form a number has as a whole.
+func (s *Scanner) shapeOf(number []byte) Type {
+	for _, sh := range s.shapes {
+		if at := sh.form.FindIndex(number); at != nil && at[0] == 0 && at[1] == len(number) && !s.off[sh.typ] {
+			return sh.typ
+		}
+	}
+	return ""
+}
+
+// OfKey is the type that the values of a key surely are of; "" if it tells of none.
+func (s *Scanner) OfKey(key string) Type {
+	if m := s.meaningOf(key); m.sure && !s.off[m.typ] {
+		return m.typ
+	}
+	return ""
+}
