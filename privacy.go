@@ -9,6 +9,7 @@ import (
 	"retort/internal/pii"
 	"retort/internal/pii/screen"
 	"retort/internal/pii/vault"
+	"retort/internal/run"
 )
 
 // privacy hides what is personal, as the settings say; nil if they say nothing is.
@@ -67,4 +68,51 @@ func treatment(s config.ServerPII, t string) screen.Treatment {
 		return screen.Hide
 	}
 	return screen.Usual
+}
+
+// Erasure says what to forget of personal data: of whom, or in which session of which
+// principal. All tokens of a session stand for nothing then.
+type Erasure struct {
+	Subjects           []string // texts that are values: an address, a number, a name
+	Session, Principal string
+}
+
+// Erased is what was forgotten.
+type Erased struct {
+	Values   int `json:"values"`
+	Sessions int `json:"sessions"` // that had any of them
+}
+
+// Erase forgets values for good: the keys with which they were encrypted are destroyed,
+// and engines that run forget them before their next call. The error is a *Error; what
+// could be read is erased nevertheless.
+func Erase(c Config, what Erasure) (Erased, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return Erased{}, err
+	}
+	p := &parts{keys: c.Keys, config: loaded}
+	store := p.vault()
+	defer store.Close()
+	var out Erased
+	if len(what.Subjects) > 0 {
+		out.Values, out.Sessions, err = store.Forget(screen.Subject(what.Subjects...))
+	} else {
+		out, err = erase(store, screen.SessionName(what.Principal, sessionOf(what.Session)))
+	}
+	if err != nil {
+		return out, run.Errorf(run.KindInternal, "retort.erase", "not everything could be erased: %w", err)
+	}
+	return out, nil
+}
+
+func erase(store *vault.Store, session string) (out Erased, err error) {
+	s, err := store.Session(session)
+	if err != nil {
+		return out, err
+	}
+	if out.Values, err = s.Forget(func(string) bool { return true }); out.Values > 0 {
+		out.Sessions = 1
+	}
+	return out, err
 }

@@ -136,7 +136,7 @@ func (p *Pipeline) screened(session string) (*screen.Session, error) {
 	if p.Privacy == nil {
 		return nil, nil
 	}
-	return p.Privacy.Session(p.Policy.Principal() + "\x00" + session)
+	return p.Privacy.Session(screen.SessionName(p.Policy.Principal(), session))
 }
 
 // Restore shows a person the values behind the tokens in a text. The answer to the model

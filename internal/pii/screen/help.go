@@ -171,3 +171,13 @@ func (s *Session) shown(text string, spell func(string) string) string {
 	}
 	return out.String() + text[from:]
 }
+
+// Subject tells which values are those of a person who is to be forgotten: equal to one of
+// these texts but for case, blanks and punctuation.
+func Subject(texts ...string) func(value string) bool {
+	plain := map[string]bool{}
+	for _, text := range texts {
+		plain[plainly(text)] = true
+	}
+	return func(value string) bool { return plain[plainly(value)] }
+}

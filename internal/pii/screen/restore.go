@@ -19,6 +19,9 @@ func (s *Session) Restore(server string, arguments json.RawMessage) (json.RawMes
 	if !bytes.Contains(arguments, []byte("_")) || !bytes.Contains(arguments, []byte("[")) {
 		return arguments, nil, nil
 	}
+	if err := s.tokens.Refresh(); err != nil {
+		return nil, nil, run.Errorf(run.KindInternal, "pii.restore", "the tokens of this session cannot be read: %w", err)
+	}
 	r := restoring{session: s, server: server, in: arguments}
 	r.walk()
 	if r.refused != nil {

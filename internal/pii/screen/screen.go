@@ -91,6 +91,9 @@ func New(o Options, store *vault.Store) *Screen {
 	return s
 }
 
+// SessionName is the name of a session of a principal, "" where there is but one.
+func SessionName(principal, session string) string { return principal + "\x00" + session }
+
 // Session is the screen of a session: its tokens, and the names it has met. The error is
 // a *run.Error: its tokens cannot be read.
 func (s *Screen) Session(name string) (*Session, error) {
@@ -273,6 +276,9 @@ func (m *minting) echoed(token string) (string, bool) {
 // Incoming is what a server has answered, as programs may see it. An error says that it
 // could not be hidden, and must not be shown.
 func (s *Session) Incoming(server string, document []byte) ([]byte, error) {
+	if err := s.tokens.Refresh(); err != nil {
+		return nil, err
+	}
 	m := &minting{Session: s, from: []string{server}}
 	out := m.replace(document)
 	return out, m.err

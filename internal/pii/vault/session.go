@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ type Session struct {
 	pending  []*Entry                     // not on disk yet
 	wrapped  []byte                       // the session's key, as it is on disk; nil before there is one
 	file     *file                        // nil without a key
+	stamp    os.FileInfo                  // of the key, as it was last read
 }
 
 // block is numbers that have been taken: from next to last.
@@ -259,8 +261,25 @@ func (s *Session) Sync() error {
 
 // Forget erases values, of whatever type, and reports how many there were. What is left
 // gets a new key, and the old one is destroyed. Numbers are not used again.
-func (s *Session) Forget(values ...string) (int, error) {
-	return s.forget(func(e *Entry) bool { return slices.Contains(values, e.Value) })
+func (s *Session) Forget(told func(value string) bool) (int, error) {
+	return s.forget(func(e *Entry) bool { return told(e.Value) })
+}
+
+// Refresh forgets what another process has erased. Where none has, it looks at a file.
+func (s *Session) Refresh() error {
+	if s.store.dir == "" {
+		return nil
+	}
+	now, err := os.Stat(s.store.keyPath(s.id))
+	if err != nil {
+		return nil // there is nothing yet
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stamp != nil && os.SameFile(now, s.stamp) && now.ModTime().Equal(s.stamp.ModTime()) {
+		return nil
+	}
+	return s.alone(func() error { return nil })
 }
 
 // Erase erases everything.
@@ -285,7 +304,7 @@ func (s *Session) forget(told func(*Entry) bool) (erased int, err error) {
 		s.pending = slices.DeleteFunc(s.pending, told)
 		s.count -= erased
 	}
-	if s.store.dir == "" {
+	if s.store.dir == "" || !s.store.has(s.id) {
 		drop()
 		return erased, nil
 	}
@@ -350,6 +369,7 @@ func (s *Session) alone(do func() error) error {
 		return err
 	}
 	defer unlock()
+	defer func() { s.stamp, _ = os.Stat(s.store.keyPath(s.id)) }()
 	wrapped, err := s.store.readKey(s.id)
 	if err != nil {
 		return err

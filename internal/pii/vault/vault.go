@@ -14,8 +14,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -123,7 +125,43 @@ func (s *Store) readKey(id string) ([]byte, error) {
 // cannot be read, and nothing may be minted then, since numbers could be used twice.
 func (s *Store) Session(name string) (*Session, error) {
 	sum := sha256.Sum256([]byte(name))
-	id := hex.EncodeToString(sum[:12])
+	return s.session(hex.EncodeToString(sum[:12]))
+}
+
+// Forget erases values, of whatever type, from all sessions, and reports how many there
+// were in how many. It goes on where a session cannot be read, and says so.
+func (s *Store) Forget(told func(value string) bool) (values, sessions int, err error) {
+	var errs []error
+	for _, id := range s.all() {
+		session, err := s.session(id)
+		n := 0
+		if err == nil {
+			n, err = session.Forget(told)
+		}
+		if values += n; n > 0 {
+			sessions++
+		}
+		errs = append(errs, err)
+	}
+	return values, sessions, errors.Join(errs...)
+}
+
+// all are the ids of all sessions.
+func (s *Store) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := slices.Collect(maps.Keys(s.sessions))
+	if s.dir == "" {
+		return ids
+	}
+	keys, _ := filepath.Glob(filepath.Join(s.dir, "keys", "*.key"))
+	for _, key := range keys {
+		ids = append(ids, strings.TrimSuffix(filepath.Base(key), ".key"))
+	}
+	return slices.Compact(slices.Sorted(slices.Values(ids)))
+}
+
+func (s *Store) session(id string) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if open, ok := s.sessions[id]; ok {

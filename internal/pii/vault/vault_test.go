@@ -172,13 +172,19 @@ func TestOthersAreSeen(t *testing.T) {
 		t.Errorf("%+v %v", e, ok)
 	}
 	pending := mint(t, a, "email", "two@x.org")
-	if n, err := b.Forget("one@x.org"); n != 1 || err != nil {
+	if n, err := b.Forget(func(value string) bool { return value == "one@x.org" }); n != 1 || err != nil {
 		t.Errorf("%d %v", n, err)
 	}
-	synced(t, a)
+	if e, ok := a.Resolve(one); !ok {
+		t.Errorf("nobody has looked: %+v", e)
+	}
+	if err := a.Refresh(); err != nil {
+		t.Error(err)
+	}
 	if e, ok := a.Resolve(one); ok {
 		t.Errorf("it was erased: %+v", e)
 	}
+	synced(t, a)
 	if e, ok := b.Resolve(pending); !ok || e.Value != "two@x.org" {
 		t.Errorf("%+v %v", e, ok)
 	}
@@ -196,7 +202,7 @@ func TestForget(t *testing.T) {
 		text, _ := os.ReadFile(path)
 		old = append(old, text)
 	}
-	if n, err := s.Forget("ann@x.org", "nobody"); n != 1 || err != nil {
+	if n, err := s.Forget(func(value string) bool { return value == "ann@x.org" }); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	again := session(t, Open(dir, fixed(1), 0), "default")
@@ -358,5 +364,32 @@ func TestManySessions(t *testing.T) {
 		if e, ok := session(t, store, name).Resolve(token); !ok || e.Value != value {
 			t.Errorf("%s: %+v, want %s", at, e, value)
 		}
+	}
+}
+
+// A subject is forgotten in every session, those that are not open too.
+func TestForgetEverywhere(t *testing.T) {
+	dir := t.TempDir()
+	store := Open(dir, fixed(1), 0)
+	for _, name := range []string{"one", "two", "three"} {
+		s := session(t, store, name)
+		if name != "two" {
+			mint(t, s, "email", "ann@x.org")
+			mint(t, s, "name", "ann@x.org")
+		}
+		mint(t, s, "email", "bob@x.org")
+		synced(t, s)
+	}
+	again := Open(dir, fixed(1), 0)
+	if values, sessions, err := again.Forget(func(v string) bool { return v == "ann@x.org" }); values != 4 || sessions != 2 || err != nil {
+		t.Error(values, sessions, err)
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		if all := session(t, Open(dir, fixed(1), 0), name).All(); len(all) != 1 || all[0].Value != "bob@x.org" {
+			t.Errorf("%s: %+v", name, all)
+		}
+	}
+	if values, sessions, err := Open("", nil, 0).Forget(func(string) bool { return true }); values != 0 || sessions != 0 || err != nil {
+		t.Error(values, sessions, err)
 	}
 }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+)
+
+func (a *app) audit() *cobra.Command {
+	c := &cobra.Command{Use: "audit", Short: "The log, and what is erased of it"}
+	c.AddCommand(a.erase())
+	for _, name := range []string{"query", "verify", "report", "export"} {
+		c.AddCommand(&cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, RunE: notBuilt})
+	}
+	return c
+}
+
+func (a *app) erase() *cobra.Command {
+	var what retort.Erasure
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "erase (--subject TEXT ... | --session NAME)", Short: "Forget for good what tokens stand for, of a person or of a session", Args: cobra.NoArgs,
+		Long: `Forgets what tokens of personal data stand for, for good: the keys with which it was
+encrypted are destroyed. A subject is forgotten in all sessions: give all of the person's
+addresses, numbers and names. Files in the workspace stay as they are.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(what.Subjects) == 0 && what.Session == "" {
+				return run.Errorf(run.KindInvalidArguments, "audit.erase", "nothing says what to erase").WithHint("name a person's data with --subject, or a session with --session")
+			}
+			erased, err := retort.Erase(retort.Config{Files: a.configs, Home: a.home}, what)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(erased)
+			}
+			fmt.Fprintf(a.stdout, "values erased: %d, sessions that had any: %d\n", erased.Values, erased.Sessions)
+			return nil
+		},
+	}
+	c.Flags().StringArrayVar(&what.Subjects, "subject", nil, "an address, a number or a name of the person; case, blanks and punctuation do not count")
+	c.Flags().StringVar(&what.Session, "session", "", "everything of this session")
+	c.Flags().StringVar(&what.Principal, "principal", "", "whose session it is")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.MarkFlagsMutuallyExclusive("subject", "session")
+	return c
+}
