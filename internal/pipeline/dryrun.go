@@ -114,7 +114,7 @@ var writers = []string{"write_file", "make_dir", "remove_file", "rename_file"}
 // rehearsed adds to an Outcome what did not happen.
 func (x *execution) rehearsed(o run.Outcome) run.Outcome {
 	o.DryRun = true
-	report.Effects(&o, forModel(x.plan.effects), x.pipeline.MaxTokens, x.files)
+	report.Effects(&o, forModel(x.plan.effects), x.reporting())
 	if len(x.plan.touched) > 0 {
 		var names []string
 		for name := range x.plan.touched {

@@ -135,7 +135,7 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 		result.Status = run.StatusDenied
 	}
 	result.Warnings = append(verdict.Warnings, result.Warnings...)
-	o := report.Make(x.req.ID, result, p.MaxTokens, x.files)
+	o := report.Make(result, x.reporting())
 	o.Stats.SandboxWhy = spec.Floor.Why
 	return x.close(o)
 }
@@ -167,7 +167,7 @@ func (p *Pipeline) call(ctx context.Context, req run.Request, name string, argum
 	if err != nil {
 		return x.fail(err)
 	}
-	return x.close(report.Make(x.req.ID, isolate.Report{Status: run.StatusOK, Value: result.Value}, p.MaxTokens, x.files))
+	return x.close(report.Make(isolate.Report{Status: run.StatusOK, Value: result.Value}, x.reporting()))
 }
 
 // execution is one request on its way.
@@ -277,7 +277,19 @@ func (x *execution) fail(err error) run.Outcome {
 }
 
 func (x *execution) end(r isolate.Report) run.Outcome {
-	return x.close(report.Make(x.req.ID, r, x.pipeline.MaxTokens, nil))
+	return x.close(report.Make(r, x.reporting()))
+}
+
+// reporting is how the execution is reported.
+func (x *execution) reporting() report.Options {
+	o := report.Options{ID: x.req.ID, MaxTokens: x.pipeline.MaxTokens, Language: x.req.Language}
+	if x.files != nil {
+		o.Files = x.files
+	}
+	if x.screen != nil {
+		o.Hide = x.screen.Text
+	}
+	return o
 }
 
 // statusOf is how an execution ends that fails outside of its sandbox.

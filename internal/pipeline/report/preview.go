@@ -1,139 +1,144 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"retort/internal/ledger"
 )
 
-// preview says in at most limit tokens what a value is: its shape, its counts,
-// its first and last items.
-func preview(value json.RawMessage, limit int) string {
-	value = bytes.TrimSpace(value)
-	var text string
+// maxKeys is how many keys of an object are told.
+const maxKeys = 40
+
+// viewer makes previews. Nothing personal may be cut before it is hidden: a part of it
+// would not be recognised.
+type viewer struct {
+	hide func(string) string
+}
+
+// preview says in at most limit tokens what a value is: its shape, its counts, its first
+// and last items.
+func (v viewer) preview(value []byte, limit int) string {
+	value = value[skipSpace(value, 0):]
+	said := ""
 	switch value[0] {
 	case '[':
-		text = previewArray(value, limit)
+		said = v.array(value, limit)
 	case '{':
-		text = previewObject(value, limit)
+		said = v.object(value, limit)
 	case '"':
-		var s string
-		_ = json.Unmarshal(value, &s)
-		text = fmt.Sprintf("text of %d characters, %d lines\n%s", len([]rune(s)), strings.Count(s, "\n")+1, ends(s, limit-20))
+		s := text(value)
+		said = fmt.Sprintf("text of %d characters, %d lines\n%s", utf8.RuneCountInString(s), strings.Count(s, "\n")+1, v.ends(s, limit-20))
 	default:
-		text = string(value)
+		said = string(value)
 	}
-	return ledger.Prefix(text, limit)
+	return ledger.Prefix(said, limit)
 }
 
-func previewArray(value json.RawMessage, limit int) string {
-	var items []json.RawMessage
-	if json.Unmarshal(value, &items) != nil || len(items) == 0 {
-		return "array"
+func (v viewer) array(value []byte, limit int) string {
+	var first, last []byte
+	for item := range items(value) {
+		if last = item; first == nil {
+			first = item
+		}
 	}
-	each := limit / 3
-	return fmt.Sprintf("array of %d items: %s\nfirst: %s\nlast: %s", len(items), ledger.Prefix(shapeOf(items), each),
-		ledger.Prefix(string(items[0]), each), ledger.Prefix(string(items[len(items)-1]), each))
+	if first == nil {
+		return "an empty array"
+	}
+	t := profile(value)
+	lines := []string{fmt.Sprintf("array of %d %s, one to a line", t.rows, strings.Join(plural(byCount(t.kinds)), " and "))}
+	for _, c := range t.columns {
+		lines = append(lines, strings.TrimPrefix(c.describe(t, v.hide), ": "))
+	}
+	if t.more > 0 {
+		lines = append(lines, fmt.Sprintf("… %d more keys", t.more))
+	}
+	return fmt.Sprintf("%s\nfirst: %s\nlast: %s", ledger.Prefix(v.hide(strings.Join(lines, "\n")), limit*6/10), v.row(first, limit/5), v.row(last, limit/6))
 }
 
-func previewObject(value json.RawMessage, limit int) string {
+func plural(kinds []string) []string {
+	for i := range kinds {
+		if kinds[i] != "null" {
+			kinds[i] += "s"
+		}
+	}
+	return kinds
+}
+
+func (v viewer) object(value []byte, limit int) string {
 	var b strings.Builder
 	n := 0
 	for key, item := range members(value) {
 		if n++; n <= maxKeys {
-			fmt.Fprintf(&b, "%s: %s\n", key, describe(item))
+			fmt.Fprintf(&b, "%s: %s\n", key, v.member(key, item))
 		}
 	}
-	return fmt.Sprintf("object with %d keys\n%s", n, ledger.Prefix(b.String(), limit-10))
+	return fmt.Sprintf("object with %d keys\n%s", n, ledger.Prefix(v.hide(b.String()), limit-10))
 }
 
-const (
-	maxKeys  = 40  // of an object that are shown
-	maxItems = 200 // of an array that are looked at for its shape
-)
-
-// shapeOf describes the items of an array: the keys of its objects with their
-// types, a question mark on those that some items lack.
-func shapeOf(items []json.RawMessage) string {
-	looked := items[:min(len(items), maxItems)]
-	var order []string
-	kinds, counts := map[string]string{}, map[string]int{}
-	for _, item := range looked {
-		if k := kindOf(item); k != "object" {
-			return k
-		}
-		for key, member := range members(item) {
-			if counts[key]++; counts[key] == 1 {
-				order = append(order, key)
-			}
-			if k := kindOf(member); kinds[key] == "" || kinds[key] == "null" {
-				kinds[key] = k
-			}
-		}
-	}
-	fields := make([]string, 0, len(order))
-	for _, key := range order[:min(len(order), maxKeys)] {
-		mark := ""
-		if counts[key] < len(looked) {
-			mark = "?"
-		}
-		fields = append(fields, key+mark+": "+kinds[key])
-	}
-	return "{" + strings.Join(fields, ", ") + "}"
-}
-
-func describe(value json.RawMessage) string {
-	switch kind := kindOf(value); kind {
-	case "array":
-		var items []json.RawMessage
-		_ = json.Unmarshal(value, &items)
-		if len(items) == 0 {
+func (v viewer) member(key string, value []byte) string {
+	kind := kindOf(value)
+	if kind == "array" {
+		t := profile(value)
+		if t.rows == 0 {
 			return "[]"
 		}
-		return fmt.Sprintf("array of %d: %s", len(items), shapeOf(items))
-	case "object", "string":
-		if len(value) > 80 {
-			return fmt.Sprintf("%s of %d bytes", kind, len(value))
+		var names []string
+		for _, c := range t.columns {
+			names = append(names, c.name)
 		}
+		return strings.TrimSuffix(fmt.Sprintf("array of %d %s {%s}", t.rows, strings.Join(plural(byCount(t.kinds)), " and "), strings.Join(names, ", ")), " {}")
 	}
-	return string(value)
+	if (kind == "object" || kind == "string") && len(value) > 80 {
+		return fmt.Sprintf("%s of %d bytes", kind, len(value))
+	}
+	return shown(key, string(value), v.hide)
 }
 
-func kindOf(value json.RawMessage) string {
-	switch value = bytes.TrimSpace(value); value[0] {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
+// ends is the beginning and the end of text in about limit tokens.
+func (v viewer) ends(text string, limit int) string {
+	if limit < 40 {
+		return ""
 	}
-	return "number"
+	head := ledger.Prefix(v.head(text, limit/2), limit/2)
+	tail := v.tail(text, limit/2)
+	tail = tail[max(0, len(tail)-min(len(head), max(0, len(text)-len(head)))):]
+	return fmt.Sprintf("%s\n… of %d bytes …\n%s", head, len(text), strings.ToValidUTF8(tail, ""))
 }
 
-// members yields an object's members in the order they are written.
-func members(object json.RawMessage) func(yield func(string, json.RawMessage) bool) {
-	return func(yield func(string, json.RawMessage) bool) {
-		dec := json.NewDecoder(bytes.NewReader(object))
-		if _, err := dec.Token(); err != nil {
-			return
-		}
-		for dec.More() {
-			key, err := dec.Token()
-			if err != nil {
-				return
-			}
-			var value json.RawMessage
-			if dec.Decode(&value) != nil || !yield(fmt.Sprint(key), value) {
-				return
-			}
-		}
+// margin is more than the longest value that is looked for, in bytes: where a part of a
+// text was cut out, what is within it is not shown.
+const margin = 1 << 10
+
+// part is how many bytes of a text are looked at to show so many tokens of it.
+func part(tokens int) int { return tokens*16 + margin }
+
+// head is the beginning of a text, with what is personal in it hidden.
+func (v viewer) head(text string, tokens int) string {
+	if len(text) <= part(tokens) {
+		return v.hide(text)
 	}
+	shown := v.hide(strings.ToValidUTF8(text[:part(tokens)], ""))
+	return strings.ToValidUTF8(shown[:max(0, len(shown)-margin)], "")
+}
+
+// tail is the end of a text, with what is personal in it hidden.
+func (v viewer) tail(text string, tokens int) string {
+	if len(text) <= part(tokens) {
+		return v.hide(text)
+	}
+	shown := v.hide(strings.ToValidUTF8(text[len(text)-part(tokens):], ""))
+	return strings.ToValidUTF8(shown[min(len(shown), margin):], "")
+}
+
+// row is an item of an array in at most limit tokens.
+func (v viewer) row(item []byte, limit int) string {
+	if len(item) > 64<<10 && item[0] == '{' {
+		return v.object(item, limit)
+	}
+	if len(item) > 64<<10 {
+		return fmt.Sprintf("%s of %d bytes", kindOf(item), len(item))
+	}
+	return ledger.Prefix(v.hide(string(item)), limit)
 }

@@ -26,33 +26,67 @@ const DefaultMaxTokens = 2000
 // its code frame, too little to carry data out.
 const maxMessage = 4 << 10
 
+// Options say how an execution is reported.
+type Options struct {
+	ID        string
+	MaxTokens int   // of value and output together
+	Files     Files // nil only where there can be nothing to keep
+	Language  run.Language
+	// Hide is text without what is personal; nil: nothing is. It is asked before anything
+	// is cut, as a part of a value would not be recognised.
+	Hide func(text string) string
+}
+
 // Make turns the report of a sandbox into an Outcome. The value, or the output,
-// that would take the Outcome beyond maxTokens goes whole to files.
-func Make(id string, r isolate.Report, maxTokens int, files Files) run.Outcome {
+// that would take the Outcome beyond the limit goes whole to files, and is not hidden
+// there: programs read them.
+func Make(r isolate.Report, options Options) run.Outcome {
 	o := run.Outcome{
-		ExecutionID: id, Status: r.Status, Error: clip(r.Error), Warnings: r.Warnings,
+		ExecutionID: options.ID, Status: r.Status, Warnings: r.Warnings,
 		Stats: run.Stats{Sandbox: r.Backend, Runtime: r.Runtime, MemoryBytes: r.MemoryBytes, Bounds: r.Bounds},
 	}
-	m := maker{outcome: &o, left: maxTokens, whole: maxTokens, files: files}
+	m := options.maker(&o)
+	o.Error = m.clip(r.Error)
 	m.value(r.Value)
-	m.output(strings.ToValidUTF8(string(r.Output), "\uFFFD"))
+	output := strings.ToValidUTF8(string(r.Output), "\uFFFD")
+	if options.Hide != nil && r.Status != run.StatusOK {
+		output = held(output)
+	}
+	m.output(output)
 	return o
+}
+
+func (o Options) maker(outcome *run.Outcome) *maker {
+	if o.Hide == nil {
+		o.Hide = func(text string) string { return text }
+	}
+	return &maker{Options: o, outcome: outcome, left: o.MaxTokens, view: viewer{o.Hide}}
+}
+
+// held is what a program printed before it was stopped, without the end of a line that it
+// had not ended: that may be a part of something personal.
+func held(output string) string {
+	line := strings.LastIndexByte(output, '\n') + 1
+	if line == len(output) {
+		return output
+	}
+	return strings.ToValidUTF8(output[:max(line, len(output)-margin)], "") + "…"
 }
 
 // Effects puts into an Outcome the calls that a dry run did not make: as many as are
 // worth their tokens. All of them are in a file then.
-func Effects(o *run.Outcome, effects []run.Intended, maxTokens int, files Files) {
+func Effects(o *run.Outcome, effects []run.Intended, options Options) {
+	m := options.maker(o)
 	for i, e := range effects {
 		text, _ := json.Marshal(e) // strings, and JSON that was parsed before
-		n, ok := ledger.Fits(string(text), maxTokens)
+		n, ok := ledger.Fits(string(text), m.left)
 		if !ok {
 			o.Effects = effects[:i]
 			whole, _ := json.MarshalIndent(effects, "", " ")
-			m := maker{outcome: o, whole: maxTokens, files: files}
-			m.spill(fmt.Sprintf("list of %d effects", len(effects)), "results/"+o.ExecutionID+".effects.json", whole, "")
+			m.spill(fmt.Sprintf("list of %d effects", len(effects)), "results/"+o.ExecutionID+".effects.json", whole, "", "")
 			return
 		}
-		maxTokens -= n
+		m.left -= n
 	}
 	o.Effects = effects
 }
@@ -68,9 +102,10 @@ func Returned(o run.Outcome) int {
 }
 
 type maker struct {
-	outcome     *run.Outcome
-	left, whole int // tokens
-	files       Files
+	Options
+	outcome *run.Outcome
+	left    int // tokens
+	view    viewer
 }
 
 func (m *maker) value(value json.RawMessage) {
@@ -86,11 +121,28 @@ func (m *maker) value(value json.RawMessage) {
 		m.outcome.Result, m.left = value, m.left-n
 		return
 	}
-	name, data, text := "results/"+m.outcome.ExecutionID+".json", []byte(value), ""
-	if json.Unmarshal(value, &text) == nil {
-		name, data = "results/"+m.outcome.ExecutionID+".txt", []byte(text)
+	name, data, how := "results/"+m.ID+".json", []byte(value), wholeJSON
+	switch value[skipSpace(value, 0)] {
+	case '"':
+		name, data, how = "results/"+m.ID+".txt", []byte(text(value[skipSpace(value, 0):])), lines
+	case '[':
+		name, data, how = "results/"+m.ID+".jsonl", jsonLines(value), rowLines
 	}
-	m.spill("result", name, data, preview(value, m.whole/4))
+	m.spill("result", name, data, m.view.preview(value, m.MaxTokens/4), how(m.Language, name))
+}
+
+// jsonLines is an array with each item on a line of its own.
+func jsonLines(array []byte) []byte {
+	out := make([]byte, 0, len(array))
+	for item := range items(array) {
+		for _, b := range item {
+			if b != '\n' && b != '\r' { // strings have none
+				out = append(out, b)
+			}
+		}
+		out = append(out, '\n')
+	}
+	return out
 }
 
 func (m *maker) output(text string) {
@@ -101,18 +153,43 @@ func (m *maker) output(text string) {
 		m.outcome.Output, m.left = text, m.left-n
 		return
 	}
-	name := "results/" + m.outcome.ExecutionID + ".output.txt"
-	m.outcome.Output = ends(text, m.left*3/4)
-	m.spill("output", name, []byte(text), "")
+	name := "results/" + m.ID + ".output.txt"
+	m.outcome.Output = m.view.ends(text, m.left*3/4)
+	m.spill("output", name, []byte(text), "", lines(m.Language, name))
+}
+
+const nodeFS = " (import fs from 'node:fs/promises')"
+
+// How the next program reads a file that an Outcome names.
+
+func wholeJSON(lang run.Language, name string) string {
+	if lang == run.Python {
+		return fmt.Sprintf(`json.loads(read_file(%q))`, name)
+	}
+	return fmt.Sprintf(`JSON.parse(await fs.readFile('%s', 'utf8'))`+nodeFS, name)
+}
+
+func rowLines(lang run.Language, name string) string {
+	if lang == run.Python {
+		return fmt.Sprintf(`[json.loads(line) for line in open(%q)]`, name)
+	}
+	return fmt.Sprintf(`(await fs.readFile('%s', 'utf8')).trim().split('\n').map(line => JSON.parse(line))`+nodeFS, name)
+}
+
+func lines(lang run.Language, name string) string {
+	if lang == run.Python {
+		return fmt.Sprintf(`open(%q).readlines()`, name)
+	}
+	return fmt.Sprintf(`(await fs.readFile('%s', 'utf8')).split('\n')`+nodeFS, name)
 }
 
 // spill writes data to a file and says so; where that fails, the preview is
 // all there is and the warning says why.
-func (m *maker) spill(what, name string, data []byte, preview string) {
+func (m *maker) spill(what, name string, data []byte, preview, how string) {
 	o := m.outcome
 	n, _ := ledger.Fits(preview, m.left)
 	m.left = max(0, m.left-n)
-	if err := m.files.Write(name, data); err != nil {
+	if err := m.Files.Write(name, data); err != nil {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("the %s (%d bytes) is too large to return and could not be kept: %s", what, len(data), run.AsError(err).Message))
 		if preview != "" {
 			o.Artifacts = append(o.Artifacts, run.Artifact{Bytes: int64(len(data)), Preview: preview})
@@ -120,34 +197,29 @@ func (m *maker) spill(what, name string, data []byte, preview string) {
 		return
 	}
 	o.Artifacts = append(o.Artifacts, run.Artifact{Path: name, Bytes: int64(len(data)), Preview: preview})
-	o.Warnings = append(o.Warnings, fmt.Sprintf("the %s (%d bytes) is larger than results.maxTokens (%d): it is whole in ./workspace/%s; "+
-		"read what you need of it there in the next program", what, len(data), m.whole, name))
-}
-
-// ends is the beginning and the end of text in about limit tokens.
-func ends(text string, limit int) string {
-	if limit < 40 {
-		return ""
+	warning := fmt.Sprintf("the %s (%d bytes) is larger than results.maxTokens (%d): it is whole in ./workspace/%s", what, len(data), m.MaxTokens, name)
+	if how != "" {
+		warning += "; compute on it in the next program: " + how
 	}
-	head := ledger.Prefix(text, limit/2)
-	tail := text[len(text)-min(len(head), len(text)-len(head)):]
-	tail = strings.ToValidUTF8(tail, "")
-	return fmt.Sprintf("%s\n… %d bytes left out …\n%s", head, len(text)-len(head)-len(tail), tail)
+	o.Warnings = append(o.Warnings, warning)
 }
 
-func clip(e *run.Error) *run.Error {
+func (m *maker) clip(e *run.Error) *run.Error {
 	if e == nil {
 		return nil
 	}
 	c := *e
-	c.Message, c.Hint, c.Stack, c.Frame = cut(e.Message), cut(e.Hint), cut(e.Stack), cut(e.Frame)
+	for _, text := range []*string{&c.Message, &c.Hint, &c.Stack, &c.Frame} {
+		*text = m.cut(*text)
+	}
 	return &c
 }
 
-func cut(s string) string {
+func (m *maker) cut(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= maxMessage {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxMessage], "") + fmt.Sprintf("… (%d bytes in all)", len(s))
+	s = m.Hide(s)
+	return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "") + fmt.Sprintf("… (%d bytes in all)", len(s))
 }

@@ -34,7 +34,7 @@ func rows(n int) string {
 func TestSmallResultsComeBackAsTheyAre(t *testing.T) {
 	files := shelf{}
 	value := `{"z":12345678901234567890,"a":[1.0,"é"]}`
-	o := Make("x1", isolate.Report{Status: run.StatusOK, Value: json.RawMessage(value), Output: []byte("hello\n")}, 2000, files)
+	o := Make(isolate.Report{Status: run.StatusOK, Value: json.RawMessage(value), Output: []byte("hello\n")}, Options{ID: "x1", MaxTokens: 2000, Files: files})
 	if string(o.Result) != value || o.Output != "hello\n" || len(o.Artifacts)+len(o.Warnings)+len(files) != 0 {
 		t.Errorf("%+v %v", o, files)
 	}
@@ -46,14 +46,14 @@ func TestLargeResultsGoToFilesWhole(t *testing.T) {
 		name, value, path string
 		preview           []string
 	}{
-		{"array of objects", rows(5000), "results/x1.json", []string{"array of 5000 items", "{id: number, name: string, note: null}", `first: {"id":0`, `last: {"id":4999`}},
-		{"object", `{"total":3,"rows":` + rows(3000) + `,"text":` + string(text) + `}`, "results/x1.json", []string{"object with 3 keys", "total: 3", "rows: array of 3000: {id: number", "text: string of"}},
-		{"text", string(text), "results/x1.txt", []string{"text of 50000 characters, 5001 lines", "größer 東京", "bytes left out"}},
-		{"numbers", "[" + strings.Repeat("12345,", 5000) + "1]", "results/x1.json", []string{"array of 5001 items: number", "first: 12345", "last: 1"}},
+		{"array of objects", rows(5000), "results/x1.jsonl", []string{"array of 5000 objects, one to a line", "id: number, 0 to 4999, 1000+ distinct\nname: string, 1000+ distinct\nnote: null\n", `first: {"id":0`, `last: {"id":4999`}},
+		{"object", `{"total":3,"rows":` + rows(3000) + `,"text":` + string(text) + `}`, "results/x1.json", []string{"object with 3 keys", "total: 3", "rows: array of 3000 objects {id, name, note}", "text: string of"}},
+		{"text", string(text), "results/x1.txt", []string{"text of 50000 characters, 5001 lines", "größer 東京", "… of "}},
+		{"numbers", "[" + strings.Repeat("12345,", 5000) + "1]", "results/x1.jsonl", []string{"array of 5001 numbers, one to a line", "number, 1 to 12345, 12345 (5000), 1 (1)", "first: 12345", "last: 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := shelf{}
-			o := Make("x1", isolate.Report{Status: run.StatusOK, Value: json.RawMessage(c.value)}, 2000, files)
+			o := Make(isolate.Report{Status: run.StatusOK, Value: json.RawMessage(c.value)}, Options{ID: "x1", MaxTokens: 2000, Files: files})
 			if o.Result != nil || len(o.Artifacts) != 1 || o.Artifacts[0].Path != c.path {
 				t.Fatalf("%+v", o)
 			}
@@ -72,7 +72,14 @@ func TestLargeResultsGoToFilesWhole(t *testing.T) {
 
 func whole(value string) string {
 	var text string
-	if json.Unmarshal([]byte(value), &text) == nil {
+	var items []json.RawMessage
+	switch {
+	case json.Unmarshal([]byte(value), &text) == nil:
+		return text
+	case json.Unmarshal([]byte(value), &items) == nil:
+		for _, item := range items {
+			text += string(item) + "\n"
+		}
 		return text
 	}
 	return value
@@ -93,34 +100,36 @@ func within(t *testing.T, o run.Outcome, limit int) {
 func TestResultAndOutputShareTheLimit(t *testing.T) {
 	files := shelf{}
 	output := strings.Repeat("line of output\n", 20000)
-	o := Make("x1", isolate.Report{Status: run.StatusOK, Value: json.RawMessage(rows(60)), Output: []byte(output)}, 2000, files)
+	o := Make(isolate.Report{Status: run.StatusOK, Value: json.RawMessage(rows(60)), Output: []byte(output)}, Options{ID: "x1", MaxTokens: 2000, Files: files})
 	if o.Result == nil || files["results/x1.output.txt"] != output {
 		t.Errorf("the result must stay, the output must be kept whole: %.200s", o.Result)
 	}
 	within(t, o, 2000)
 
-	o = Make("x2", isolate.Report{Status: run.StatusTimeout, Value: json.RawMessage(rows(9000)), Output: []byte(output)}, 2000, files)
-	if len(o.Artifacts) != 2 || !strings.Contains(o.Output, "bytes left out") {
+	o = Make(isolate.Report{Status: run.StatusTimeout, Value: json.RawMessage(rows(9000)), Output: []byte(output)}, Options{ID: "x2", MaxTokens: 2000, Files: files})
+	if len(o.Artifacts) != 2 || !strings.Contains(o.Output, "… of ") {
 		t.Errorf("%+v", o)
 	}
 	within(t, o, 2000)
 }
 
 func TestAFullDiskLosesNoPreview(t *testing.T) {
-	o := Make("x1", isolate.Report{Status: run.StatusOK, Value: json.RawMessage(rows(5000))}, 2000, shelf(nil))
-	if len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "the disk is full") || !strings.Contains(o.Artifacts[0].Preview, "5000 items") {
+	o := Make(isolate.Report{Status: run.StatusOK, Value: json.RawMessage(rows(5000))}, Options{ID: "x1", MaxTokens: 2000, Files: shelf(nil)})
+	if len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "the disk is full") || !strings.Contains(o.Artifacts[0].Preview, "5000 objects") {
 		t.Errorf("%+v", o)
 	}
 }
 
 func TestHostileReports(t *testing.T) {
-	o := Make("x1", isolate.Report{Status: run.StatusOK, Value: json.RawMessage(`{"a":`), Output: []byte("a\xff\xfeb")}, 2000, shelf{})
+	o := Make(isolate.Report{Status: run.StatusOK, Value: json.RawMessage(`{"a":`), Output: []byte("a\xff\xfeb")}, Options{ID: "x1", MaxTokens: 2000, Files: shelf{}})
 	if o.Status != run.StatusError || o.Error.Kind != run.KindInternal || o.Result != nil || o.Output != "a\uFFFDb" {
 		t.Errorf("%+v", o)
 	}
-	o = Make("x1", isolate.Report{Status: run.StatusError, Error: &run.Error{Kind: run.KindRuntime, Message: strings.Repeat("é", 1<<20)}}, 2000, shelf{})
+	o = Make(isolate.Report{Status: run.StatusError, Error: &run.Error{Kind: run.KindRuntime, Message: strings.Repeat("é", 1<<20)}}, Options{ID: "x1", MaxTokens: 2000, Files: shelf{}})
 	within(t, o, 4000)
 }
+
+var plain = viewer{func(s string) string { return s }}
 
 func FuzzPreview(f *testing.F) {
 	f.Add(`[{"a":1},{"b":null}]`, 100)
@@ -130,7 +139,7 @@ func FuzzPreview(f *testing.F) {
 		if !json.Valid([]byte(value)) || limit < 0 || limit > 10000 {
 			t.Skip()
 		}
-		if p := preview(json.RawMessage(value), limit); ledger.Count(p) > limit+1 {
+		if p := plain.preview([]byte(value), limit); ledger.Count(p) > limit+1 {
 			t.Errorf("preview of %q has %d tokens, limit %d", value, ledger.Count(p), limit)
 		}
 	})

@@ -1,0 +1,243 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds on what is noted of a table.
+const (
+	maxColumns  = 60
+	maxDistinct = 1000 // of a column that are counted
+	maxSamples  = 6    // values of a column that are named, if it has no more
+	maxSample   = 40   // bytes of one of them
+)
+
+// table is what is told of the items of an array.
+type table struct {
+	rows    int
+	kinds   map[string]int
+	columns []*column
+	byName  map[string]*column
+	more    int // columns beyond the bound
+	seed    maphash.Seed
+}
+
+// column is what is told of one key of the objects in an array.
+type column struct {
+	name     string
+	seen     int
+	kinds    map[string]int
+	distinct map[uint64]*sample
+	beyond   bool // there are more than are counted
+	numbers  bool // low and high are set
+	low      float64
+	high     float64
+	lowest   string // the numbers as they are written, or the dates
+	highest  string
+	dates    int // strings that begin like 2026-01-31
+	length   int // of the longest string, in characters, or array, in items
+}
+
+type sample struct {
+	raw   string // "" if it is too long to be named
+	count int
+}
+
+// profile goes once through the items of an array.
+func profile(array []byte) *table {
+	t := &table{kinds: map[string]int{}, byName: map[string]*column{}, seed: maphash.MakeSeed()}
+	for item := range items(array) {
+		t.rows++
+		kind := kindOf(item)
+		t.kinds[kind]++
+		if kind != "object" {
+			t.column("").add(item, t.seed)
+			continue
+		}
+		for key, value := range members(item) {
+			if c := t.column(key); c != nil {
+				c.add(value, t.seed)
+			}
+		}
+	}
+	return t
+}
+
+func (t *table) column(name string) *column {
+	c := t.byName[name]
+	if c == nil && len(t.columns) < maxColumns {
+		c = &column{name: name, kinds: map[string]int{}, distinct: map[uint64]*sample{}}
+		t.columns, t.byName[name] = append(t.columns, c), c
+	} else if c == nil && t.more < 1000 {
+		t.byName[name] = nil
+		t.more = len(t.byName) - len(t.columns)
+	}
+	return c
+}
+
+func (c *column) add(value []byte, seed maphash.Seed) {
+	kind := kindOf(value)
+	c.seen++
+	c.kinds[kind]++
+	switch kind {
+	case "null":
+		return
+	case "number":
+		c.number(string(value))
+	case "string":
+		c.length = max(c.length, utf8.RuneCount(value)-2)
+		if isDate(value) {
+			c.date(string(value[1:min(len(value)-1, 26)]))
+		}
+	case "array":
+		n := 0
+		for range items(value) {
+			n++
+		}
+		c.length = max(c.length, n)
+		return
+	case "object":
+		return
+	}
+	c.count(value, seed)
+}
+
+func (c *column) number(raw string) {
+	n, err := strconv.ParseFloat(raw, 64)
+	if err != nil {
+		return
+	}
+	if !c.numbers || n < c.low {
+		c.low, c.lowest = n, raw
+	}
+	if !c.numbers || n > c.high {
+		c.high, c.highest = n, raw
+	}
+	c.numbers = true
+}
+
+// isDate reports whether a string begins like 2026-01-31.
+func isDate(raw []byte) bool {
+	if len(raw) < 12 || len(raw) > 42 {
+		return false
+	}
+	for i, b := range raw[1:11] {
+		if dash := i == 4 || i == 7; dash != (b == '-') || !dash && (b < '0' || b > '9') {
+			return false
+		}
+	}
+	return len(raw) == 12 || raw[11] == 'T' || raw[11] == ' '
+}
+
+func (c *column) date(text string) {
+	if c.dates++; c.dates == 1 {
+		c.lowest, c.highest = text, text
+	}
+	c.lowest, c.highest = min(c.lowest, text), max(c.highest, text)
+}
+
+func (c *column) count(value []byte, seed maphash.Seed) {
+	h := maphash.Bytes(seed, value)
+	if s := c.distinct[h]; s != nil {
+		s.count++
+		return
+	}
+	if len(c.distinct) == maxDistinct {
+		c.beyond = true
+		return
+	}
+	s := &sample{count: 1}
+	if len(value) <= maxSample && len(c.distinct) < maxSamples {
+		s.raw = string(value)
+	}
+	c.distinct[h] = s
+}
+
+// describe is a column in a line. What it shows of values is hidden as a member of that
+// name is.
+func (c *column) describe(t *table, hide func(string) string) string {
+	var said []string
+	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	plain, nulls := c.kinds["string"]+c.kinds["number"]+c.kinds["boolean"], c.kinds["null"]
+	switch {
+	case c.numbers && c.kinds["number"] == plain && c.lowest != c.highest:
+		say("%s to %s", shown(c.name, c.lowest, hide), shown(c.name, c.highest, hide))
+	case c.dates > 0 && c.dates == plain && c.lowest != c.highest:
+		say("%s to %s", shown(c.name, quoted(c.lowest), hide), shown(c.name, quoted(c.highest), hide))
+	}
+	if all := c.samples(hide); all != "" {
+		said = append(said, all)
+	} else if plain > 0 {
+		say("%d%s distinct", len(c.distinct), map[bool]string{true: "+"}[c.beyond])
+	}
+	if c.length > 0 && plain < c.seen-nulls {
+		say("up to %d items", c.length)
+	} else if c.length > 40 {
+		say("up to %d characters", c.length)
+	}
+	if nulls > 0 && nulls < c.seen {
+		say("%d null", nulls)
+	}
+	optional := ""
+	if c.seen < t.kinds["object"] && c.name != "" {
+		optional = "?"
+		say("in %d", c.seen)
+	}
+	kinds := strings.Join(byCount(c.kinds), " | ")
+	if len(said) > 0 {
+		kinds += ", " + strings.Join(said, ", ")
+	}
+	return c.name + optional + ": " + kinds
+}
+
+// samples are all values of a column, if they are few and each is there repeatedly.
+func (c *column) samples(hide func(string) string) string {
+	if len(c.distinct) == 0 || len(c.distinct) > maxSamples || c.beyond {
+		return ""
+	}
+	all := make([]*sample, 0, len(c.distinct))
+	for _, s := range c.distinct {
+		if s.raw == "" {
+			return ""
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *sample) int { return cmp.Or(b.count-a.count, cmp.Compare(a.raw, b.raw)) })
+	parts := make([]string, len(all))
+	for i, s := range all {
+		parts[i] = fmt.Sprintf("%s (%d)", shown(c.name, s.raw, hide), s.count)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// byCount are the names of kinds, the most frequent first.
+func byCount(kinds map[string]int) []string {
+	var names []string
+	for kind := range kinds {
+		if kind != "null" || len(kinds) == 1 {
+			names = append(names, kind)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(kinds[b]-kinds[a], cmp.Compare(a, b)) })
+	return names
+}
+
+func quoted(s string) string {
+	raw, _ := json.Marshal(s)
+	return string(raw)
+}
+
+// shown is a value as the model may see it where a key tells what it is.
+func shown(key, raw string, hide func(string) string) string {
+	for _, value := range members([]byte(hide("{" + quoted(key) + ":" + raw + "}"))) {
+		return string(value)
+	}
+	return "(hidden)"
+}
