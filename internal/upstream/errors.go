@@ -63,14 +63,18 @@ func (s *server) explain(ctx context.Context, op string, limited context.Context
 	return e
 }
 
+// maxMessage bounds what a server says of an error, in bytes. It is more than anybody is
+// shown: what is personal in it is looked for in the whole of it.
+const maxMessage = 64 << 10
+
 // explainRPC is the error that a server answered with.
 func explainRPC(op string, rpc *jsonrpc.Error) *run.Error {
-	message := cut(strings.TrimSpace(rpc.Message), 4000)
+	message := beginning(strings.TrimSpace(rpc.Message), maxMessage)
 	if message == "" {
 		message = fmt.Sprintf("the server answered with error %d", rpc.Code)
 	}
 	if detail := string(rpc.Data); len(detail) > len(`""`) && detail != "null" && !strings.Contains(message, strings.Trim(detail, `"`)) {
-		message += " (" + cut(detail, 1000) + ")"
+		message += " (" + beginning(detail, maxMessage) + ")"
 	}
 	e := &run.Error{Kind: run.KindToolError, Op: op, Message: message, Err: rpc}
 	switch rpc.Code {

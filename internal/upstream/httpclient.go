@@ -246,7 +246,7 @@ func parameter(header, name string) string {
 		} else {
 			value, _, _ = strings.Cut(value, ",")
 		}
-		return cut(strings.TrimSpace(value), 300)
+		return beginning(strings.TrimSpace(value), 300)
 	}
 }
 
@@ -260,7 +260,7 @@ func excerpt(resp *http.Response, body []byte) string {
 	if text == "" {
 		return ""
 	}
-	return ": " + cut(text, 300)
+	return ": " + beginning(text, 300)
 }
 
 func mediaType(resp *http.Response) string {

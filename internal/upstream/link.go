@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -303,6 +304,16 @@ func (l *link) lose(id jsonrpc.ID, cause *run.Error) {
 		return
 	}
 	l.deliver(&jsonrpc.Response{ID: id, Error: cause})
+}
+
+// beginning is that of what a server said, without the word or number that the cut
+// goes through: a part of an address would not be recognised as one.
+func beginning(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	whole := s[:strings.LastIndexAny(s[:n], " \t\r\n\",;<>{}[]")+1]
+	return strings.TrimRight(whole, " \t\r\n\"+-().0123456789") + "…"
 }
 
 // cut shortens s to at most n bytes, at a rune boundary.

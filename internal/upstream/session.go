@@ -85,7 +85,7 @@ func (s *session) callTool(ctx context.Context, x *exchange, tool string, args j
 // checkResult refuses results that are none.
 func checkResult(raw json.RawMessage) error {
 	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
-		return run.Errorf(run.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", cut(string(raw), 200))
+		return run.Errorf(run.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", beginning(string(raw), 200))
 	}
 	if !bytes.Contains(raw, []byte(`"input_required"`)) {
 		return nil

@@ -224,7 +224,7 @@ func (h *streamable) receiveJSON(m outgoing, resp *http.Response) *run.Error {
 	}
 	msgs, ok := decode(body)
 	if !ok {
-		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer is no MCP message: %s", cut(string(body), 200))
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer is no MCP message: %s", beginning(string(body), 200))
 	}
 	if !h.take(m, msgs) {
 		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
@@ -48,9 +49,19 @@ func hidden(p Privacy, server string, e *run.Error) *run.Error {
 		if err != nil {
 			return run.Errorf(run.KindInternal, "relay.private", "the error could not be shown, since what is personal in it could not be hidden: %w", err).At(e.Server, e.Tool)
 		}
-		*text = string(shown)
+		*text = cut(string(shown))
 	}
 	return &c
+}
+
+// maxMessage bounds what a program sees of an error, in bytes.
+const maxMessage = 4 << 10
+
+func cut(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }
 
 // shown is an answer as the program sees it.
