@@ -230,7 +230,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	go ledger.Warm()
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool), Policy: everybody,
-		Ledger: p.ledger, Workspaces: files, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
+		Ledger: p.ledger, Workspaces: files, States: workspace.NewStates(filepath.Join(home, "state")), Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
 		Privacy: p.screen, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),

@@ -66,6 +66,7 @@ type Pipeline struct {
 	Flights    *Flights
 	Ledger     *ledger.Ledger
 	Workspaces *workspace.Store
+	States     *workspace.States
 	Limits     run.Limits // the most that a request can have
 	MaxTokens  int        // of an Outcome's result and output
 	Runtime    string     // for TypeScript and JavaScript
@@ -177,6 +178,7 @@ type execution struct {
 	tools    *run.Toolset
 	files    *workspace.Workspace // of the session
 	draft    *workspace.Workspace // what the program sees of it in a dry run; else nil
+	state    *workspace.State     // a draft in a dry run
 	plan     *plan                // nil if effects are judged one by one
 	screen   *screen.Session      // nil if nothing is hidden
 	code     string               // of the request, with tokens for what is sealed
@@ -192,11 +194,11 @@ type execution struct {
 
 func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, error) {
 	x := &execution{pipeline: p, req: req, flight: f, plan: plan, entry: p.Ledger.Open(req.Session), tools: p.Toolset()}
-	files, err := p.Workspaces.Open(req.Session)
+	files, err := p.Workspaces.Open(p.own(req.Session))
 	if err != nil {
 		return x, err
 	}
-	x.files = files
+	x.files, x.state = files, p.States.Of(p.own(req.Session))
 	if err := x.hide(); err != nil {
 		return x, err
 	}
@@ -204,9 +206,21 @@ func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, err
 		if x.draft, err = files.Draft(); err != nil {
 			return x, err
 		}
+		if x.state, err = x.state.Draft(); err != nil {
+			return x, err
+		}
 	}
 	x.see(x.tools)
 	return x, nil
+}
+
+// own is the name under which files and state of a session are kept: sessions of one
+// principal are none of another's.
+func (p *Pipeline) own(session string) string {
+	if principal := p.Policy.Principal(); principal != "" {
+		return screen.SessionName(principal, session)
+	}
+	return session
 }
 
 func (x *execution) rehearses() bool { return x.plan != nil && x.plan.rehearsal }

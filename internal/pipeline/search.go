@@ -109,6 +109,9 @@ func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 	if x.screen != nil {
 		maps.Copy(own, x.helpers())
 	}
+	for name, f := range x.state.Functions() {
+		own[name] = f
+	}
 	for name, f := range tree.Functions() {
 		own[name] = f
 		if x.rehearses() && slices.Contains(writers, name) {

@@ -16,7 +16,7 @@ class Surroundings:
             "search_tools": search_tools,
             "searchTools": search_tools,
             "sleep": calls.Sleep(caller),
-            "state": calls.Group(caller, "state", {"get": ["key"], "set": ["key", "value"], "delete": ["key"], "keys": []}),
+            "state": calls.Group(caller, "state", {"get": ["key", "default"], "set": ["key", "value"], "delete": ["key"], "keys": []}),
             "pii": calls.Personal(caller, "pii", {"domain": ["token"], "equals": ["token", "other"], "mask": ["token"], "country": ["token"], "ranks": ["tokens"], "age": ["token"]}),
             "skills": calls.Skills(caller),
             "load_skill": calls.Own(caller, "load_skill", "load_skill", ["name", "version"]),

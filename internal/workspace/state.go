@@ -1,0 +1,263 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"retort/internal/run"
+	"retort/internal/seal"
+)
+
+// MaxState bounds the keys and values of a session's state together, in bytes of JSON.
+const MaxState = 1 << 20
+
+const (
+	maxStateKey    = 256              // bytes
+	statePatience  = 10 * time.Second // for another process that writes
+	stateStructure = 1                // version of the file
+)
+
+// States keeps small JSON values of sessions that outlive programs: a file each, under
+// one folder. It is safe for concurrent use, by several processes too.
+type States struct {
+	dir   string
+	mu    sync.Mutex
+	known map[string]*State
+}
+
+// NewStates keeps states under dir, which is made when the first value is set.
+func NewStates(dir string) *States { return &States{dir: dir, known: map[string]*State{}} }
+
+// maxStates bounds those that are held in memory: whoever asks chooses their names.
+const maxStates = 128
+
+// Of is the state of a session.
+func (s *States) Of(session string) *State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.known[session]; known != nil {
+		return known
+	}
+	if len(s.known) >= maxStates {
+		clear(s.known) // what was acknowledged is on disk
+	}
+	state := &State{path: filepath.Join(s.dir, folder(session)+".json")}
+	s.known[session] = state
+	return state
+}
+
+// State is that of one session. What Set and Delete have returned from is on disk.
+type State struct {
+	path string // empty: a draft, in memory only
+
+	mu     sync.Mutex
+	values map[string]json.RawMessage // not changed in place
+	stamp  os.FileInfo                // of the file that values were read from; nil if there was none
+}
+
+// stored is the file of a state.
+type stored struct {
+	Version int                        `json:"version"`
+	Values  map[string]json.RawMessage `json:"values"`
+}
+
+// Draft is a state that begins as s is. What is set in it is gone with it.
+func (s *State) Draft() (*State, error) {
+	values, err := s.read()
+	return &State{values: values}, err
+}
+
+// Get is a value; ok is false if there is none.
+func (s *State) Get(key string) (value json.RawMessage, ok bool, err error) {
+	values, err := s.read()
+	value, ok = values[key]
+	return value, ok, err
+}
+
+// Keys are all keys, sorted.
+func (s *State) Keys() ([]string, error) {
+	values, err := s.read()
+	keys := slices.AppendSeq([]string{}, maps.Keys(values))
+	slices.Sort(keys)
+	return keys, err
+}
+
+// Set gives a key a value, which is valid JSON.
+func (s *State) Set(key string, value json.RawMessage) error {
+	if key == "" || len(key) > maxStateKey {
+		return run.Errorf(run.KindInvalidArguments, "state.set", "a key has between 1 and %d bytes, this one has %d", maxStateKey, len(key))
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, value); err != nil {
+		return run.Errorf(run.KindInvalidArguments, "state.set", "the value is no JSON: %v", err)
+	}
+	return s.change(func(values map[string]json.RawMessage) error {
+		values[key] = compact.Bytes()
+		return fits(values)
+	})
+}
+
+func fits(values map[string]json.RawMessage) error {
+	total := 0
+	for key, value := range values {
+		total += len(key) + len(value)
+	}
+	if total <= MaxState {
+		return nil
+	}
+	return run.Errorf(run.KindLimit, "state.set", "the state of a session holds at most %d bytes of keys and JSON, with this value it would be %d", MaxState, total).
+		WithHint("write large values to a file in ./workspace/, and keep its name in the state")
+}
+
+// Delete removes a key, and reports whether there was one.
+func (s *State) Delete(key string) (was bool, err error) {
+	if _, ok, err := s.Get(key); !ok || err != nil {
+		return false, err
+	}
+	err = s.change(func(values map[string]json.RawMessage) error {
+		_, was = values[key]
+		delete(values, key)
+		return nil
+	})
+	return was, err
+}
+
+func (s *State) read() (map[string]json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.values, s.refresh()
+}
+
+// change changes a copy of what is there, alone among all processes. Where that fails,
+// nothing has changed.
+func (s *State) change(do func(values map[string]json.RawMessage) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.path != "" {
+		unlock, err := seal.Lock(s.path+".lock", statePatience)
+		if err != nil {
+			return run.Errorf(run.KindInternal, "state.set", "the state cannot be written: %w", err)
+		}
+		defer unlock()
+	}
+	if err := s.refresh(); err != nil {
+		return err
+	}
+	values := maps.Clone(s.values)
+	if values == nil {
+		values = map[string]json.RawMessage{}
+	}
+	if err := do(values); err != nil {
+		return err
+	}
+	if err := s.keep(values); err != nil {
+		return run.Errorf(run.KindInternal, "state.set", "the state could not be written, and is as before: %w", err)
+	}
+	s.values = values
+	return nil
+}
+
+func (s *State) keep(values map[string]json.RawMessage) error {
+	if s.path == "" {
+		return nil
+	}
+	data, err := json.Marshal(stored{stateStructure, values})
+	if err != nil {
+		return err
+	}
+	if err := seal.Replace(s.path, data); err != nil {
+		return err
+	}
+	s.stamp, err = os.Stat(s.path)
+	return err
+}
+
+// refresh takes in what another process has written.
+func (s *State) refresh() error {
+	if s.path == "" {
+		return nil
+	}
+	now, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.values, s.stamp = nil, nil
+		return nil
+	case err == nil && s.stamp != nil && os.SameFile(now, s.stamp) && now.ModTime().Equal(s.stamp.ModTime()):
+		return nil
+	case err == nil:
+		err = s.load()
+	}
+	if err != nil {
+		return run.Errorf(run.KindInternal, "state", "the state of this session cannot be read: %w", err).
+			WithHint("nothing was changed; mend or remove %s", filepath.Base(s.path))
+	}
+	s.stamp = now
+	return nil
+}
+
+func (s *State) load() error {
+	data, err := os.ReadFile(s.path)
+	if err != nil {
+		return err
+	}
+	var f stored
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	if f.Version != stateStructure {
+		return fmt.Errorf("it has version %d, and this program knows version %d", f.Version, stateStructure)
+	}
+	s.values = f.Values
+	return nil
+}
+
+// Functions are the functions of programs on a state, by name.
+func (s *State) Functions() map[string]func(context.Context, json.RawMessage) (any, error) {
+	type arguments struct {
+		Key     string          `json:"key"`
+		Value   json.RawMessage `json:"value"`
+		Default json.RawMessage `json:"default"` // what get answers where there is nothing
+		Found   bool            `json:"found"`   // get answers a list of the value, to tell null from nothing
+	}
+	function := func(f func(arguments) (any, error)) func(context.Context, json.RawMessage) (any, error) {
+		return func(_ context.Context, raw json.RawMessage) (any, error) {
+			var a arguments
+			if err := json.Unmarshal(raw, &a); err != nil {
+				return nil, run.Errorf(run.KindInvalidArguments, "state", "%v", err)
+			}
+			return f(a)
+		}
+	}
+	return map[string]func(context.Context, json.RawMessage) (any, error){
+		"state_get": function(func(a arguments) (any, error) {
+			value, ok, err := s.Get(a.Key)
+			switch {
+			case a.Found && ok:
+				return []json.RawMessage{value}, err
+			case a.Found:
+				return []json.RawMessage{}, err
+			case !ok:
+				return a.Default, err
+			}
+			return value, err
+		}),
+		"state_set": function(func(a arguments) (any, error) {
+			if len(a.Value) == 0 {
+				return nil, run.Errorf(run.KindInvalidArguments, "state.set", "there is no value for %q", a.Key).WithHint("delete removes a key")
+			}
+			return nil, s.Set(a.Key, a.Value)
+		}),
+		"state_delete": function(func(a arguments) (any, error) { return s.Delete(a.Key) }),
+		"state_keys":   function(func(arguments) (any, error) { return s.Keys() }),
+	}
+}
