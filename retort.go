@@ -33,19 +33,22 @@ const Version = "0.1.0"
 
 // The nouns of the engine.
 type (
-	Request    = run.Request    // asks for one execution
-	Outcome    = run.Outcome    // what comes back from it
-	Status     = run.Status     // how it ended
-	Limits     = run.Limits     // what bounds it
-	Error      = run.Error      // the one error type
-	Query      = run.Query      // asks for tools
-	Found      = run.Found      // what a search answers
-	Definition = run.Definition // typed definition of a tool
-	Approval   = run.Approval   // what waits for a person
-	Answer     = run.Answer     // what the person decided
-	Scope      = run.Scope      // how far a yes goes
-	Channel    = run.Channel    // asks the person at the other end of an execution
-	Server     = upstream.Server
+	Request     = run.Request     // asks for one execution
+	Outcome     = run.Outcome     // what comes back from it
+	Status      = run.Status      // how it ended
+	Limits      = run.Limits      // what bounds it
+	Error       = run.Error       // the one error type
+	Query       = run.Query       // asks for tools
+	Found       = run.Found       // what a search answers
+	Definition  = run.Definition  // typed definition of a tool
+	Approval    = run.Approval    // what waits for a person
+	Answer      = run.Answer      // what the person decided
+	Scope       = run.Scope       // how far a yes goes
+	FileWritten = run.FileWritten // what became of a file
+	FilePart    = run.FilePart    // of a file
+	FileList    = run.FileList    // the files of a workspace
+	Channel     = run.Channel     // asks the person at the other end of an execution
+	Server      = upstream.Server
 )
 
 // The scopes of a yes.
@@ -219,6 +222,23 @@ func (e *Engine) Describe(ctx context.Context, names []string, lang run.Language
 // it had. The tokens are good in the session.
 func (e *Engine) Sanitize(session, text string) (string, map[string]int, error) {
 	return e.pipeline.Sanitize(sessionOf(session), text)
+}
+
+// WriteFile writes a file of a session's workspace, or appends to it. encoding is utf8 or
+// base64.
+func (e *Engine) WriteFile(session, name, content, encoding string, appends bool) (FileWritten, error) {
+	return e.pipeline.WriteFile(sessionOf(session), name, content, encoding, appends)
+}
+
+// ReadFile is at most limit bytes of a file from offset on, as the model may see it; a
+// limit of 0 means some thousand.
+func (e *Engine) ReadFile(session, name string, offset, limit int64, encoding string) (FilePart, error) {
+	return e.pipeline.ReadFile(sessionOf(session), name, offset, limit, encoding)
+}
+
+// ListFiles lists the files of a session's workspace below a folder, those that fit a glob.
+func (e *Engine) ListFiles(session, below, glob string) (FileList, error) {
+	return e.pipeline.ListFiles(sessionOf(session), below, glob)
 }
 
 // Restore has a person look at the values behind the tokens in a text. They are in the

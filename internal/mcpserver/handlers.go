@@ -23,6 +23,10 @@ func (s *Server) handlers() map[string]handler {
 		"get_execution_stats": s.stats,
 		"sanitize_pii":        s.sanitize,
 		"restore_pii":         s.restore,
+
+		"write_workspace_file": s.writeFile,
+		"read_workspace_file":  s.readFile,
+		"list_workspace_files": s.listFiles,
 	}
 }
 

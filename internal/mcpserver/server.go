@@ -32,6 +32,10 @@ type Engine interface {
 	Stats(ctx context.Context, session string) any
 	// Sanitize is a text with tokens for what is personal, and how many of each type.
 	Sanitize(session, text string) (string, map[string]int, error)
+	// WriteFile, ReadFile and ListFiles are about the workspace of a session.
+	WriteFile(session, name, content, encoding string, appends bool) (run.FileWritten, error)
+	ReadFile(session, name string, offset, limit int64, encoding string) (run.FilePart, error)
+	ListFiles(session, below, glob string) (run.FileList, error)
 	// Restore has a person look at the values behind the tokens in a text.
 	Restore(ctx context.Context, req run.Request, text string) run.Outcome
 }

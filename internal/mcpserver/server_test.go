@@ -68,6 +68,21 @@ func (e *engine) Decide(string, string, run.Answer) error { return nil }
 
 func (e *engine) Stats(context.Context, string) any { return map[string]int{"servers": 1} }
 
+func (e *engine) WriteFile(_, name, content, _ string, _ bool) (run.FileWritten, error) {
+	return run.FileWritten{Path: name, Bytes: int64(len(content))}, nil
+}
+
+func (e *engine) ReadFile(_, name string, offset, _ int64, _ string) (run.FilePart, error) {
+	if name == "a.png" {
+		return run.FilePart{Path: name, Bytes: 4, MIMEType: "image/png", Image: []byte("\x89PNG")}, nil
+	}
+	return run.FilePart{Path: name, Content: "text", Bytes: 10, NextOffset: offset + 4}, nil
+}
+
+func (e *engine) ListFiles(_, below, _ string) (run.FileList, error) {
+	return run.FileList{Files: []run.FileEntry{{Path: below + "/a.csv", Bytes: 3, Modified: "2026-01-31T00:00:00Z"}}}, nil
+}
+
 // session speaks the lines of a script to a server and returns its answers, one
 // for each request, notifications before the answer they belong to.
 func session(t *testing.T, o Options, script string) string {

@@ -1,0 +1,206 @@
+package pipeline
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"unicode/utf8"
+
+	"retort/internal/run"
+	"retort/internal/workspace"
+)
+
+// Bounds on what a model reads of a workspace at once, in bytes.
+const (
+	defaultPart = 8 << 10
+	maxPart     = 256 << 10
+	maxImage    = 5 << 20
+	maxHidden   = 32 << 20 // of a file that is looked through for what is personal
+	maxListed   = 500
+)
+
+// images are what models take as pictures.
+var images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// WriteFile writes or appends to a file of a session's workspace. encoding is utf8, the
+// same as "", or base64.
+func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bool) (out run.FileWritten, err error) {
+	data := []byte(content)
+	switch encoding {
+	case "", "utf8":
+	case "base64":
+		if data, err = base64.StdEncoding.DecodeString(content); err != nil {
+			return out, run.Errorf(run.KindInvalidArguments, "workspace.write", "the content is no base64: %v", err)
+		}
+	default:
+		return out, badEncoding(encoding)
+	}
+	err = p.within(session, name, func(w *workspace.Workspace, path string) error {
+		write := w.Write
+		if appends {
+			write = w.Append
+		}
+		if err := write(path, data); err != nil {
+			return err
+		}
+		info, err := w.Stat(path)
+		out = run.FileWritten{Path: path, Bytes: info.Bytes}
+		return err
+	})
+	return out, err
+}
+
+func badEncoding(encoding string) error {
+	return run.Errorf(run.KindInvalidArguments, "workspace", "there is no encoding %q", encoding).WithHint("utf8 or base64")
+}
+
+// within does something with a path in the workspace of a session.
+func (p *Pipeline) within(session, name string, do func(w *workspace.Workspace, path string) error) error {
+	path, err := workspace.Path(name)
+	if err != nil {
+		return err
+	}
+	w, err := p.Workspaces.Open(p.own(session))
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return do(w, path)
+}
+
+// ReadFile is a part of a file, without what is personal in it: from offset on, at most
+// limit bytes, 0 for what is worth its tokens. Both count in what the model sees. An image
+// comes whole.
+func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding string) (part run.FilePart, err error) {
+	if encoding != "" && encoding != "utf8" && encoding != "base64" {
+		return part, badEncoding(encoding)
+	}
+	if offset < 0 || limit < 0 {
+		return part, run.Errorf(run.KindInvalidArguments, "workspace.read", "offset and limit must not be negative")
+	}
+	err = p.within(session, name, func(w *workspace.Workspace, path string) error {
+		r := reading{pipeline: p, session: session, workspace: w, path: path, encoding: encoding}
+		part, err = r.part(offset, min(or(limit, defaultPart), maxPart))
+		return err
+	})
+	return part, err
+}
+
+func or(n, otherwise int64) int64 {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// reading is a file on its way to the model.
+type reading struct {
+	pipeline  *Pipeline
+	session   string
+	workspace *workspace.Workspace
+	path      string
+	encoding  string
+}
+
+func (r *reading) part(offset, limit int64) (run.FilePart, error) {
+	head, size, err := r.workspace.ReadAt(r.path, 0, 512)
+	if err != nil {
+		return run.FilePart{}, err
+	}
+	kind := http.DetectContentType(head)
+	if slices.Contains(images, kind) && r.encoding == "" {
+		return r.image(kind, size)
+	}
+	data, size, err := r.shown(offset, limit, size, slices.Contains(images, kind))
+	if err != nil {
+		return run.FilePart{}, err
+	}
+	out := run.FilePart{Path: r.path, Bytes: size}
+	if r.encoding == "base64" {
+		out.Content = base64.StdEncoding.EncodeToString(data)
+	} else {
+		if data, err = text(r.path, data); err != nil {
+			return out, err
+		}
+		out.Content = string(data)
+	}
+	if next := offset + int64(len(data)); next < size {
+		out.NextOffset = next
+	}
+	return out, nil
+}
+
+// text is data without a character that is cut at its end.
+func text(path string, data []byte) ([]byte, error) {
+	whole := data
+	for cut := 0; cut < utf8.UTFMax && len(whole) > 0 && !utf8.Valid(whole); cut++ {
+		whole = whole[:len(whole)-1]
+	}
+	if !utf8.Valid(whole) || len(whole) == 0 && len(data) > 0 {
+		return nil, run.Errorf(run.KindInvalidArguments, "workspace.read", "%s is no text in UTF-8 there", path).
+			WithHint("read it with encoding base64, at an offset that next_offset gave, or in a program")
+	}
+	return whole, nil
+}
+
+func (r *reading) image(kind string, size int64) (run.FilePart, error) {
+	if size > maxImage {
+		return run.FilePart{}, run.Errorf(run.KindLimit, "workspace.read", "%s is an image of %d bytes, at most %d are shown", r.path, size, maxImage)
+	}
+	data, _, err := r.workspace.ReadAt(r.path, 0, size)
+	return run.FilePart{Path: r.path, Bytes: size, MIMEType: kind, Image: data}, err
+}
+
+// shown is a part of the file as the model may see it. What is personal is hidden in the
+// whole first: a part that begins or ends within it would show a part of it.
+func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, error) {
+	screen, err := r.pipeline.screened(r.session)
+	if err != nil {
+		return nil, 0, err
+	}
+	if screen == nil || image {
+		return r.workspace.ReadAt(r.path, offset, limit)
+	}
+	if size > maxHidden {
+		return nil, 0, run.Errorf(run.KindLimit, "workspace.read", "%s has %d bytes, at most %d are looked through for personal data", r.path, size, maxHidden).
+			WithHint("read what you need of it in a program")
+	}
+	data, _, err := r.workspace.ReadAt(r.path, 0, size)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !utf8.Valid(data) {
+		return nil, 0, run.Errorf(run.KindPolicy, "workspace.read", "%s is no text, and what is personal in it could not be hidden", r.path).
+			WithHint("read it in a program")
+	}
+	if data, err = screen.Outgoing(data); err != nil {
+		return nil, 0, err
+	}
+	if err := screen.Sync(); err != nil {
+		return nil, 0, err
+	}
+	from := min(offset, int64(len(data)))
+	return data[from:min(from+limit, int64(len(data)))], int64(len(data)), nil
+}
+
+// ListFiles are the files of a session's workspace below a folder that fit a glob.
+func (p *Pipeline) ListFiles(session, below, glob string) (list run.FileList, err error) {
+	screen, err := p.screened(session)
+	if err != nil {
+		return list, err
+	}
+	err = p.within(session, below, func(w *workspace.Workspace, path string) error {
+		files, total, err := w.Files(path, glob, maxListed)
+		list.Files = append([]run.FileEntry{}, files...)
+		if total > len(files) {
+			list.Total = total
+		}
+		return err
+	})
+	for i := range list.Files {
+		if screen != nil {
+			list.Files[i].Path = screen.Text(list.Files[i].Path)
+		}
+	}
+	return list, err
+}

@@ -1,0 +1,83 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Path is the path within the workspace that is meant by one as programs write it:
+// ./workspace/a.csv, workspace/a.csv, /workspace/a.csv and a.csv are the same. The error
+// says that it leads elsewhere.
+func Path(name string) (string, error) {
+	t := Tree{}
+	folder, rest := t.place(name)
+	if folder != "workspace" && path.Clean("/"+name) != "/" {
+		return "", failed(name, "EACCES", "only files in ./workspace/ can be reached").WithHint("give a path such as results/a.json")
+	}
+	if strings.ContainsRune(rest, 0) {
+		return "", failed(name, "EINVAL", "a path has no NUL")
+	}
+	return path.Clean("/" + rest)[1:], nil
+}
+
+// Files are the files below a folder, "" for all, whose path within it fits a glob ("" for
+// all), sorted by path: * and ? do not cross a slash, ** does. At most limit are listed;
+// total counts all.
+func (w *Workspace) Files(below, glob string, limit int) (files []run.FileEntry, total int, err error) {
+	if _, err := path.Match(glob, ""); err != nil {
+		return nil, 0, run.Errorf(run.KindInvalidArguments, "workspace.files", "the glob %q is malformed", glob)
+	}
+	from := local(below)
+	err = fs.WalkDir(w.root.FS(), from, func(name string, e fs.DirEntry, err error) error {
+		if err != nil && name == from {
+			return err
+		}
+		if err != nil || !e.Type().IsRegular() {
+			return nil // it went while others were looked at
+		}
+		inner := strings.TrimPrefix(name, from+"/")
+		if glob != "" && !fitsGlob(strings.Split(glob, "/"), strings.Split(inner, "/")) {
+			return nil
+		}
+		info, err := e.Info()
+		if err != nil {
+			return nil
+		}
+		if total++; total <= limit {
+			files = append(files, run.FileEntry{Path: name, Bytes: info.Size(), Modified: info.ModTime().UTC().Format(time.RFC3339)})
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) && from == "." {
+		err = nil
+	}
+	return files, total, explain(below, err)
+}
+
+// fitsGlob matches folder by folder. A glob of one part fits names in every folder: *.csv
+// means all of them.
+func fitsGlob(glob, name []string) bool {
+	if len(glob) == 1 {
+		name = name[len(name)-1:]
+	}
+	return fitsParts(glob, name)
+}
+
+func fitsParts(glob, name []string) bool {
+	if len(glob) == 0 {
+		return len(name) == 0
+	}
+	if glob[0] == "**" {
+		return fitsParts(glob[1:], name) || len(name) > 0 && fitsParts(glob, name[1:])
+	}
+	if len(name) == 0 {
+		return false
+	}
+	ok, _ := path.Match(glob[0], name[0])
+	return ok && fitsParts(glob[1:], name[1:])
+}
