@@ -31,7 +31,6 @@ import (
 	"retort/internal/run"
 	"retort/internal/runtimes"
 	"retort/internal/upstream"
-	"retort/internal/workspace"
 )
 
 // parts are what an engine is made of. closers end them, last first.
@@ -225,17 +224,18 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	if err != nil {
 		return err
 	}
-	files := workspace.NewStore(filepath.Join(home, "workspace"), limits.Disk)
+	files, states := kept(home, limits.Disk)
 	go g.Warm()
 	go ledger.Warm()
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool), Policy: everybody,
-		Ledger: p.ledger, Workspaces: files, States: workspace.NewStates(filepath.Join(home, "state")), Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
+		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
 		Privacy: p.screen, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
 	p.onClose(p.pipeline.Flights.Close)
+	p.sweeps()
 	if p.config.Home != "" {
 		p.attend(filepath.Join(home, "approvals"))
 	}

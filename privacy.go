@@ -70,7 +70,7 @@ func treatment(s config.ServerPII, t string) screen.Treatment {
 	return screen.Usual
 }
 
-// Erasure says what to forget of personal data: of whom, or in which session of which
+// Erasure says what to forget: the values of a person, or everything of a session of a
 // principal. All tokens of a session stand for nothing then.
 type Erasure struct {
 	Subjects           []string // texts that are values: an address, a number, a name
@@ -80,12 +80,13 @@ type Erasure struct {
 // Erased is what was forgotten.
 type Erased struct {
 	Values   int `json:"values"`
-	Sessions int `json:"sessions"` // that had any of them
+	Sessions int `json:"sessions"`        // that had any of them
+	Files    int `json:"files,omitempty"` // of the session, with its state
 }
 
-// Erase forgets values for good: the keys with which they were encrypted are destroyed,
-// and engines that run forget them before their next call. The error is a *Error; what
-// could be read is erased nevertheless.
+// Erase forgets for good. The keys with which values were encrypted are destroyed, and
+// engines that run forget them before their next call. The error is a *Error; what could
+// be erased is nevertheless.
 func Erase(c Config, what Erasure) (Erased, error) {
 	loaded, err := c.load()
 	if err != nil {
@@ -94,25 +95,35 @@ func Erase(c Config, what Erasure) (Erased, error) {
 	p := &parts{keys: c.Keys, config: loaded}
 	store := p.vault()
 	defer store.Close()
-	var out Erased
-	if len(what.Subjects) > 0 {
-		out.Values, out.Sessions, err = store.Forget(screen.Subject(what.Subjects...))
-	} else {
-		out, err = erase(store, screen.SessionName(what.Principal, sessionOf(what.Session)))
+	if len(what.Subjects) == 0 {
+		return p.eraseSession(store, what.Principal, sessionOf(what.Session))
 	}
-	if err != nil {
+	var out Erased
+	if out.Values, out.Sessions, err = store.Forget(screen.Subject(what.Subjects...)); err != nil {
 		return out, run.Errorf(run.KindInternal, "retort.erase", "not everything could be erased: %w", err)
 	}
 	return out, nil
 }
 
-func erase(store *vault.Store, session string) (out Erased, err error) {
-	s, err := store.Session(session)
-	if err != nil {
+func (p *parts) eraseSession(store *vault.Store, principal, session string) (out Erased, err error) {
+	files, states := kept(p.config.Home, 0)
+	own := session
+	if principal != "" {
+		own = screen.SessionName(principal, session)
+	}
+	swept, err := files.Erase(states, own)
+	if out.Files = swept.Files; err != nil {
 		return out, err
 	}
-	if out.Values, err = s.Forget(func(string) bool { return true }); out.Values > 0 {
+	s, err := store.Session(screen.SessionName(principal, session))
+	if err == nil {
+		out.Values, err = s.Forget(func(string) bool { return true })
+	}
+	if out.Values > 0 {
 		out.Sessions = 1
 	}
-	return out, err
+	if err != nil {
+		return out, run.Errorf(run.KindInternal, "retort.erase", "not everything could be erased: %w", err)
+	}
+	return out, nil
 }

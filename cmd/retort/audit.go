@@ -25,7 +25,8 @@ func (a *app) erase() *cobra.Command {
 		Use: "erase (--subject TEXT ... | --session NAME)", Short: "Forget for good what tokens stand for, of a person or of a session", Args: cobra.NoArgs,
 		Long: `Forgets what tokens of personal data stand for, for good: the keys with which it was
 encrypted are destroyed. A subject is forgotten in all sessions: give all of the person's
-addresses, numbers and names. Files in the workspace stay as they are.`,
+addresses, numbers and names; what programs wrote into files stays there. Of a session the
+files and the state go, too.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(what.Subjects) == 0 && what.Session == "" {
 				return run.Errorf(run.KindInvalidArguments, "audit.erase", "nothing says what to erase").WithHint("name a person's data with --subject, or a session with --session")
@@ -38,6 +39,9 @@ addresses, numbers and names. Files in the workspace stay as they are.`,
 				return a.printJSON(erased)
 			}
 			fmt.Fprintf(a.stdout, "values erased: %d, sessions that had any: %d\n", erased.Values, erased.Sessions)
+			if erased.Files > 0 {
+				fmt.Fprintf(a.stdout, "files erased: %d\n", erased.Files)
+			}
 			return nil
 		},
 	}

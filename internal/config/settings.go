@@ -48,6 +48,7 @@ type Settings struct {
 	AuditLogging     Switch
 	ResourceLimits   ResourceLimits
 	Results          Results
+	Workspace        Workspace
 	Approval         Approval
 	Network          Network
 	Servers          map[string]ServerSettings // by the server's name in the client's file
@@ -175,6 +176,13 @@ type Results struct {
 	MaxTokens int // o200k_base
 }
 
+// Workspace says how long files of sessions stay, when nobody uses them.
+type Workspace struct {
+	Results  time.Duration // what was too large to return
+	Sessions time.Duration // everything of a session
+	Size     int64         // bytes of all sessions, beyond which the oldest results go
+}
+
 // Approval says which risks run without asking a person, and how long one is waited for.
 type Approval struct {
 	AutoApproveLow    Switch
@@ -297,6 +305,9 @@ func (s Settings) Defaults() Settings {
 	state(&s.PII.RestoreToModel, Off)
 	state(&s.AuditLogging, On)
 	state(&s.Results.MaxTokens, 2000)
+	state(&s.Workspace.Results, 7*24*time.Hour)
+	state(&s.Workspace.Sessions, 30*24*time.Hour)
+	state(&s.Workspace.Size, 10*gib)
 	state(&s.Approval.AutoApproveLow, On)
 	state(&s.Approval.AutoApproveMedium, On)
 	state(&s.Approval.AutoApproveHigh, Off)
@@ -342,6 +353,7 @@ func (s *Settings) read() into {
 		field{"auditLogging", toggle(&s.AuditLogging)},
 		field{"resourceLimits", s.ResourceLimits.read()},
 		field{"results", object(field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)})},
+		field{"workspace", s.Workspace.read()},
 		field{"approval", s.Approval.read()},
 		field{"network", s.Network.read()},
 		field{"servers", dict(&s.Servers, serverName, (*ServerSettings).read)},
@@ -451,6 +463,15 @@ func piiTypeKey(r *reader, key *node) {
 	if types := r.piiTypes; !slices.Contains(types, key.text) {
 		r.fail(key, suggest(key.text, types), "unknown type of personal data %q", shorten(key.text))
 	}
+}
+
+func (w *Workspace) read() into {
+	const most = 100 * 365 * 24 * time.Hour
+	return object(
+		field{"results", duration(&w.Results, time.Minute, most)},
+		field{"sessions", duration(&w.Sessions, time.Hour, most)},
+		field{"size", size(&w.Size, mib, 1024*tib)},
+	)
 }
 
 func (a *Approval) read() into {

@@ -13,6 +13,15 @@ import (
 // Lock waits, at most for patience, until no other process has the lock of this
 // name. The lock ends with the process that has it.
 func Lock(path string, patience time.Duration) (unlock func(), err error) {
+	return lock(path, syscall.LOCK_EX, patience)
+}
+
+// Share is Lock for those who may have the lock together, but not beside one of Lock.
+func Share(path string, patience time.Duration) (unlock func(), err error) {
+	return lock(path, syscall.LOCK_SH, patience)
+}
+
+func lock(path string, how int, patience time.Duration) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -21,7 +30,7 @@ func Lock(path string, patience time.Duration) (unlock func(), err error) {
 		return nil, err
 	}
 	for late := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 		if err == nil {
 			return func() { _ = f.Close() }, nil
 		}

@@ -51,9 +51,21 @@ func (s *States) Of(session string) *State {
 	if len(s.known) >= maxStates {
 		clear(s.known) // what was acknowledged is on disk
 	}
-	state := &State{path: filepath.Join(s.dir, folder(session)+".json")}
+	state := &State{path: s.file(folder(session))}
 	s.known[session] = state
 	return state
+}
+
+// file is where the state is kept of the session with a folder.
+func (s *States) file(folder string) string { return filepath.Join(s.dir, folder+".json") }
+
+// forget removes the state of the session with a folder.
+func (s *States) forget(folder string) error {
+	err := os.Remove(s.file(folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // State is that of one session. What Set and Delete have returned from is on disk.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 // Store holds the workspaces of all sessions under one folder.
@@ -56,16 +57,29 @@ func (s *Store) Open(session string) (*Workspace, error) {
 
 // enter opens the folder, and measures what is in it the first time.
 func (w *Workspace) enter(first bool) (err error) {
-	if err = os.MkdirAll(w.dir, 0o700); err != nil {
+	if err := w.share(); err != nil {
 		return err
 	}
-	if w.root, err = os.OpenRoot(w.dir); err != nil {
+	if err = os.MkdirAll(w.dir, 0o700); err == nil {
+		w.root, err = os.OpenRoot(w.dir)
+	}
+	if err != nil {
+		w.leave()
 		return err
 	}
 	if first {
 		w.used = w.measure()
 	}
 	return nil
+}
+
+// share keeps a session from being swept away while it is used.
+func (w *Workspace) share() (err error) {
+	w.leave = func() {}
+	if !w.draft {
+		w.leave, err = seal.Share(w.store.lockPath(filepath.Base(w.dir)), 10*time.Second)
+	}
+	return err
 }
 
 // Close says that the caller needs the workspace no longer. The files stay;
@@ -77,6 +91,7 @@ func (w *Workspace) Close() error {
 		return nil
 	}
 	err := w.root.Close()
+	w.leave()
 	if w.draft {
 		err = errors.Join(err, os.RemoveAll(w.dir))
 	}
@@ -115,6 +130,7 @@ type Workspace struct {
 	users int      // guarded by store.mu
 	draft bool     // its files are shared with another one, and go when it is closed
 	root  *os.Root // open while there are users
+	leave func()   // gives back the share of the session's lock
 
 	mu   sync.Mutex // guards writes and used
 	used int64

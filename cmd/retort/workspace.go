@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+)
+
+func (a *app) workspace() *cobra.Command {
+	c := &cobra.Command{Use: "workspace", Short: "Files that programs have kept"}
+	c.AddCommand(a.listWorkspace(), a.collect())
+	return c
+}
+
+func (a *app) listWorkspace() *cobra.Command {
+	var session, glob string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "ls", Short: "List the sessions that have files, or the files of one", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config := retort.Config{Files: a.configs, Home: a.home}
+			if session == "" && glob == "" {
+				uses, err := retort.Workspaces(config)
+				if err != nil {
+					return err
+				}
+				return a.printSessions(uses, asJSON)
+			}
+			list, err := retort.WorkspaceFiles(config, session, glob)
+			if err != nil {
+				return err
+			}
+			return a.printFiles(list, asJSON)
+		},
+	}
+	c.Flags().StringVar(&session, "session", "", "the files of this session")
+	c.Flags().StringVar(&glob, "glob", "", "files that fit, such as *.csv or results/**")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) printSessions(uses []retort.WorkspaceUse, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(map[string]any{"sessions": append([]retort.WorkspaceUse{}, uses...)})
+	}
+	if len(uses) == 0 {
+		fmt.Fprintln(a.stderr, "no session has files")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SESSION\tFILES\tBYTES\tLAST CHANGED\t")
+	for _, u := range uses {
+		changed, busy := "", ""
+		if !u.Used.IsZero() {
+			changed = u.Used.Local().Format(time.DateTime)
+		}
+		if u.Busy {
+			busy = "in use"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", printable(u.Session), u.Files, u.Bytes, changed, busy)
+	}
+	return w.Flush()
+}
+
+func (a *app) printFiles(list retort.FileList, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(list)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, f := range list.Files {
+		fmt.Fprintf(w, "%s\t%d\t%s\n", f.Modified, f.Bytes, printable(f.Path))
+	}
+	return w.Flush()
+}
+
+func (a *app) collect() *cobra.Command {
+	var dry, asJSON bool
+	c := &cobra.Command{
+		Use: "gc", Short: "Remove files that are older than the settings say", Args: cobra.NoArgs,
+		Long: `Removes what was too large to return after workspace.results (7 days), whole sessions that
+nobody has used for workspace.sessions (30 days), and the oldest results beyond workspace.size
+(10 GB). What a program uses is left alone. An engine that serves does this every hour.`,
+		RunE: func(*cobra.Command, []string) error {
+			swept, err := retort.SweepWorkspaces(retort.Config{Files: a.configs, Home: a.home}, dry)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(swept)
+			}
+			verb := "removed"
+			if dry {
+				verb = "would remove"
+			}
+			fmt.Fprintf(a.stdout, "%s: %d files, %d bytes, %d whole sessions; %d bytes are left\n", verb, swept.Files, swept.Bytes, len(swept.Sessions), swept.Left)
+			for _, name := range swept.Busy {
+				fmt.Fprintf(a.stderr, "in use, and left alone: %s\n", printable(name))
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&dry, "dry-run", false, "only tell what would go")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

@@ -1,0 +1,289 @@
+package workspace
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+	"retort/internal/seal"
+)
+
+// Retention says how long files stay. Zero fields mean for ever.
+type Retention struct {
+	Results  time.Duration // what was kept because it was too large to return: results/ and files/
+	Sessions time.Duration // all of a session that nobody has used for so long
+	Bytes    int64         // of all sessions; the oldest of results/ and files/ go beyond it
+}
+
+// Use is what a session holds. Its name is that of its folder: the session's own where
+// that is plain.
+type Use struct {
+	Session string    `json:"session"`
+	Files   int       `json:"files"`
+	Bytes   int64     `json:"bytes"`
+	Used    time.Time `json:"used"` // when something of it last changed
+	Busy    bool      `json:"busy,omitempty"`
+}
+
+// Swept is what was removed, or would be.
+type Swept struct {
+	Files    int      `json:"files"`
+	Bytes    int64    `json:"bytes"`
+	Sessions []string `json:"sessions,omitempty"` // that are gone as a whole, with their state
+	Busy     []string `json:"busy,omitempty"`     // that programs use, and were left alone
+	Left     int64    `json:"left"`               // bytes that are still there
+}
+
+// sweeping is one look at all sessions.
+type sweeping struct {
+	store  *Store
+	states *States
+	keep   Retention
+	now    time.Time
+	dry    bool
+	swept  Swept
+	old    []aged // what may go if there is too much
+}
+
+type aged struct {
+	path string
+	size int64
+	at   time.Time
+}
+
+// Sweep removes what has been kept for long enough; dry only tells. What a program uses,
+// in any process, is left alone.
+func (s *Store) Sweep(states *States, keep Retention, now time.Time, dry bool) (Swept, error) {
+	w := sweeping{store: s, states: states, keep: keep, now: now, dry: dry}
+	var errs []error
+	for _, name := range s.sessions() {
+		errs = append(errs, w.session(name))
+	}
+	errs = append(errs, w.shrink())
+	return w.swept, wrapped(errors.Join(errs...))
+}
+
+// Erase removes everything of one session, unless a program uses it.
+func (s *Store) Erase(states *States, session string) (Swept, error) {
+	w := sweeping{store: s, states: states}
+	name := folder(session)
+	unlock, err := s.alone(name)
+	if err != nil {
+		return w.swept, run.Errorf(run.KindPolicy, "workspace.erase", "the session is in use: %w", err).WithHint("try again when its programs have ended")
+	}
+	defer unlock()
+	return w.swept, wrapped(w.all(name, slices.Collect(s.files(name))))
+}
+
+func wrapped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return run.Errorf(run.KindInternal, "workspace.gc", "not everything could be removed: %w", err)
+}
+
+// Uses are all sessions, the last used first.
+func (s *Store) Uses() []Use {
+	var uses []Use
+	for _, name := range s.sessions() {
+		u := Use{Session: name}
+		for f := range s.files(name) {
+			u.Files, u.Bytes = u.Files+1, u.Bytes+f.size
+			u.Used = later(u.Used, f.at)
+		}
+		unlock, err := s.alone(name)
+		if u.Busy = err != nil; !u.Busy {
+			unlock()
+		}
+		uses = append(uses, u)
+	}
+	slices.SortFunc(uses, func(a, b Use) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Session, b.Session)) })
+	return uses
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// sessions are the folders of all sessions.
+func (s *Store) sessions() []string {
+	entries, _ := os.ReadDir(s.dir)
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// files yields the regular files of a session's folder.
+func (s *Store) files(name string) iter.Seq[aged] {
+	return func(yield func(aged) bool) {
+		_ = filepath.WalkDir(filepath.Join(s.dir, name), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return nil
+			}
+			if info, err := e.Info(); err == nil && !yield(aged{path, info.Size(), info.ModTime()}) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
+}
+
+// locks is a folder that no session has. Who uses a session shares its lock.
+const locks = ".locks"
+
+func (s *Store) lockPath(name string) string { return filepath.Join(s.dir, locks, name) }
+
+// alone fails if anybody uses a session.
+func (s *Store) alone(name string) (unlock func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.known {
+		if w.users > 0 && filepath.Base(w.dir) == name {
+			return nil, errors.New("in use")
+		}
+	}
+	return seal.Lock(s.lockPath(name), 0)
+}
+
+func (w *sweeping) session(name string) error {
+	unlock, err := w.store.alone(name)
+	if err != nil {
+		w.swept.Busy = append(w.swept.Busy, name)
+		for f := range w.store.files(name) {
+			w.swept.Left += f.size
+		}
+		return nil
+	}
+	defer unlock()
+	var all, results []aged
+	var used time.Time
+	if info, err := os.Stat(w.states.file(name)); err == nil {
+		used = info.ModTime()
+	}
+	if info, err := os.Stat(filepath.Join(w.store.dir, name)); err == nil {
+		used = later(used, info.ModTime())
+	}
+	for f := range w.store.files(name) {
+		all, used = append(all, f), later(used, f.at)
+		if w.kept(name, f.path) {
+			results = append(results, f)
+		}
+	}
+	if w.expired(used, w.keep.Sessions) {
+		return w.all(name, all)
+	}
+	var errs []error
+	for _, f := range results {
+		if w.expired(f.at, w.keep.Results) {
+			errs = append(errs, w.remove(f))
+		} else {
+			w.old = append(w.old, f)
+		}
+	}
+	for _, f := range all {
+		w.swept.Left += f.size
+	}
+	return errors.Join(errs...)
+}
+
+// kept reports whether a file was put into the workspace by the engine.
+func (w *sweeping) kept(name, path string) bool {
+	inner, err := filepath.Rel(filepath.Join(w.store.dir, name), path)
+	first, _, below := strings.Cut(filepath.ToSlash(inner), "/")
+	return err == nil && below && (first == "results" || first == "files")
+}
+
+func (w *sweeping) expired(at time.Time, after time.Duration) bool {
+	return after > 0 && w.now.Sub(at) > after
+}
+
+func (w *sweeping) all(name string, files []aged) error {
+	w.swept.Sessions = append(w.swept.Sessions, name)
+	for _, f := range files {
+		w.swept.Files, w.swept.Bytes = w.swept.Files+1, w.swept.Bytes+f.size
+	}
+	if w.dry {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(filepath.Join(w.store.dir, name)), w.states.forget(name))
+}
+
+func (w *sweeping) remove(f aged) error {
+	if !w.dry {
+		if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	w.swept.Files, w.swept.Bytes, w.swept.Left = w.swept.Files+1, w.swept.Bytes+f.size, w.swept.Left-f.size
+	return nil
+}
+
+// shrink removes the oldest results while there is too much in all.
+func (w *sweeping) shrink() error {
+	if w.keep.Bytes <= 0 {
+		return nil
+	}
+	slices.SortFunc(w.old, func(a, b aged) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.path, b.path)) })
+	for _, f := range w.old {
+		if w.swept.Left <= w.keep.Bytes {
+			return nil
+		}
+		name, _, _ := strings.Cut(filepath.ToSlash(strings.TrimPrefix(f.path, w.store.dir+string(filepath.Separator))), "/")
+		unlock, err := w.store.alone(name)
+		if err != nil {
+			continue
+		}
+		err = w.remove(f)
+		unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Background sweeps every hour until stop is called. report is told what was removed, and
+// what could not be.
+func (s *Store) Background(states *States, keep Retention, report func(Swept, error)) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		for wait := time.Minute; ; wait = time.Hour {
+			select {
+			case <-done:
+				return
+			case <-time.After(wait):
+			}
+			if s.steady(time.Now()) {
+				report(s.Sweep(states, keep, time.Now(), false))
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+// steady notes the time, and reports whether the clock has gone on plausibly since it was
+// last noted: after a jump, nothing is taken for old.
+func (s *Store) steady(now time.Time) bool {
+	const absence = 14 * 24 * time.Hour
+	stamp := filepath.Join(s.dir, ".swept")
+	last, err := os.Stat(stamp)
+	ok := err == nil && now.After(last.ModTime()) && now.Sub(last.ModTime()) < absence
+	if err := seal.Replace(stamp, nil); err != nil {
+		return false
+	}
+	return os.Chtimes(stamp, now, now) == nil && ok
+}

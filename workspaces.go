@@ -1,0 +1,80 @@
+package retort
+
+import (
+	"path/filepath"
+	"time"
+
+	"retort/internal/config"
+	"retort/internal/run"
+	"retort/internal/workspace"
+)
+
+// The nouns of kept files.
+type (
+	WorkspaceUse   = workspace.Use   // what a session holds
+	WorkspaceSwept = workspace.Swept // what was removed
+)
+
+// kept are the files and states of all sessions under a home.
+func kept(home string, quota int64) (*workspace.Store, *workspace.States) {
+	return workspace.NewStore(filepath.Join(home, "workspace"), quota), workspace.NewStates(filepath.Join(home, "state"))
+}
+
+func retention(s config.Settings) workspace.Retention {
+	return workspace.Retention{Results: s.Workspace.Results, Sessions: s.Workspace.Sessions, Bytes: s.Workspace.Size}
+}
+
+// sweeps removes old files in the background.
+func (p *parts) sweeps() {
+	if p.config.Home == "" {
+		return
+	}
+	stop := p.pipeline.Workspaces.Background(p.pipeline.States, retention(p.config.Settings), func(swept workspace.Swept, err error) {
+		if err != nil {
+			p.log.Warn("old files could not be removed", "error", err)
+		}
+		if swept.Files > 0 {
+			p.log.Info("removed old files", "files", swept.Files, "bytes", swept.Bytes, "sessions", len(swept.Sessions))
+		}
+	})
+	p.onClose(func() error { stop(); return nil })
+}
+
+// Workspaces are the sessions that have files, the last used first.
+func Workspaces(c Config) ([]WorkspaceUse, error) {
+	home, err := c.home()
+	if err != nil {
+		return nil, err
+	}
+	files, _ := kept(home, 0)
+	return files.Uses(), nil
+}
+
+// WorkspaceFiles are the files of a session, for a person: names are shown as they are.
+func WorkspaceFiles(c Config, session, glob string) (FileList, error) {
+	home, err := c.home()
+	if err != nil {
+		return FileList{}, err
+	}
+	files, _ := kept(home, 0)
+	w, err := files.Open(sessionOf(session))
+	if err != nil {
+		return FileList{}, err
+	}
+	defer w.Close()
+	list, total, err := w.Files("", glob, maxListed)
+	return FileList{Files: append([]run.FileEntry{}, list...), Total: total}, err
+}
+
+const maxListed = 100_000
+
+// SweepWorkspaces removes files that are older than the settings say, and nobody uses;
+// dry only tells what would go.
+func SweepWorkspaces(c Config, dry bool) (WorkspaceSwept, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return WorkspaceSwept{}, err
+	}
+	files, states := kept(loaded.Home, 0)
+	return files.Sweep(states, retention(loaded.Settings), time.Now(), dry)
+}
