@@ -218,5 +218,35 @@ fs.existsSync = (path) => {
 	}
 };
 
+// readParts goes through a file from start to end, both counted, a part at a time.
+async function* readParts(path, { start = 0, end = Infinity, highWaterMark = 1 << 20 } = {}) {
+	for (let offset = start; offset <= end;) {
+		const length = Math.min(Math.max(highWaterMark, 1), partBytes, end - offset + 1);
+		const part = await promised((function* () { return yield ['read_file', { path, offset, length }]; })());
+		const bytes = Buffer.from(part.data ?? '', 'base64');
+		if (bytes.length > 0) {
+			yield bytes;
+		}
+		offset += bytes.length;
+		if (part.eof !== false || bytes.length === 0) {
+			return;
+		}
+	}
+}
+
+fs.createReadStream = function createReadStream(path, options) {
+	const { ReadStream } = require('streams');
+	const own = typeof options === 'string' ? { encoding: options } : options ?? {};
+	return new ReadStream(path, readParts(pathOf(path), own), own.encoding);
+};
+promises.open = async function open(path, flags = 'r') {
+	if (/^r/.test(flags)) {
+		await promises.access(path);
+	} else if (/^w/.test(flags)) {
+		await promises.writeFile(path, '');
+	}
+	return new (require('streams').FileHandle)(path, fs);
+};
+
 exports.fs = fs;
 exports.promises = promises;

@@ -426,7 +426,7 @@ declare var DOMException: { new (message?: string, name?: string): DOMException;
 // ---- modules
 
 declare module "node:fs/promises" {
-  import type { Bytes, Data, Dirent, Entries, Making, Names, PathLike, Removing, Stats, Text, Writing } from "node:fs";
+  import type { Bytes, Data, Dirent, Entries, Making, Names, PathLike, ReadStream, Removing, Stats, Streaming, Text, Writing } from "node:fs";
   export function readFile(path: PathLike, encoding: Text): Promise<string>;
   export function readFile(path: PathLike, options?: Bytes): Promise<Buffer>;
   export function writeFile(path: PathLike, data: Data, options?: Writing): Promise<void>;
@@ -443,6 +443,18 @@ declare module "node:fs/promises" {
   export function rename(from: PathLike, to: PathLike): Promise<void>;
   export function copyFile(from: PathLike, to: PathLike): Promise<void>;
   export function cp(from: PathLike, to: PathLike, options?: { recursive?: boolean }): Promise<void>;
+  /** Goes through a large file a part at a time: for await (const line of (await open(path)).readLines()) */
+  export function open(path: PathLike, flags?: string, mode?: number): Promise<FileHandle>;
+  export interface FileHandle {
+    readLines(options?: Streaming): import("node:readline").Interface;
+    createReadStream(options?: Streaming): ReadStream;
+    readFile(encoding: Text): Promise<string>;
+    readFile(options?: Bytes): Promise<Buffer>;
+    writeFile(data: Data, options?: Writing): Promise<void>;
+    appendFile(data: Data, options?: Writing): Promise<void>;
+    stat(): Promise<Stats>;
+    close(): Promise<void>;
+  }
   export const constants: typeof import("node:fs").constants;
   const fs: typeof import("node:fs/promises");
   export default fs;
@@ -458,6 +470,20 @@ declare module "node:fs" {
   export type Entries = { withFileTypes: true; recursive?: boolean; encoding?: BufferEncoding | null };
   export type Making = number | { recursive?: boolean; mode?: number } | null;
   export type Removing = { recursive?: boolean; force?: boolean };
+
+  export type Streaming = BufferEncoding | { encoding?: BufferEncoding | null; start?: number; end?: number; highWaterMark?: number } | null;
+  /** The parts of a file: Buffers, or text with an encoding. */
+  export interface ReadStream extends AsyncIterable<any> {
+    readonly path: PathLike;
+    readonly bytesRead: number;
+    setEncoding(encoding: BufferEncoding): this;
+    on(event: "data" | "end" | "close" | "error" | (string & {}), listener: (...args: any[]) => void): this;
+    once(event: string, listener: (...args: any[]) => void): this;
+    destroy(): this;
+    close(): void;
+  }
+  /** Goes through a large file a part at a time. */
+  export function createReadStream(path: PathLike, options?: Streaming): ReadStream;
 
   export interface Stats {
     readonly size: number;
@@ -527,6 +553,21 @@ declare module "node:fs" {
   export const promises: typeof import("node:fs/promises");
   const fs: typeof import("node:fs");
   export default fs;
+}
+declare module "node:readline" {
+  export interface Interface extends AsyncIterable<string> {
+    on(event: "line" | "close" | "error" | (string & {}), listener: (...args: any[]) => void): this;
+    once(event: string, listener: (...args: any[]) => void): this;
+    close(): void;
+  }
+  /** The lines of a stream: for await (const line of createInterface({ input: fs.createReadStream(path) })) */
+  export function createInterface(options: { input: AsyncIterable<any> | Iterable<any>; crlfDelay?: number }): Interface;
+  const readline: typeof import("node:readline");
+  export default readline;
+}
+declare module "node:readline/promises" {
+  export * from "node:readline";
+  export { default } from "node:readline";
 }
 declare module "node:path" {
   export interface ParsedPath {

@@ -127,9 +127,15 @@ func (m *maker) value(value json.RawMessage) {
 		name, data, how = "results/"+m.ID+".txt", []byte(text(value[skipSpace(value, 0):])), lines
 	case '[':
 		name, data, how = "results/"+m.ID+".jsonl", jsonLines(value), rowLines
+		if len(data) > muchJSON {
+			how = rowsInParts
+		}
 	}
 	m.spill("result", name, data, m.view.preview(value, m.MaxTokens/4), how(m.Language, name))
 }
+
+// muchJSON is how many bytes are better not in the memory of a program at once.
+const muchJSON = 8 << 20
 
 // jsonLines is an array with each item on a line of its own.
 func jsonLines(array []byte) []byte {
@@ -167,6 +173,13 @@ func wholeJSON(lang run.Language, name string) string {
 		return fmt.Sprintf(`json.loads(read_file(%q))`, name)
 	}
 	return fmt.Sprintf(`JSON.parse(await fs.readFile('%s', 'utf8'))`+nodeFS, name)
+}
+
+func rowsInParts(lang run.Language, name string) string {
+	if lang == run.Python {
+		return fmt.Sprintf(`for line in open(%q): row = json.loads(line)`, name)
+	}
+	return fmt.Sprintf(`for await (const line of (await fs.open('%s')).readLines()) { const row = JSON.parse(line) }`+nodeFS, name)
 }
 
 func rowLines(lang run.Language, name string) string {

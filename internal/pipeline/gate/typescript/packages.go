@@ -32,7 +32,7 @@ var packages = map[string]string{
 	forChecks:   "zod joi yup ajv io-ts superstruct valibot",
 	forDates:    "moment moment-timezone dayjs date-fns date-fns-tz luxon @js-joda/core",
 	forMarkup:   "cheerio jsdom linkedom node-html-parser htmlparser2 xml2js fast-xml-parser turndown marked markdown-it",
-	forTables:   "csv csv-parse csv-parser csv-stringify papaparse fast-csv xlsx exceljs readline",
+	forTables:   "csv csv-parse csv-parser csv-stringify papaparse fast-csv xlsx exceljs",
 	forConfig:   "yaml js-yaml toml ini",
 	forFiles:    "fs-extra glob globby fast-glob rimraf mkdirp",
 	forLimits:   "p-limit p-map p-queue p-retry async async-retry bottleneck bluebird",
