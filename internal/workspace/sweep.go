@@ -160,44 +160,48 @@ func (s *Store) alone(name string) (unlock func(), err error) {
 }
 
 func (w *sweeping) session(name string) error {
+	files := slices.Collect(w.store.files(name))
 	unlock, err := w.store.alone(name)
 	if err != nil {
 		w.swept.Busy = append(w.swept.Busy, name)
-		for f := range w.store.files(name) {
-			w.swept.Left += f.size
-		}
+		w.swept.Left += total(files)
 		return nil
 	}
 	defer unlock()
-	var all, results []aged
-	var used time.Time
-	if info, err := os.Stat(w.states.file(name)); err == nil {
-		used = info.ModTime()
+	if w.expired(w.used(name, files), w.keep.Sessions) {
+		return w.all(name, files)
 	}
-	if info, err := os.Stat(filepath.Join(w.store.dir, name)); err == nil {
-		used = later(used, info.ModTime())
-	}
-	for f := range w.store.files(name) {
-		all, used = append(all, f), later(used, f.at)
-		if w.kept(name, f.path) {
-			results = append(results, f)
-		}
-	}
-	if w.expired(used, w.keep.Sessions) {
-		return w.all(name, all)
-	}
+	w.swept.Left += total(files)
 	var errs []error
-	for _, f := range results {
-		if w.expired(f.at, w.keep.Results) {
+	for _, f := range files {
+		switch engines := w.kept(name, f.path); {
+		case engines && w.expired(f.at, w.keep.Results), unfinished(f.path) && w.expired(f.at, time.Hour):
 			errs = append(errs, w.remove(f))
-		} else {
+		case engines:
 			w.old = append(w.old, f)
 		}
 	}
-	for _, f := range all {
-		w.swept.Left += f.size
-	}
 	return errors.Join(errs...)
+}
+
+func total(files []aged) (bytes int64) {
+	for _, f := range files {
+		bytes += f.size
+	}
+	return bytes
+}
+
+// used is when something of a session last changed.
+func (w *sweeping) used(name string, files []aged) (last time.Time) {
+	for _, path := range []string{w.states.file(name), filepath.Join(w.store.dir, name)} {
+		if info, err := os.Stat(path); err == nil {
+			last = later(last, info.ModTime())
+		}
+	}
+	for _, f := range files {
+		last = later(last, f.at)
+	}
+	return last
 }
 
 // kept reports whether a file was put into the workspace by the engine.
@@ -205,6 +209,14 @@ func (w *sweeping) kept(name, path string) bool {
 	inner, err := filepath.Rel(filepath.Join(w.store.dir, name), path)
 	first, _, below := strings.Cut(filepath.ToSlash(inner), "/")
 	return err == nil && below && (first == "results" || first == "files")
+}
+
+// unfinished reports whether a file is one that a write began and did not rename, as the
+// process was killed.
+func unfinished(path string) bool {
+	name, ok := strings.CutSuffix(path, ".tmp")
+	dot := strings.LastIndexByte(name, '.')
+	return ok && len(name)-dot == 9 && strings.Trim(name[dot+1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
 func (w *sweeping) expired(at time.Time, after time.Duration) bool {

@@ -44,7 +44,7 @@ func exists(s *Store, name string) bool {
 
 func TestSweep(t *testing.T) {
 	now := time.Now()
-	files := map[string]int{"a/results/old.json": 8, "a/results/new.json": 6, "a/mine.csv": 20, "a/sub/results/x.json": 20, "b/files/pic.png": 40, "b/own.txt": 40, "c/own.txt": 40}
+	files := map[string]int{"a/results/old.json": 8, "a/results/new.json": 6, "a/mine.csv": 20, "a/sub/results/x.json": 20, "a/mine.csv.ABCDEFGH.tmp": 1, "a/mine.tmp": 1, "b/files/pic.png": 40, "b/own.txt": 40, "c/own.txt": 40}
 	store, states := aging(t, now, files)
 	if err := states.Of("b").Set("k", []byte("1")); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestSweep(t *testing.T) {
 	}
 	keep := Retention{Results: 7 * day, Sessions: 30 * day}
 	told, err := store.Sweep(states, keep, now, true)
-	if err != nil || told.Files != 3 || fmt.Sprint(told.Sessions) != "[b]" {
+	if err != nil || told.Files != 4 || fmt.Sprint(told.Sessions) != "[b]" {
 		t.Errorf("%+v %v", told, err)
 	}
 	for name := range files {
@@ -65,10 +65,10 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	done, err := store.Sweep(states, keep, now, false)
-	if fmt.Sprint(done) != fmt.Sprint(told) || err != nil || done.Left != 40 {
+	if fmt.Sprint(done) != fmt.Sprint(told) || err != nil || done.Left != 50 {
 		t.Errorf("%+v, told %+v %v", done, told, err)
 	}
-	for name, left := range map[string]bool{"a/results/old.json": false, "a/results/new.json": true, "a/mine.csv": true, "a/sub/results/x.json": true, "b": false, "c/own.txt": true} {
+	for name, left := range map[string]bool{"a/results/old.json": false, "a/results/new.json": true, "a/mine.csv": true, "a/sub/results/x.json": true, "a/mine.csv.ABCDEFGH.tmp": false, "a/mine.tmp": true, "b": false, "c/own.txt": true} {
 		if exists(store, name) != left {
 			t.Errorf("%s: %v", name, !left)
 		}

@@ -1,0 +1,109 @@
+package workspace
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// killed is the variable that makes the test program the one that is killed.
+const killed = "WORKSPACE_TEST_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killed); dir != "" {
+		scribble(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// page is the content of the n-th write: one letter, repeatedly, so that a torn one shows.
+func page(n int) []byte { return bytes.Repeat([]byte{byte('a' + n%26)}, 1000+n%7*4000) }
+
+// scribble writes without end, and says on standard output what was acknowledged.
+func scribble(dir string) {
+	store, states := NewStore(filepath.Join(dir, "workspace"), 1<<30), NewStates(filepath.Join(dir, "state"))
+	w, err := store.Open("default")
+	if err != nil {
+		panic(err)
+	}
+	for n := 0; ; n++ {
+		if w.Write("file", page(n)) != nil || w.Append("log", fmt.Appendf(nil, "%d\n", n)) != nil || states.Of("default").Set("n", json.RawMessage(strconv.Itoa(n))) != nil {
+			panic("a write failed")
+		}
+		fmt.Println(n)
+	}
+}
+
+// acknowledged starts the program, kills it at a random moment, and returns the last write
+// that it was told of; -1 if there was none.
+func acknowledged(t *testing.T, dir string) int {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), killed+"="+dir)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(time.Duration(5+rand.IntN(35))*time.Millisecond, func() { _ = c.Process.Kill() })
+	last := -1
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if n, err := strconv.Atoi(lines.Text()); err == nil {
+			last = n
+		}
+	}
+	_, _ = io.Copy(io.Discard, out)
+	_ = c.Wait()
+	return last
+}
+
+// Whenever the process is killed, files and values are those of one write, and what was
+// acknowledged is there.
+func TestKills(t *testing.T) {
+	kills := 100
+	if testing.Short() {
+		kills = 10
+	}
+	wrote := 0
+	for range kills {
+		dir := t.TempDir()
+		last := acknowledged(t, dir)
+		if last < 0 {
+			continue
+		}
+		wrote++
+		w, err := NewStore(filepath.Join(dir, "workspace"), 1<<30).Open("default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, _, err := w.ReadAt("file", 0, 1<<20)
+		if err != nil || !bytes.Equal(file, page(last)) && !bytes.Equal(file, page(last+1)) {
+			t.Errorf("after %d the file has %d bytes, %.20q…: %v", last, len(file), file, err)
+		}
+		log, _, err := w.ReadAt("log", 0, 1<<20)
+		if lines := strings.Split(string(log), "\n"); err != nil || len(lines) < last+2 || lines[last] != strconv.Itoa(last) {
+			t.Errorf("after %d the log ends %.40q: %v", last, log[max(0, len(log)-40):], err)
+		}
+		value, _, err := NewStates(filepath.Join(dir, "state")).Of("default").Get("n")
+		if n, _ := strconv.Atoi(string(value)); err != nil || n != last && n != last+1 {
+			t.Errorf("after %d the state has %s: %v", last, value, err)
+		}
+		_ = w.Close()
+	}
+	if wrote < kills/4 {
+		t.Errorf("only %d of %d had written anything", wrote, kills)
+	}
+}
