@@ -228,7 +228,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	go g.Warm()
 	go ledger.Warm()
 	p.pipeline = &pipeline.Pipeline{
-		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool), Policy: everybody,
+		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
 		Privacy: p.screen, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},

@@ -1,6 +1,7 @@
 package retort
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -95,6 +96,11 @@ func Erase(c Config, what Erasure) (Erased, error) {
 	p := &parts{keys: c.Keys, config: loaded}
 	store := p.vault()
 	defer store.Close()
+	if loaded.Home != "" {
+		if err := os.RemoveAll(answers(loaded.Home)); err != nil { // answers that are kept have values, too
+			return Erased{}, run.Errorf(run.KindInternal, "retort.erase", "the kept answers of tools could not be erased: %w", err)
+		}
+	}
 	if len(what.Subjects) == 0 {
 		return p.eraseSession(store, what.Principal, sessionOf(what.Session))
 	}

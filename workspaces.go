@@ -1,10 +1,13 @@
 package retort
 
 import (
+	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"retort/internal/config"
+	"retort/internal/pipeline/relay"
 	"retort/internal/run"
 	"retort/internal/workspace"
 )
@@ -78,3 +81,17 @@ func SweepWorkspaces(c Config, dry bool) (WorkspaceSwept, error) {
 	files, states := kept(loaded.Home, 0)
 	return files.Sweep(states, retention(loaded.Settings), time.Now(), dry)
 }
+
+// cache is what answers are kept in; nil if the settings keep none.
+func (p *parts) cache() *relay.Cache {
+	s := p.config.Settings.Cache
+	if s.TTL == 0 || p.config.Home == "" {
+		return nil
+	}
+	listed := func(t *run.Tool) bool {
+		return slices.ContainsFunc(s.Tools, func(pattern string) bool { ok, _ := path.Match(pattern, t.Server+"."+t.Name); return ok })
+	}
+	return relay.NewCache(workspace.NewAnswers(answers(p.config.Home), s.TTL, s.Size), listed)
+}
+
+func answers(home string) string { return filepath.Join(home, "cache") }

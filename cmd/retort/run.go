@@ -44,6 +44,7 @@ type runFlags struct {
 	code, lang, sandbox, runtime, session string
 	timeout                               time.Duration
 	json, dry, show                       bool
+	noCache                               bool
 }
 
 func (a *app) run() *cobra.Command {
@@ -84,6 +85,7 @@ func (a *app) run() *cobra.Command {
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
 	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
 	c.Flags().BoolVar(&f.show, "show-pii", false, "show personal values instead of tokens, in a terminal")
+	c.Flags().BoolVar(&f.noCache, "no-cache", false, "make every call, whatever the cache holds")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only read; list the calls that may have effects, and ask in a terminal whether to make them")
 	return c
 }
@@ -120,7 +122,7 @@ func (a *app) execute(ctx context.Context, e *retort.Engine, req run.Request) ru
 const maxProgram = 16 << 20
 
 func (a *app) request(f runFlags, args []string) (run.Request, error) {
-	req := run.Request{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry}
+	req := run.Request{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry, NoCache: f.noCache}
 	given := 0
 	if f.code != "" {
 		given, req.Code = given+1, f.code

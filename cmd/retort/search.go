@@ -140,7 +140,7 @@ func (a *app) describe() *cobra.Command {
 }
 
 func (a *app) call() *cobra.Command {
-	var asJSON bool
+	var asJSON, noCache bool
 	var session string
 	c := &cobra.Command{
 		Use: "call SERVER.TOOL [JSON]", Short: "Make one call", Args: cobra.RangeArgs(1, 2),
@@ -155,12 +155,13 @@ func (a *app) call() *cobra.Command {
 					WithHint(`write them as one object in quotes: '{"name": "value"}'`)
 			}
 			return a.ask(cmd, func(e *retort.Engine) error {
-				return a.printOutcome(unresumed(e.Call(a.asked(cmd.Context()), run.Request{Session: session, Client: "retort call"}, args[0], arguments)), asJSON)
+				return a.printOutcome(unresumed(e.Call(a.asked(cmd.Context()), run.Request{Session: session, Client: "retort call", NoCache: noCache}, args[0], arguments)), asJSON)
 			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the Outcome as JSON")
 	c.Flags().StringVar(&session, "session", "", "session whose workspace is used")
+	c.Flags().BoolVar(&noCache, "no-cache", false, "make the call, whatever the cache holds")
 	return c
 }
 

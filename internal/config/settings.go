@@ -49,6 +49,7 @@ type Settings struct {
 	ResourceLimits   ResourceLimits
 	Results          Results
 	Workspace        Workspace
+	Cache            Cache
 	Approval         Approval
 	Network          Network
 	Servers          map[string]ServerSettings // by the server's name in the client's file
@@ -183,6 +184,13 @@ type Workspace struct {
 	Size     int64         // bytes of all sessions, beyond which the oldest results go
 }
 
+// Cache says for how long answers of tools count; 0 is not at all.
+type Cache struct {
+	TTL   time.Duration
+	Size  int64    // bytes
+	Tools []string // patterns of SERVER.TOOL that may be kept without saying that they are idempotent
+}
+
 // Approval says which risks run without asking a person, and how long one is waited for.
 type Approval struct {
 	AutoApproveLow    Switch
@@ -308,6 +316,7 @@ func (s Settings) Defaults() Settings {
 	state(&s.Workspace.Results, 7*24*time.Hour)
 	state(&s.Workspace.Sessions, 30*24*time.Hour)
 	state(&s.Workspace.Size, 10*gib)
+	state(&s.Cache.Size, 256*mib)
 	state(&s.Approval.AutoApproveLow, On)
 	state(&s.Approval.AutoApproveMedium, On)
 	state(&s.Approval.AutoApproveHigh, Off)
@@ -354,6 +363,7 @@ func (s *Settings) read() into {
 		field{"resourceLimits", s.ResourceLimits.read()},
 		field{"results", object(field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)})},
 		field{"workspace", s.Workspace.read()},
+		field{"cache", object(field{"ttl", duration(&s.Cache.TTL, 0, 30*24*time.Hour)}, field{"size", size(&s.Cache.Size, mib, tib)}, field{"tools", list(&s.Cache.Tools, pattern)})},
 		field{"approval", s.Approval.read()},
 		field{"network", s.Network.read()},
 		field{"servers", dict(&s.Servers, serverName, (*ServerSettings).read)},

@@ -223,6 +223,11 @@ func (p *Pipeline) own(session string) string {
 	return session
 }
 
+// scope is whose answers may be given again in a session.
+func (p *Pipeline) scope(session string) string {
+	return p.Approvals.Version + "\x00" + screen.SessionName(p.Policy.Principal(), session)
+}
+
 func (x *execution) rehearses() bool { return x.plan != nil && x.plan.rehearsal }
 
 // scene is the files that the program sees.
@@ -251,6 +256,7 @@ func (x *execution) see(tools *run.Toolset) {
 	r := relay.Execution{
 		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: x.scene(), Carried: x.entry.Carried, Progress: x.req.Progress,
+		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
 		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout,
 	}
 	if x.screen != nil {
@@ -325,6 +331,7 @@ func statusOf(e *run.Error) run.Status {
 func (x *execution) close(o run.Outcome) run.Outcome {
 	if x.tally != nil {
 		o.Stats.ToolCalls, o.Stats.Tools = x.tally.Counts()
+		o.Stats.CacheHits = x.tally.Hits()
 	}
 	if x.rehearses() {
 		o = x.rehearsed(o)

@@ -60,7 +60,8 @@ type Stats struct {
 	MemoryBytes int64          `json:"memory_bytes,omitempty"`
 	Bounds      string         `json:"bounds,omitempty"` // what holds the limits: "cgroup v2", "rlimits, watcher"
 	ToolCalls   int            `json:"tool_calls"`
-	Tools       map[string]int `json:"tools,omitempty"` // "github.listIssues" → calls
+	Tools       map[string]int `json:"tools,omitempty"`      // "github.listIssues" → calls
+	CacheHits   int            `json:"cache_hits,omitempty"` // answers that were given again; no calls
 	Tokens      *Tokens        `json:"tokens,omitempty"`
 	Risk        *int           `json:"risk,omitempty"`
 }

@@ -29,6 +29,7 @@ type Request struct {
 	Sandbox  string   // backend asked for; empty = as configured
 	Runtime  string   // for TypeScript and JavaScript: "quickjs", "node", "bun", "deno"; empty = as configured
 	DryRun   bool
+	NoCache  bool   // every call is made, whatever the cache holds
 	Limits   Limits // zero fields mean the configured ones
 	// Progress, if set, is told the number of tool calls made so far. It must
 	// not block and may be called from several goroutines.
@@ -143,6 +144,7 @@ type Call struct {
 	Server    string
 	Tool      string          // raw name
 	Arguments json.RawMessage // a JSON object, exactly as the program gave it; with values for tokens once those are restored
+	NoCache   bool            // no earlier answer counts
 	Crosses   string          // why a person is asked, as personal data goes where it does not come from; "" if it does not
 }
 

@@ -49,6 +49,6 @@ completeLanguage();
 installGlobals({
 	ToolError,
 	require: importNow,
-	callMCPTool: (name, args) => callByName({ name: `${name}`, arguments: args ?? {} }),
+	callMCPTool: (name, args, options) => callByName({ name: `${name}`, arguments: args ?? {}, no_cache: options?.noCache ? true : undefined }),
 	searchTools: (query, detail, options) => callOwn('search_tools', { query, ...(detail && { detail_level: detail }), ...options }),
 });

@@ -165,10 +165,13 @@ class ByName(Callable):
         return by_name(*args, **kwargs)
 
 
-def by_name(name, arguments=None, /, **named):
+def by_name(name, arguments=None, options=None, /, **named):
     if arguments is not None and not isinstance(arguments, dict):
         raise TypeError("call_mcp_tool takes the tool's name and a dict of its arguments")
-    return {"name": str(name), "arguments": {**(arguments or {}), **named}}
+    call = {"name": str(name), "arguments": {**(arguments or {}), **named}}
+    if options and options.get("no_cache"):
+        call["no_cache"] = True
+    return call
 
 
 class Search(Callable):

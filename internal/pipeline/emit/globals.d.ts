@@ -5,7 +5,7 @@
 // ---- Retort
 
 /** Calls a tool by its raw name, server__tool, with an object of arguments. */
-declare function callMCPTool<T = any>(name: string, args?: object): Promise<T>;
+declare function callMCPTool<T = any>(name: string, args?: object, options?: { noCache?: boolean }): Promise<T>;
 
 interface FoundTool {
   /** What a program writes: server.tool */

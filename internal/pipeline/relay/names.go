@@ -36,6 +36,7 @@ func resolve(tools *run.Toolset, c run.Call) (run.Call, error) {
 		var byName struct {
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
+			NoCache   bool            `json:"no_cache"`
 		}
 		if err := json.Unmarshal(c.Arguments, &byName); err != nil {
 			return c, run.Errorf(run.KindInvalidArguments, "relay.resolve", "callMCPTool: %v", err)
@@ -44,7 +45,7 @@ func resolve(tools *run.Toolset, c run.Call) (run.Call, error) {
 		if !ok {
 			return c, tools.NotFound(byName.Name)
 		}
-		return run.Call{Server: tool.Server, Tool: tool.Name, Arguments: object(byName.Arguments)}, nil
+		return run.Call{Server: tool.Server, Tool: tool.Name, Arguments: object(byName.Arguments), NoCache: byName.NoCache}, nil
 	}
 	server, ok := tools.Server(c.Server)
 	if !ok {

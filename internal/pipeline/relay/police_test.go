@@ -58,7 +58,7 @@ func TestPolice(t *testing.T) {
 		{"an Ask that nobody answers passes", policy.Rules{}, run.Call{Server: "a__b", Tool: "delete"}, `"ok"`, "a__b delete {}"},
 	} {
 		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
-		host, _ := New(up).Open(policed(t, c.rules))
+		host, _ := New(up, nil).Open(policed(t, c.rules))
 		got, _, _ := strings.Cut(outcome(host.Call(t.Context(), c.call)), " | ")
 		if left := strings.Join(up.calls, "; "); got != c.want || left != c.left {
 			t.Errorf("%s:\n got %s, left %q\nwant %s, left %q", c.name, got, left, c.want, c.left)
@@ -75,7 +75,7 @@ func TestApprove(t *testing.T) {
 		return c, run.Errorf(run.KindPolicy, "test", "a person said no")
 	}
 	up := &recorder{answer: `{"content":[]}`}
-	host, _ := New(up).Open(x)
+	host, _ := New(up, nil).Open(x)
 	for _, tool := range []string{"get", "delete"} {
 		_, _ = host.Call(t.Context(), run.Call{Server: "a__b", Tool: tool})
 	}

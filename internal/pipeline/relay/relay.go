@@ -1,7 +1,7 @@
 // Package relay carries the calls of programs out to the upstreams. It is a
 // chain of guards, each of which can only subtract: refuse, delay, rewrite.
 //
-//	names → budget → arguments → trust → policy → approval → journal → upstream
+//	names → cache → budget → arguments → trust → policy → approval → journal → upstream
 package relay
 
 import (
@@ -59,6 +59,10 @@ type Execution struct {
 	// the program gets a value of the shape that the tool declares.
 	Rehearse func(t *run.Tool, c run.Call, d policy.Decision) *run.Error
 	Privacy  Privacy // nil hides nothing
+	// Scope is whose answers may be given again: principal, session and policy. NoCache
+	// has none given again.
+	Scope   string
+	NoCache bool
 	// CallTimeout, if it is not 0, bounds each call from when it leaves.
 	CallTimeout time.Duration
 }
@@ -67,16 +71,23 @@ type Execution struct {
 type Relay struct {
 	upstream Upstream
 	schemas  *schemas
+	cache    *Cache
 }
 
-// New returns a relay towards an upstream.
-func New(u Upstream) *Relay { return &Relay{upstream: u, schemas: newSchemas()} }
+// New returns a relay towards an upstream. With a nil cache every call is made.
+func New(u Upstream, cache *Cache) *Relay {
+	return &Relay{upstream: u, schemas: newSchemas(), cache: cache}
+}
 
 // Open returns the Host of one execution and the tally of its calls.
 func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
 	tally := &Tally{limit: x.Limits.ToolCalls, tools: x.Tools, progress: x.Progress, calls: map[string]int{}}
+	if r.cache != nil && x.Files != nil {
+		x.Files = noting{x.Files}
+	}
 	host := Chain(r.out(x),
 		names(x),
+		r.cache.guard(x, tally.hit),
 		tally.guard,
 		private(x),
 		r.schemas.guard(x.Tools),

@@ -90,7 +90,7 @@ func TestValues(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x, _ := execution(nil)
-			host, _ := New(&recorder{answer: c.answer}).Open(x)
+			host, _ := New(&recorder{answer: c.answer}, nil).Open(x)
 			if got := outcome(host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything"})); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
@@ -128,7 +128,7 @@ func TestArguments(t *testing.T) {
 		t.Run(c.arguments, func(t *testing.T) {
 			x, _ := execution(nil)
 			up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
-			host, _ := New(up).Open(x)
+			host, _ := New(up, nil).Open(x)
 			if got := outcome(host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(c.arguments)})); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
@@ -142,7 +142,7 @@ func TestArguments(t *testing.T) {
 // A schema that leads to another host must neither be loaded nor block calls.
 func TestSchemasLoadNothing(t *testing.T) {
 	x, _ := execution(nil)
-	host, _ := New(&recorder{answer: `{"content":[]}`}).Open(x)
+	host, _ := New(&recorder{answer: `{"content":[]}`}, nil).Open(x)
 	if got := outcome(host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "remote", Arguments: json.RawMessage(`{"a":1}`)})); got != "null" {
 		t.Error(got)
 	}
@@ -166,7 +166,7 @@ func TestNames(t *testing.T) {
 	} {
 		x, _ := execution(nil)
 		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
-		host, _ := New(up).Open(x)
+		host, _ := New(up, nil).Open(x)
 		if got := outcome(host.Call(t.Context(), c.call)); got != c.want {
 			t.Errorf("%+v:\n got %s\nwant %s", c.call, got, c.want)
 		}
@@ -181,7 +181,7 @@ func TestBudgetAndTally(t *testing.T) {
 	x, _ := execution(func(n int) { told = append(told, n) })
 	x.Limits.ToolCalls = 2
 	up := &recorder{answer: `{"content":[]}`}
-	host, tally := New(up).Open(x)
+	host, tally := New(up, nil).Open(x)
 	for range 3 {
 		_, err := host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything"})
 		if e := run.AsError(err); e != nil && e.Kind != run.KindLimit {
@@ -198,7 +198,7 @@ func TestBudgetAndTally(t *testing.T) {
 
 func TestErrorsNameTheTool(t *testing.T) {
 	x, _ := execution(nil)
-	host, _ := New(&recorder{err: run.Errorf(run.KindUpstreamGone, "test", "it died")}).Open(x)
+	host, _ := New(&recorder{err: run.Errorf(run.KindUpstreamGone, "test", "it died")}, nil).Open(x)
 	_, err := host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything"})
 	if e := run.AsError(err); e.Server != "git-hub" || e.Tool != "anything" || e.Kind != run.KindUpstreamGone {
 		t.Errorf("%+v", e)
@@ -220,7 +220,7 @@ func FuzzValue(f *testing.F) {
 func BenchmarkCall(b *testing.B) {
 	x, _ := execution(nil)
 	x.Limits.ToolCalls = 1 << 60
-	host, _ := New(&recorder{answer: `{"content":[{"type":"text","text":"{\"a\":1}"}]}`}).Open(x)
+	host, _ := New(&recorder{answer: `{"content":[{"type":"text","text":"{\"a\":1}"}]}`}, nil).Open(x)
 	for b.Loop() {
 		_, _ = host.Call(b.Context(), run.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"o","repo":"r","state":"open"}`)})
 	}

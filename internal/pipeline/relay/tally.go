@@ -18,6 +18,21 @@ type Tally struct {
 	mu    sync.Mutex
 	total int
 	calls map[string]int
+	hits  int
+}
+
+// hit counts an answer that was given again.
+func (t *Tally) hit() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hits++
+}
+
+// Hits are the answers that were given again. No call was made for them.
+func (t *Tally) Hits() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.hits
 }
 
 func (t *Tally) guard(next isolate.Host) isolate.Host {

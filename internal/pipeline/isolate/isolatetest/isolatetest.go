@@ -242,8 +242,8 @@ search_tools('things')
 		{Tool: "call", Arguments: json.RawMessage(`{"name":"box__put","arguments":{"x":1}}`)},
 		{Tool: "search_tools", Arguments: json.RawMessage(`{"query":"things"}`)},
 	}
-	if fmt.Sprintf("%s", got) != fmt.Sprintf("%s", want) {
-		t.Errorf("calls:\n%s\nwant:\n%s", got, want)
+	if fmt.Sprintf("%v", got) != fmt.Sprintf("%v", want) {
+		t.Errorf("calls:\n%v\nwant:\n%v", got, want)
 	}
 }
 

@@ -1,0 +1,159 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+// shelf keeps answers in memory.
+type shelf struct {
+	mu   sync.Mutex
+	kept map[string]json.RawMessage
+}
+
+func (s *shelf) Get(server, key string) (json.RawMessage, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := s.kept[server+"\x01"+key]
+	return v, ok
+}
+
+func (s *shelf) Put(server, key string, value json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept[server+"\x01"+key] = value
+}
+
+func (s *shelf) Forget(server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key := range s.kept {
+		if strings.HasPrefix(key, server+"\x01") {
+			delete(s.kept, key)
+		}
+	}
+}
+
+var yes = true
+
+// box is a server with tools that read and one that writes.
+func box(t *testing.T) Execution {
+	t.Helper()
+	tool := func(name string, a run.Annotations) *run.Tool {
+		return &run.Tool{Server: "box", Name: name, TypeScript: name, Python: name, InputSchema: json.RawMessage(`{"type":"object"}`), Pin: name, Annotations: a}
+	}
+	rules, err := policy.New(policy.Rules{Limits: policy.Limits{Level: policy.ExecuteFull}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Execution{
+		ID: "x", Policy: rules.For(""), Limits: run.DefaultLimits(), Files: drawer{}, Carried: func([]byte) {}, Scope: "me",
+		Tools: run.NewToolset([]*run.Server{{Name: "box", TypeScript: "box", Python: "box", Tools: []*run.Tool{
+			tool("get_item", run.Annotations{ReadOnly: &yes, Idempotent: &yes}), tool("list_items", run.Annotations{ReadOnly: &yes}), tool("put_item", run.Annotations{}),
+		}}}),
+	}
+}
+
+func TestCache(t *testing.T) {
+	up := &recorder{answer: `{"content":[{"type":"text","text":"1"}]}`}
+	relay := New(up, NewCache(&shelf{kept: map[string]json.RawMessage{}}, func(t *run.Tool) bool { return t.Name == "put_item" }))
+	x := box(t)
+	call := func(x Execution, tool, arguments string) *Tally {
+		t.Helper()
+		host, tally := relay.Open(x)
+		if _, err := host.Call(t.Context(), run.Call{Server: "box", Tool: tool, Arguments: json.RawMessage(arguments)}); err != nil {
+			t.Fatal(err)
+		}
+		return tally
+	}
+	other, fresh, changed := x, x, box(t)
+	other.Scope, fresh.NoCache = "you", true
+	changed.Tools.Servers[0].Tools[0].Pin = "another"
+	for i, c := range []struct {
+		x         Execution
+		tool      string
+		arguments string
+		hit       bool
+	}{
+		{x, "get_item", `{"a":1,"b":9007199254740993}`, false},
+		{x, "get_item", `{ "b":9007199254740993, "a":1 }`, true},
+		{x, "get_item", `{"a":1,"b":9007199254740992}`, false},
+		{other, "get_item", `{"a":1,"b":9007199254740993}`, false},
+		{fresh, "get_item", `{"a":1,"b":9007199254740993}`, false},
+		{changed, "get_item", `{"a":1,"b":9007199254740993}`, false},
+		{x, "list_items", `{}`, false}, {x, "list_items", `{}`, false}, // it does not say that it is idempotent
+		{x, "get_item", `{"a":1,"b":9007199254740993}`, true},
+		{x, "put_item", `{}`, false}, {x, "put_item", `{}`, false}, // it is listed, and may have effects
+		{x, "get_item", `{"a":1,"b":9007199254740993}`, false}, // something was put since
+	} {
+		before := len(up.calls)
+		tally := call(c.x, c.tool, c.arguments)
+		total, _ := tally.Counts()
+		if made := len(up.calls) - before; c.hit != (made == 0) || tally.Hits()+made != 1 || total != made {
+			t.Errorf("%d %s %s: %d calls made, %d counted, %d answers from the cache", i, c.tool, c.arguments, made, total, tally.Hits())
+		}
+	}
+}
+
+// An answer that an error is, or has files beside it, is not given again.
+func TestCacheKeepsNoErrorsAndNoFiles(t *testing.T) {
+	for _, answer := range []string{`{"content":[{"type":"text","text":"no"}],"isError":true}`, `{"content":[{"type":"image","data":"UE5H","mimeType":"image/png"}]}`} {
+		up := &recorder{answer: answer}
+		relay := New(up, NewCache(&shelf{kept: map[string]json.RawMessage{}}, nil))
+		for range 2 {
+			host, _ := relay.Open(box(t))
+			_, _ = host.Call(t.Context(), run.Call{Server: "box", Tool: "get_item", Arguments: json.RawMessage(`{}`)})
+		}
+		if len(up.calls) != 2 {
+			t.Errorf("%s: %d calls", answer, len(up.calls))
+		}
+	}
+}
+
+// gate is an upstream that answers when it is let, and fails the first calls.
+type gate struct {
+	recorder
+	open chan error
+}
+
+func (g *gate) Call(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	answer, _ := g.recorder.Call(ctx, server, tool, arguments)
+	select {
+	case err := <-g.open:
+		return answer, err
+	case <-ctx.Done():
+		return nil, run.Errorf(run.KindCancelled, "test", "cancelled")
+	}
+}
+
+// Equal calls at once are one call. Where that fails the others make their own.
+func TestCacheSingleFlight(t *testing.T) {
+	up := &gate{recorder: recorder{answer: `{"content":[{"type":"text","text":"1"}]}`}, open: make(chan error)}
+	relay := New(up, NewCache(&shelf{kept: map[string]json.RawMessage{}}, nil))
+	host, tally := relay.Open(box(t))
+	var all sync.WaitGroup
+	results := make(chan string, 20)
+	for range 20 {
+		all.Go(func() {
+			results <- outcome(host.Call(t.Context(), run.Call{Server: "box", Tool: "get_item", Arguments: json.RawMessage(`{}`)}))
+		})
+	}
+	up.open <- run.Errorf(run.KindUpstreamGone, "test", "it died")
+	up.open <- nil
+	all.Wait()
+	close(results)
+	counts := map[string]int{}
+	for r := range results {
+		counts[r]++
+	}
+	if fmt.Sprint(counts) != "map[1:19 error upstream_gone: it died:1]" || len(up.calls) != 2 || tally.Hits() != 18 {
+		t.Errorf("%v, %d calls, %d from the cache", counts, len(up.calls), tally.Hits())
+	}
+}

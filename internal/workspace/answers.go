@@ -1,0 +1,123 @@
+package workspace
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"retort/internal/seal"
+)
+
+// Answers keeps answers of tools, each for a while: a file each, in a folder for each
+// server. What is damaged, too old or from the future is not there. It is safe for
+// concurrent use, by several processes too.
+type Answers struct {
+	dir  string
+	life time.Duration
+	most int64 // bytes in all
+	now  func() time.Time
+
+	mu    sync.Mutex
+	added int64 // bytes since the size was last looked at; negative: it never was
+}
+
+// maxAnswer bounds one answer, in bytes.
+const maxAnswer = 8 << 20
+
+// NewAnswers keeps answers under dir for as long as life says, and at most so many bytes
+// of them.
+func NewAnswers(dir string, life time.Duration, most int64) *Answers {
+	return &Answers{dir: dir, life: life, most: most, now: time.Now, added: -1}
+}
+
+// answer is the first line of a file.
+type answer struct {
+	At  time.Time `json:"at"`
+	Sum string    `json:"sum"` // SHA-256 of what follows
+}
+
+func (a *Answers) path(server, key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return filepath.Join(a.dir, folder(server), hex.EncodeToString(sum[:16]))
+}
+
+// Get is the answer that was kept of a server under a key.
+func (a *Answers) Get(server, key string) (json.RawMessage, bool) {
+	data, err := os.ReadFile(a.path(server, key))
+	if err != nil {
+		return nil, false
+	}
+	line, value, _ := bytes.Cut(data, []byte("\n"))
+	var head answer
+	if json.Unmarshal(line, &head) != nil || head.Sum != sum(value) {
+		return nil, false
+	}
+	age := a.now().Sub(head.At)
+	return value, age >= 0 && age < a.life
+}
+
+func sum(value []byte) string {
+	s := sha256.Sum256(value)
+	return hex.EncodeToString(s[:])
+}
+
+// Put keeps an answer. Where that fails it is just not kept.
+func (a *Answers) Put(server, key string, value json.RawMessage) {
+	if len(value) > maxAnswer || int64(len(value)) > a.most {
+		return
+	}
+	head, err := json.Marshal(answer{At: a.now(), Sum: sum(value)})
+	if err != nil {
+		return
+	}
+	if seal.Replace(a.path(server, key), slices.Concat(head, []byte("\n"), value)) == nil {
+		a.grown(int64(len(value)))
+	}
+}
+
+// Forget drops all answers of a server.
+func (a *Answers) Forget(server string) {
+	dir := filepath.Join(a.dir, folder(server))
+	if _, err := os.Stat(dir); err == nil {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// grown looks at the size of all now and then, and removes the oldest where it is too much.
+func (a *Answers) grown(bytes int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.added >= 0 && a.added+bytes < a.most/16 {
+		a.added += bytes
+		return
+	}
+	a.added = 0
+	var all []aged
+	var total int64
+	_ = filepath.WalkDir(a.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			all, total = append(all, aged{path, info.Size(), info.ModTime()}), total+info.Size()
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b aged) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.path, b.path)) })
+	for _, f := range all {
+		if total <= a.most*7/8 && a.now().Sub(f.at) < a.life {
+			return
+		}
+		if os.Remove(f.path) == nil {
+			total -= f.size
+		}
+	}
+}
