@@ -20,14 +20,17 @@ var clientPy string
 //go:embed globals.d.ts
 var globals string
 
+//go:embed modules.d.ts
+var modules string
+
 // Ambient declares, as one .d.ts file, everything that a program's environment
 // has and the language's own library lacks: names, and modules with and without
 // node: before them. The namespaces of servers are not in it; they can be added
 // to its interface Servers.
 func Ambient() string {
 	var b strings.Builder
-	b.WriteString(globals)
-	for _, m := range nodeModule.FindAllStringSubmatch(globals, -1) {
+	b.WriteString(globals + "\n" + modules)
+	for _, m := range nodeModule.FindAllStringSubmatch(modules, -1) {
 		b.WriteString("\ndeclare module " + quote(m[1]) + " {\n  export * from \"node:" + m[1] + "\";\n  export { default } from \"node:" + m[1] + "\";\n}\n")
 	}
 	return b.String()
