@@ -1,5 +1,7 @@
 package pii
 
+import "strings"
+
 // Checks of digits. Arguments are ASCII digits without separators, unless a
 // check says otherwise.
 
@@ -42,6 +44,18 @@ func same(d []byte) bool {
 		}
 	}
 	return true
+}
+
+// different is the check of numbers that have none: what people make up is the same throughout.
+func different(d []byte) bool { return !same(d) }
+
+// travelDigit checks the tenth character of the number of a travel document, ICAO 9303.
+func travelDigit(id []byte) bool {
+	s := 0
+	for i, b := range id[:9] {
+		s += strings.IndexByte(base36, b) * [3]int{7, 3, 1}[i%3]
+	}
+	return s%10 == int(id[9]-'0')
 }
 
 // mod97 is the remainder of a long number with letters counting from 10 to 35.
@@ -113,7 +127,7 @@ var issuers = []struct {
 	{6011, 6011, 4, "\x10\x13"},             // Discover
 	{644, 659, 3, "\x10\x13"},               // Discover
 	{622126, 622925, 6, "\x10\x11\x12\x13"}, // Discover, UnionPay
-	{62, 62, 2, "\x10\x11\x12\x13"},         // UnionPay
+	{62, 62, 2, "\x0e\x0f\x10\x11\x12\x13"}, // UnionPay
 	{3528, 3589, 4, "\x10\x11\x12\x13"},     // JCB
 	{2200, 2204, 4, "\x10\x11\x12\x13"},     // Mir
 	{50, 50, 2, "\x10\x13"},                 // Maestro, RuPay, Elo

@@ -13,28 +13,49 @@ func america() []rule {
 		{"us-mbi", NationalID, "dAxdAxdAAdd !dAxd-Axd-AAdd", "mbi insurance medicare", mbi},
 		{"ca-sin", NationalID, "ddd_ddd_ddd ddd-ddd-ddd ddddddddd", "sin national tax insurance", func(d []byte) bool { return d[0] != '8' && !same(d) && luhn(d) }},
 		{"br-cpf", NationalID, "!ddd.ddd.ddd-dd ddddddddddd ddd_ddd_ddd-dd", "cpf tax national", cpf},
-		{"br-cnpj", NationalID, "!dd.ddd.ddd/dddd-dd dddddddddddddd", "cnpj tax", cnpj},
+		{"br-cnpj", NationalID, "!dd.ddd.ddd/dddd-dd dddddddddddddd !xx.xxx.xxx/xxxx-dd xxxxxxxxxxxxdd", "cnpj tax", cnpj},
 		{"ar-cuit", NationalID, "dd-dddddddd-d ddddddddddd", "cuit tax national", func(d []byte) bool {
 			return (11-weighted(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)%11)%11 == last(d) && bytes.Contains([]byte("20 23 24 25 26 27 30 33 34"), d[:2])
 		}},
-		{"ar-dni", NationalID, "dd.ddd.ddd dddddddd", "dni national", nil},
-		{"cl-rut", NationalID, "!dd.ddd.ddd-x !d.ddd.ddd-x dddddddd-x ddddddd-x", "rut tax national", rut},
+		{"bo-ci", NationalID, "dddddddd-AA-xx dddddddd-AA-x dddddddd-AA ddddddd-AA-xx ddddddd-AA-x ddddddd-AA ddddddddAA ddddddddAAx dddddddAAxx dddddddAAx dddddddAA", "cedula national", ciBolivia},
+		{"ar-dni", NationalID, "dd.ddd.ddd dddddddd", "dni national", different},
+		{"cl-rut", NationalID, "!dd.ddd.ddd-x !d.ddd.ddd-x dddddddd-x ddddddd-x ddddddddx dddddddx", "rut tax national", rut},
 		{"mx-curp", NationalID, "!AAAAddddddAAAAAAxd", "curp national", curp},
-		{"mx-rfc", NationalID, "AAAAddddddxxx", "rfc tax", func(id []byte) bool { return yymmdd(id[4:10]) }},
+		{"mx-rfc", NationalID, "AAAAddddddxxx AAAA_dddddd_xxx AAAA-dddddd-xxx AAAAdddddd AAAA-dddddd", "rfc tax", rfc},
 		{"mx-nss", NationalID, "ddddddddddd dd-dd-dd-dddd-d", "nss insurance", luhn},
-		{"co-nit", NationalID, "ddd.ddd.ddd-d ddddddddd-d", "nit tax", func(d []byte) bool {
-			return "01987654321"[weighted(d, 41, 37, 29, 23, 19, 17, 13, 7, 3)%11] == d[9]
+		{"co-nit", NationalID, "ddd.ddd.ddd-d ddddddddd-d dddddddddd-d dddddddddd ddddddddddd", "nit tax", nit},
+		{"co-cc", NationalID, "d.ddd.ddd.ddd dd.ddd.ddd dddddddddd dddddddd", "cedula national", different},
+		{"ec-ci", NationalID, "dddddddddd ddddddddd-d", "cedula national", ciEcuador},
+		{"ec-ruc", NationalID, "ddddddddddddd", "ruc tax", func(d []byte) bool { return ciEcuador(d[:10]) && number(d[10:]) > 0 }},
+		{"pe-dni", NationalID, "dddddddd", "dni national", different},
+		{"pe-cui", NationalID, "ddddddddd dddddddd-x", "dni", func(id []byte) bool {
+			c := weighted(id, 3, 2, 7, 6, 5, 4, 3, 2) % 11
+			return "65432110987"[c] == id[8] || "KJIHGFEDCBA"[c] == id[8]
 		}},
-		{"co-cc", NationalID, "d.ddd.ddd.ddd dd.ddd.ddd dddddddddd dddddddd", "cedula national", nil},
-		{"ec-ci", NationalID, "dddddddddd", "cedula national", func(d []byte) bool { return number(d[:2]) <= 24 && d[2] < '6' && luhn(d) }},
-		{"pe-dni", NationalID, "dddddddd", "dni national", nil},
+		{"pe-ce", NationalID, "ddddddddd", "extranjeria", different},
+		{"cr-cpf", NationalID, "d-dddd-dddd dd-dddd-dddd ddddddddd", "cedula", func(d []byte) bool { return len(d) == 10 && d[0] == '0' || len(d) == 9 && d[0] != '0' && !same(d) }},
+		{"cr-dimex", NationalID, "dddddddddddd", "dimex", func(d []byte) bool { return d[0] == '1' }},
+		{"do-cedula", NationalID, "ddd-ddddddd-d ddddddddddd", "cedula national", luhn},
+		{"gt-cui", NationalID, "ddddddddddddd dddd_ddddd_dddd dddd-ddddd-dddd", "cui", func(d []byte) bool {
+			region := number(d[9:11])
+			return weighted(d, 2, 3, 4, 5, 6, 7, 8, 9)%11%10 == int(d[8]-'0') && region >= 1 && region <= 22 && number(d[11:]) >= 1
+		}},
+		{"py-ci", NationalID, "d.ddd.ddd", "cedula", nil},
+		{"py-ruc", NationalID, "dddddd-d ddddddd-d dddddddd-d ddddddd dddddddd", "ruc", rucParaguay},
+		{"sv-nit", NationalID, "dddd-dddddd-ddd-d dddddddddddddd", "nit", nitSalvador},
+		{"uy-nie", NationalID, "ddddddddd", "cedula", func(d []byte) bool { return d[0] == '9' && (11-weighted(d, 5, 4, 3, 2, 9, 8, 7, 6)%11)%10 == last(d) }},
+		{"ve-rif", NationalID, "A-dddddddd-d Addddddddd A-ddddddddd", "rif", rif},
+		{"ca-phn", NationalID, "dddddddddd dddd_ddd_ddd", "phn insurance", func(d []byte) bool {
+			return d[0] == '9' && (11-weighted(d[1:], 2, 4, 8, 5, 10, 9, 7, 3)%11)%11 == last(d)
+		}},
 		{"uy-ci", NationalID, "d.ddd.ddd-d dddddddd", "cedula national", func(d []byte) bool { return (10-weighted(d, 2, 9, 8, 7, 6, 3, 4)%10)%10 == last(d) }},
 	}
 }
 
+// ssn knows what is not given to anybody, and some that advertisements had.
 func ssn(d []byte) bool {
 	area, group, serial := number(d[:3]), number(d[3:5]), number(d[5:])
-	return area != 0 && area != 666 && area < 900 && group != 0 && serial != 0 && !same(d)
+	return area != 0 && area != 666 && area < 900 && group != 0 && serial != 0 && !same(d) && !isOneOf(string(d), "078051120", "219099999", "457555462", "189092294")
 }
 
 func itin(d []byte) bool {
@@ -93,4 +114,54 @@ func curp(id []byte) bool {
 		s += bytes.IndexByte([]byte(letters), b) * (18 - i)
 	}
 	return yymmdd(id[4:10]) && bytes.IndexByte([]byte("HMX"), id[10]) >= 0 && (10-s%10)%10 == last(id)
+}
+
+// rfc: of persons. Two are of everybody: the public, and foreigners.
+func rfc(id []byte) bool {
+	return yymmdd(id[4:10]) && !isOneOf(string(id), "XAXX010101000", "XEXX010101000")
+}
+
+func nit(d []byte) bool {
+	weights, n, s := [...]int{3, 7, 13, 17, 19, 23, 29, 37, 41, 43}, len(d)-1, 0
+	for i := range n {
+		s += weights[i] * int(d[n-1-i]-'0')
+	}
+	return "01987654321"[s%11] == d[n] && !same(d)
+}
+
+func nitSalvador(d []byte) bool {
+	if d[0] != '0' && d[0] != '1' && d[0] != '9' || !ddmmyy(d[4:10]) {
+		return false
+	}
+	if number(d[10:13]) <= 100 {
+		return weighted(d, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)%11%10 == last(d)
+	}
+	return (11-weighted(d, 2, 7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)%11)%10 == last(d)
+}
+
+func ciEcuador(d []byte) bool {
+	province := number(d[:2])
+	return (province >= 1 && province <= 24 || province == 30) && d[2] < '7' && luhn(d)
+}
+
+// ciBolivia has the department that gave it behind the digits, and perhaps a complement.
+func ciBolivia(id []byte) bool {
+	i := 7
+	if digit(id[i]) {
+		i++
+	}
+	return isOneOf(string(id[i:i+2]), "LP", "CB", "SC", "OR", "PT", "CH", "TJ", "BE", "BN", "PD", "PA")
+}
+
+func rucParaguay(d []byte) bool {
+	n, s := len(d)-1, 0
+	for i := range n {
+		s += (i + 2) * int(d[n-1-i]-'0')
+	}
+	return (11-s%11)%10 == last(d) && !same(d)
+}
+
+func rif(id []byte) bool {
+	first := bytes.IndexByte([]byte("VEJPG"), id[0])
+	return first >= 0 && "00987654321"[(4*(first+1)+weighted(id[1:], 3, 2, 7, 6, 5, 4, 3, 2))%11] == id[9]
 }

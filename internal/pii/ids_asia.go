@@ -7,21 +7,25 @@ func asia() []rule {
 	return []rule{
 		{"in-aadhaar", NationalID, "!dddd_dddd_dddd dddd-dddd-dddd dddddddddddd", "aadhaar national", func(d []byte) bool { return d[0] >= '2' && verhoeff(d) && !same(d) }},
 		{"in-pan", NationalID, "AAAAAddddA", "pan tax", func(id []byte) bool { return bytes.IndexByte([]byte("ABCFGHJLPT"), id[3]) >= 0 }},
+		{"in-epic", NationalID, "AAAddddddd", "epic", func(id []byte) bool { return luhn(id[3:]) }},
+		{"in-vid", NationalID, "dddddddddddddddd dddd_dddd_dddd_dddd", "vid", func(d []byte) bool { return d[0] >= '2' && verhoeff(d) }},
 		{"in-gstin", NationalID, "!ddAAAAAddddAxZx", "gstin tax", gstin},
 		{"cn-ric", NationalID, "!dddddddddddddddddx", "shenfenzheng national", ricChina},
-		{"hk-hkid", NationalID, "!Adddddd(x) Addddddx", "hkid national", hkid},
-		{"tw-id", NationalID, "!Addddddddd", "twid national", idTaiwan},
+		{"hk-hkid", NationalID, "!Adddddd(x) Addddddx !AAdddddd(x) AAddddddx", "hkid national", hkid},
+		{"tw-id", NationalID, "!Addddddddd AAdddddddd", "twid national", idTaiwan},
 		{"jp-mynumber", NationalID, "dddddddddddd dddd_dddd_dddd dddd-dddd-dddd", "mynumber national", myNumber},
 		{"kr-rrn", NationalID, "!dddddd-ddddddd ddddddddddddd", "rrn national", rrn},
 		{"sg-nric", NationalID, "!AdddddddA", "nric national", nric},
 		{"my-nric", NationalID, "dddddd-dd-dddd dddddddddddd", "mykad national", yymmdd},
-		{"th-id", NationalID, "!d-dddd-ddddd-dd-d ddddddddddddd d_dddd_ddddd_dd_d", "thaiid national", func(d []byte) bool {
+		{"th-id", NationalID, "!d-dddd-ddddd-dd-d ddddddddddddd d_dddd_ddddd_dd_d d-dd-d-ddd-ddddd-d", "thaiid national tax", func(d []byte) bool {
 			return d[0] != '0' && (11-weighted(d, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)%11)%10 == last(d)
 		}},
 		{"id-nik", NationalID, "dddddddddddddddd", "nik national", func(d []byte) bool { return date(number(d[8:10]), max(1, number(d[6:8])%40)) }},
+		{"id-npwp", NationalID, "ddddddddddddddd !dd.ddd.ddd.d-ddd.ddd", "npwp tax", func(d []byte) bool { return luhn(d[:9]) && !same(d) }},
 		{"ph-sss", NationalID, "dd-ddddddd-d", "insurance national", nil},
-		{"pk-cnic", NationalID, "!ddddd-ddddddd-d ddddddddddddd", "cnic national", func(d []byte) bool { return d[0] >= '1' && d[0] <= '7' }},
-		{"il-id", NationalID, "ddddddddd", "teudat national", luhnLeft},
+		{"pk-cnic", NationalID, "!ddddd-ddddddd-d ddddddddddddd", "cnic national", func(d []byte) bool { return d[0] >= '1' && d[0] <= '7' && last(d) > 0 }},
+		{"il-id", NationalID, "ddddddddd dddddddd-d", "teudat national", luhnLeft},
+		{"il-id-short", NationalID, "dddddddd ddddddd-d", "teudat", luhnLeft},
 		{"ae-id", NationalID, "!784-dddd-ddddddd-d 784dddddddddddd", "emirates national", luhn},
 		{"sa-id", NationalID, "dddddddddd", "iqama national", func(d []byte) bool { return (d[0] == '1' || d[0] == '2') && luhn(d) }},
 		{"za-id", NationalID, "ddddddddddddd dddddd_dddd_ddd", "zaid national", func(d []byte) bool { return yymmdd(d) && d[10] < '3' && luhn(d) }},
@@ -30,8 +34,13 @@ func asia() []rule {
 		{"au-medicare", NationalID, "dddd_ddddd_d dddddddddd dddd-ddddd-d dddd_ddddd_d/d", "medicare insurance", func(d []byte) bool {
 			return d[0] >= '2' && d[0] <= '6' && weighted(d, 1, 3, 7, 9, 1, 3, 7, 9)%10 == int(d[8]-'0')
 		}},
-		{"nz-ird", NationalID, "dd-ddd-ddd ddd-ddd-ddd dddddddd ddddddddd", "ird tax", ird},
+		{"nz-ird", NationalID, "dd-ddd-ddd ddd-ddd-ddd dddddddd ddddddddd ddddddd-d dddddddd-d", "ird tax", ird},
 		{"ng-nin", NationalID, "ddddddddddd", "nin national", nil},
+		{"ao-bi", NationalID, "dddddddddAAddd", "national", nil},
+		{"gh-tin", NationalID, "Adddddddddx", "tax", tinGhana},
+		{"mu-nid", NationalID, "Addddddddddddx", "nid national", nidMauritius},
+		{"mz-bi", NationalID, "ddddddddddddA dddd_dddd_ddddA", "national", nil},
+		{"mz-nuit", NationalID, "ddddddddd dddddddd-d", "nuit", func(d []byte) bool { return "01234567891"[weighted(d, 8, 9, 4, 5, 6, 7, 8, 9)%11] == d[8] && !same(d) }},
 		{"eg-id", NationalID, "dddddddddddddd", "national", func(d []byte) bool { return (d[0] == '2' || d[0] == '3') && yymmdd(d[1:]) }},
 	}
 }
@@ -40,6 +49,7 @@ func asia() []rule {
 func papers() []rule {
 	return []rule{
 		{"passport", Passport, "ddddddddd Addddddd Adddddddd AAddddddd AAdddddd AAddddddA dddddddd ddAAddddd AAAdddddd AdAddddd xxxxxxxxx", "passport", fourDigits},
+		{"passport-checked", Passport, "xxxxxxxxxd xxxxxxxxxdA", "passport", func(id []byte) bool { return fourDigits(id) && travelDigit(id) }},
 		{"licence", Licence, "Addddddd Addddddddd dddddddd ddddddddd ddddddd Adddddddddddd AAAAAddddddAxxxx Addd-dddd-dddd Addd-dddd-dddd-dd xddxxdddddd AAddddddd AAdddddd AA-dd-dddddddddd dddddddddddd AdAddddd xxxxxxxxxxx", "licence", fourDigits},
 	}
 }
@@ -68,12 +78,20 @@ func ricChina(id []byte) bool {
 }
 
 func hkid(id []byte) bool {
-	s := 324 + 8*int(id[0]-'A'+10) + weighted(id[1:], 7, 6, 5, 4, 3, 2)
-	return "0A987654321"[s%11] == id[7]
+	s, n := 9*36, len(id)-7 // a blank where the second letter is missing
+	if n == 2 {
+		s = 9 * int(id[0]-'A'+10)
+	}
+	s += 8*int(id[n-1]-'A'+10) + weighted(id[n:], 7, 6, 5, 4, 3, 2)
+	return "0A987654321"[s%11] == id[n+6]
 }
 
 func idTaiwan(id []byte) bool {
 	v := bytes.IndexByte([]byte("ABCDEFGHJKLMNPQRSTUVXYWZIO"), id[0]) + 10
+	if !digit(id[1]) { // of residents, until 2020
+		w := bytes.IndexByte([]byte("ABCD"), id[1])
+		return w >= 0 && (v/10+v%10*9+8*w+weighted(id[2:], 7, 6, 5, 4, 3, 2, 1, 1))%10 == 0
+	}
 	return (id[1] == '1' || id[1] == '2' || id[1] == '8' || id[1] == '9') && (v/10+v%10*9+weighted(id[1:], 8, 7, 6, 5, 4, 3, 2, 1, 1))%10 == 0
 }
 
@@ -125,4 +143,13 @@ func ird(d []byte) bool {
 		c = (11 - weighted(d, 7, 4, 3, 2, 5, 2, 7, 6)%11) % 11
 	}
 	return c == last(d)
+}
+
+func tinGhana(id []byte) bool {
+	return id[1] == '0' && id[2] == '0' && "0123456789X"[weighted(id[1:], 1, 2, 3, 4, 5, 6, 7, 8, 9)%11] == id[10]
+}
+
+func nidMauritius(id []byte) bool {
+	s := 14*(int(id[0]-'A')+10) + weighted(id[1:], 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
+	return ddmmyy(id[1:]) && base36[(17-s%17)%17] == id[13]
 }

@@ -8,20 +8,31 @@ func europe() []rule {
 	return []rule{
 		{"gb-nhs", NationalID, "ddd_ddd_dddd ddd-ddd-dddd dddddddddd", "nhs national", nhs},
 		{"gb-nino", NationalID, "!AAddddddA !AA_dd_dd_dd_A AA-dd-dd-dd-A !AA_dddddd_A", "nino national tax", nino},
+		{"gb-nino-short", NationalID, "AAdddddd", "nino", nino},
 		{"gb-utr", NationalID, "dddddddddd ddddd_ddddd", "utr tax", utr},
 		{"ie-pps", NationalID, "dddddddA dddddddAA", "pps national tax", pps},
 		{"de-tax", NationalID, "ddddddddddd dd_ddd_ddd_ddd", "steuerid tax", steuerID},
+		{"de-steuernummer", NationalID, "dd/ddd/ddddd ddd/ddd/ddddd ddd/dddd/dddd ddddd/ddddd dd_ddd_ddddd ddd_ddd_ddddd ddd/ddd/dddd_d dddddddddd ddddddddddd", "steuernummer", different},
+		{"de-id", NationalID, "xxxxxxxxx xxxxxxxxxd xxxxxxxxxdA", "ausweis", idGermany},
 		{"de-insurance", NationalID, "!ddddddddAddd !dd_dddddd_A_ddd", "insurance national", rentenNumber},
-		{"fr-nir", NationalID, "!ddddddddddddddd !d_dd_dd_dd_ddd_ddd_dd !d_dd_dd_dx_ddd_ddd_dd !dddddxddddddddd", "nir national insurance", nir},
+		{"fr-nir", NationalID, "!ddddddddddddddd !d_dd_dd_dd_ddd_ddd_dd !d_dd_dd_dx_ddd_ddd_dd !ddddddxdddddddd", "nir national insurance", nir},
+		{"fr-nif", NationalID, "ddddddddddddd dd_dd_ddd_ddd_ddd", "tax national", func(d []byte) bool { return d[0] <= '3' && !same(d) && number(d[:10])%511 == number(d[10:]) }},
 		{"es-nif", NationalID, "!ddddddddA dddddddd-A !dd.ddd.ddd-A", "dni national tax", nif},
 		{"es-nie", NationalID, "!AdddddddA !A-ddddddd-A A-dddddddA", "dni national tax", nie},
+		{"es-nif-klm", NationalID, "AdddddddA A-ddddddd-A", "dni", func(id []byte) bool { return id[0] >= 'K' && id[0] <= 'M' && nifLetters[number(id[1:8])%23] == id[8] }},
+		{"es-naf", NationalID, "dddddddddddd dd-dddddddddd dd/dddddddd/dd dd_dddddddd_dd", "insurance", func(d []byte) bool { return number(d[:10])%97 == number(d[10:]) && !same(d) }},
 		{"pt-nif", NationalID, "ddddddddd ddd_ddd_ddd", "nif tax national", nifPortugal},
+		{"pt-cc", NationalID, "dddddddddAAd dddddddd_d_AAd", "national cartao", luhn36},
 		{"it-cf", NationalID, "!AAAAAAxxAxxAxxxA AAA_AAA_xxAxx_AxxxA", "cf tax national", codiceFiscale},
 		{"pl-pesel", NationalID, "ddddddddddd", "pesel national", pesel},
 		{"pl-nip", NationalID, "dddddddddd ddd-ddd-dd-dd ddd-dd-dd-ddd", "nip tax", nip},
 		{"nl-bsn", NationalID, "ddddddddd dddd.dd.ddd dddd_dd_ddd", "bsn national tax", bsn},
-		{"be-rn", NationalID, "!dd.dd.dd-ddd.dd !dd.dd.dd-ddd_dd ddddddddddd dd.dd.dd-ddd-dd", "rijksregister national", rijksregister},
-		{"ch-ahv", NationalID, "!756.dddd.dddd.dd !756ddddddddddd", "ahv national insurance", func(d []byte) bool { return bytes.HasPrefix(d, []byte("756")) && ean13(d) }},
+		{"nl-bsn-short", NationalID, "dddddddd", "bsn", func(d []byte) bool { return bsn(append([]byte("0"), d...)) }},
+		{"nl-onderwijs", NationalID, "ddddddddd dddd.dd.ddd", "onderwijs", func(d []byte) bool {
+			return d[0] == '1' && d[1] == '0' && (weighted(d, 9, 8, 7, 6, 5, 4, 3, 2)-last(d))%11 == 5
+		}},
+		{"be-rn", NationalID, "!dd.dd.dd-ddd.dd !dd.dd.dd-ddd_dd ddddddddddd dd.dd.dd-ddd-dd dd_dd_dd-ddd.dd", "rijksregister national", rijksregister},
+		{"ch-ahv", NationalID, "!756.dddd.dddd.dd !756dddddddddd", "ahv national insurance", func(d []byte) bool { return bytes.HasPrefix(d, []byte("756")) && ean13(d) }},
 		{"at-sv", NationalID, "dddddddddd dddd_dddddd dddd-dddddd", "svnr insurance national", svnr},
 		{"fi-hetu", NationalID, "!dddddd-dddx !dddddd+dddx !ddddddAdddx", "hetu national", hetu},
 		{"se-pnr", NationalID, "dddddd-dddd dddddd+dddd dddddddd-dddd dddddddddddd dddddddddd", "personnummer national", personnummer},
@@ -29,14 +40,24 @@ func europe() []rule {
 		{"dk-cpr", NationalID, "dddddd-dddd dddddddddd", "cpr national", func(d []byte) bool { return ddmmyy(d) }},
 		{"is-kt", NationalID, "dddddd-dddd dddddddddd", "kennitala national", kennitala},
 		{"cz-rc", NationalID, "dddddd/dddd dddddddddd", "rodne national", rodneCislo},
+		{"cz-rc-short", NationalID, "dddddd/ddd ddddddddd", "rodne", func(d []byte) bool { return date(number(d[2:4])%50%20, number(d[4:6])) && !same(d) }},
 		{"ro-cnp", NationalID, "ddddddddddddd", "cnp national", cnp},
-		{"bg-egn", NationalID, "dddddddddd", "egn national", egn},
+		{"bg-egn", NationalID, "dddddddddd dddddd_ddd_d", "egn national", egn},
+		{"bg-lnch", NationalID, "dddddddddd dddd_ddd_ddd", "lnch", func(d []byte) bool { return weighted(d, 21, 19, 17, 13, 11, 9, 7, 3, 1)%10 == last(d) }},
 		{"hu-tax", NationalID, "dddddddddd", "adoazonosito tax national", func(d []byte) bool { return d[0] == '8' && weighted(d, 1, 2, 3, 4, 5, 6, 7, 8, 9)%11 == last(d) }},
 		{"hu-taj", NationalID, "ddddddddd ddd_ddd_ddd ddd-ddd-ddd", "taj insurance national", func(d []byte) bool { return weighted(d, 3, 7, 3, 7, 3, 7, 3, 7)%10 == last(d) }},
 		{"baltic", NationalID, "ddddddddddd", "isikukood national", isikukood},
 		{"lv-pk", NationalID, "dddddd-ddddd", "isikukood national", func(d []byte) bool { return d[0] == '3' && d[1] == '2' || ddmmyy(d) }},
+		{"lv-pk-compact", NationalID, "ddddddddddd", "isikukood", func(d []byte) bool {
+			return d[0] == '3' && d[1] == '2' || ddmmyy(d) && (1+weighted(d, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9))%11%10 == last(d)
+		}},
 		{"gr-amka", NationalID, "ddddddddddd", "amka national insurance", func(d []byte) bool { return ddmmyy(d) && luhn(d) }},
 		{"gr-afm", NationalID, "ddddddddd", "afm tax", func(d []byte) bool { return weighted(d, 256, 128, 64, 32, 16, 8, 4, 2)%11%10 == last(d) }},
+		{"gr-afm-short", NationalID, "dddddddd", "afm", func(d []byte) bool { return weighted(d, 128, 64, 32, 16, 8, 4, 2)%11%10 == last(d) && !same(d) }},
+		{"by-unp", NationalID, "ddddddddd AAddddddd", "unp", unp},
+		{"al-nipt", NationalID, "AddddddddA", "nipt", func(id []byte) bool {
+			return id[0] <= 'M' && date((number(id[2:4])+11)%12+1, number(id[4:6]))
+		}},
 		{"hr-oib", NationalID, "ddddddddddd", "oib tax national", mod1110},
 		{"si-emso", NationalID, "ddddddddddddd", "emso national", emso},
 		{"tr-tckn", NationalID, "ddddddddddd", "tckn national", tckn},
@@ -55,7 +76,7 @@ func nhs(d []byte) bool {
 }
 
 func nino(id []byte) bool {
-	if bytes.IndexByte([]byte("DFIQUV"), id[0]) >= 0 || bytes.IndexByte([]byte("DFIOQUV"), id[1]) >= 0 || id[8] > 'D' {
+	if bytes.IndexByte([]byte("DFIQUV"), id[0]) >= 0 || bytes.IndexByte([]byte("DFIOQUV"), id[1]) >= 0 || len(id) > 8 && id[8] > 'D' {
 		return false
 	}
 	switch string(id[:2]) {
@@ -72,7 +93,7 @@ func utr(d []byte) bool {
 
 func pps(id []byte) bool {
 	s := weighted(id, 8, 7, 6, 5, 4, 3, 2)
-	if len(id) == 9 && id[8] != 'W' {
+	if len(id) == 9 && id[8] != 'W' && id[8] != 'T' && id[8] != 'X' {
 		s += 9 * int(id[8]-'A'+1)
 	}
 	return "WABCDEFGHIJKLMNOPQRSTUV"[s%23] == id[7]
@@ -197,6 +218,9 @@ func hetu(id []byte) bool {
 			return false
 		}
 	}
+	if id[0] == '2' && id[1] == '9' && id[3] == '2' && id[2] == '0' && number(id[4:6])%4 != 0 { // no leap year
+		return false
+	}
 	return ddmmyy(id) && "0123456789ABCDEFHJKLMNPRSTUVWXY"[(number(id[:6])*1000+number(rest[:3]))%31] == rest[3]
 }
 
@@ -211,9 +235,13 @@ func personnummer(d []byte) bool {
 	return date(number(d[2:4]), max(day%60, 1)) && luhn(d)
 }
 
+// fodselsnummer has four possible first digits of checksum since more numbers were needed.
 func fodselsnummer(d []byte) bool {
 	day, month := number(d[:2]), number(d[2:4])
-	return date(month%40, day%40) && (weighted(d, 3, 7, 6, 1, 8, 9, 4, 5, 2, 1))%11 == 0 && weighted(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)%11 == 0
+	if y, n := number(d[4:6]), number(d[6:9]); n >= 500 && n < 900 && y >= 40 && y < 54 || n >= 750 && n < 900 && y >= 54 { // of no century
+		return false
+	}
+	return date(month%40, day%40) && (weighted(d, 3, 7, 6, 1, 8, 9, 4, 5, 2, 1))%11 <= 3 && weighted(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)%11 == 0
 }
 
 func kennitala(d []byte) bool {
@@ -255,4 +283,41 @@ func inn(d []byte) bool {
 
 func snils(d []byte) bool {
 	return weighted(d, 9, 8, 7, 6, 5, 4, 3, 2, 1)%101%100 == number(d[9:]) && !same(d[:9])
+}
+
+// idGermany: the serial number of an identity card, perhaps with its digit of checksum.
+func idGermany(id []byte) bool {
+	digits, _ := count(id)
+	if len(id) == 9 {
+		return digits >= 4 && digits < 9
+	}
+	return digits >= 5 && travelDigit(id)
+}
+
+// luhn36 is the formula of Luhn with letters counting from 10.
+func luhn36(id []byte) bool {
+	s := 0
+	for i, b := range id {
+		v := bytes.IndexByte([]byte(base36), b)
+		if (len(id)-i)%2 == 0 {
+			if v *= 2; v > 9 {
+				v -= 9
+			}
+		}
+		s += v
+	}
+	return s%10 == 0
+}
+
+func unp(id []byte) bool {
+	d := append([]byte{}, id...)
+	if !digit(d[1]) {
+		v := bytes.IndexByte([]byte("ABCEHKMOPT"), d[1])
+		if v < 0 {
+			return false
+		}
+		d[1] = '0' + byte(v)
+	}
+	s := 29 * bytes.IndexByte([]byte(base36), d[0])
+	return (s+weighted(d[1:], 23, 19, 17, 13, 7, 5, 3))%11 == last(d) && !same(id)
 }

@@ -130,11 +130,18 @@ func blankMarks(r rune) rune {
 	return r
 }
 
-// bit gives a kind its place. Those behind the 63rd share the last: their numbers
-// have checksums, which tell them apart.
+// ownBits are the kinds that share their bit with no other.
+const ownBits = 40
+
+// bit gives a kind its place. Those behind the first share: their numbers have checksums,
+// which tell them apart.
 func (v *vouching) bit(kind string) uint64 {
 	if v.kinds[kind] == 0 {
-		v.kinds[kind] = 1 << min(len(v.kinds), 63)
+		n := len(v.kinds)
+		if n >= ownBits {
+			n = ownBits + (n-ownBits)%(64-ownBits)
+		}
+		v.kinds[kind] = 1 << n
 	}
 	return v.kinds[kind]
 }

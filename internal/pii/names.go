@@ -27,8 +27,8 @@ const (
 )
 
 // companyForms are the legal forms that stand behind a company's name, exactly so.
-var companyForms = []string{"Inc", "Incorporated", "LLC", "LLP", "LP", "Ltd", "Limited", "plc", "PLC", "Corp", "Corporation", "Co", "GmbH", "AG", "KG", "KGaA", "OHG", "UG", "mbH", "eG", "SE",
-	"SA", "SAS", "SARL", "EURL", "SL", "SpA", "Srl", "SRL", "SNC", "Lda", "Ltda", "BV", "NV", "VOF", "AS", "ASA", "AB", "ApS", "Oy", "Oyj", "Pty", "Pvt", "Pte", "KK", "GK", "Holdings", "Kft", "Zrt", "doo",
+var companyForms = []string{"Inc", "Incorporated", "LLC", "LLP", "LP", "Ltd", "Limited", "plc", "Plc", "PLC", "Corp", "Corporation", "Co", "GmbH", "AG", "KG", "KGaA", "OHG", "UG", "mbH", "eG", "SE",
+	"SA", "SAS", "SARL", "EURL", "SL", "SpA", "Srl", "SRL", "SNC", "Lda", "Ltda", "BV", "NV", "VOF", "AS", "ASA", "AB", "ApS", "Oy", "Oyj", "Pty", "Pvt", "Pte", "KK", "GK", "Holdings", "Kft", "Zrt", "Nyrt", "doo",
 	"S.A", "S.L", "S.A.S", "S.p.A", "S.r.l", "B.V", "N.V", "K.K", "G.K", "L.L.C", "S.A.R.L", "sp. z o.o", "Sp. z o.o", "a.s", "s.r.o", "d.o.o"}
 
 // roleLexicon knows words by their roles. Only some begin a name.

@@ -91,7 +91,10 @@ func (g *groups) shape(lengths ...uint8) bool {
 func (sc *scan) digits(w word) int {
 	n, next := w.end-w.start, at(sc.text, w.end)
 	more := (next == ' ' || next == '-' || next == '.' || next == '/' || next == '(' || next == 0xC2 || next == '+') && w.end+1 < len(sc.text)
-	if n < 7 && !(more && manyFollow(sc.text, w.start)) || n > 24 {
+	if n < 7 && !(more && manyFollow(sc.text, w.start)) {
+		return sc.shortPhone(w.start)
+	}
+	if n > 24 {
 		return 0
 	}
 	if n <= 3 && next == '.' {
@@ -115,7 +118,7 @@ func (sc *scan) digits(w word) int {
 	}
 	var g groups
 	if g.read(sc.text, w.start, w.start); g.total < 7 {
-		return 0
+		return sc.shortPhone(w.start)
 	}
 	if k := g.date(); k > 0 {
 		return g.end[k-1]

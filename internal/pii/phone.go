@@ -2,6 +2,7 @@ package pii
 
 import (
 	_ "embed"
+	"math/bits"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,6 +46,10 @@ func parsePlans(list string) plans {
 	return p
 }
 
+// short says whether numbers of less than seven digits are usual: those of plans with many
+// lengths are for machines.
+func (p *plan) short() bool { return p.lengths&0x7f != 0 && bits.OnesCount32(p.lengths) <= 4 }
+
 func (p *plan) possible(n int) bool { return n < 32 && p.lengths>>n&1 != 0 }
 func (p *plan) valid(d []byte) bool { return p.possible(len(d)) && p.automaton().match(d) }
 
@@ -70,14 +75,15 @@ func (sc *scan) plus(i int) int {
 
 // bracket looks at ( before an area code.
 func (sc *scan) bracket(i int) int {
-	if !digit(at(sc.text, i+1)) || !digit(at(sc.text, i+2)) {
+	if !digit(at(sc.text, i+1)) {
 		return 0
 	}
-	close := i + 3
-	for digit(at(sc.text, close)) {
-		close++
+	shut := span(sc.text, i+1, isDigit)
+	usual := shut > i+2
+	if b := at(sc.text, shut); b == ' ' || b == '-' { // (06 1) 234 5678
+		shut, usual = span(sc.text, shut+1, isDigit), false
 	}
-	if close > i+6 || at(sc.text, close) != ')' {
+	if shut > i+6 || at(sc.text, shut) != ')' || !usual && sc.vouched(i)&sc.voc.phone == 0 {
 		return 0
 	}
 	var g groups
@@ -90,7 +96,7 @@ func (sc *scan) bracket(i int) int {
 // phone looks for a phone number in runs of digits. With international set a +
 // stands before them.
 func (sc *scan) phone(g *groups, international bool) int {
-	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 || !international && !open(sc.text, g.start) {
+	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 || !international && !open(sc.text, g.start) && !sc.behindPhone(g.start) {
 		return 0
 	}
 	k := 0
@@ -105,6 +111,11 @@ func (sc *scan) phone(g *groups, international bool) int {
 	if k == 0 {
 		return 0
 	}
+	return sc.dialled(g, k)
+}
+
+// dialled takes the first k runs for a number, if nothing that would belong to it follows.
+func (sc *scan) dialled(g *groups, k int) int {
 	end := g.end[k-1]
 	if b := at(sc.text, end); alnum(b) && b != 'x' || b == '_' || (b == ':' || b == '.' || b == ',' && g.n == 1) && digit(at(sc.text, end+1)) {
 		return 0
@@ -116,6 +127,12 @@ func (sc *scan) phone(g *groups, international bool) int {
 func open(text []byte, i int) bool {
 	b := at(text, i-1)
 	return !alnum(b) && b != '_' && b != '.' && b != '$' && b != '#' && !((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && alnum(at(text, i-2)))
+}
+
+// behindPhone says whether only a stroke stands between a place and a phone number.
+func (sc *scan) behindPhone(i int) bool {
+	n := len(sc.out)
+	return n > sc.first && at(sc.text, i-1) == '/' && sc.out[n-1].End == i-1 && sc.out[n-1].Type == Phone
 }
 
 // international is how many runs make a number that begins with the code of a
@@ -216,6 +233,24 @@ func (sc *scan) nationalNumber(g *groups) int {
 	return 0
 }
 
+// shortPhone looks for a number of four to six digits, of a region where all are so short. A
+// word must stand beside it.
+func (sc *scan) shortPhone(start int) int {
+	if len(sc.s.short) == 0 || sc.opaque || sc.s.off[Phone] || sc.vouched(start)&sc.voc.phone == 0 || !open(sc.text, start) {
+		return 0
+	}
+	var g groups
+	g.read(sc.text, start, start)
+	for k := g.n; k > 0; k-- {
+		for _, p := range sc.s.short {
+			if n := g.sum(k); n < 7 && p.valid(g.digits[:n]) {
+				return sc.dialled(&g, k)
+			}
+		}
+	}
+	return 0
+}
+
 // telling says whether the first k runs are grouped as a phone number is and
 // little else: (212) 555-0100, 212-555-0100, 030 1234567, 01 23 45 67 89.
 func (g *groups) telling(k int) bool {
@@ -248,7 +283,19 @@ func (p *plan) dialledAtHome(d []byte, g *groups, k int, vouched bool) bool {
 	if p.code == "1" {
 		return len(rest) == 10 && rest[0] >= '2' && rest[3] >= '1' && !same(rest) || len(rest) == 7 && vouched && k == 2 && g.shape(3, 4)
 	}
+	if p.region == "AR" && g.mobileArgentina(k) {
+		return true
+	}
 	return p.valid(rest) || vouched && k > 1 && len(rest) >= 8 && p.possible(len(rest)) && len(rest) < len(d)
+}
+
+// mobileArgentina knows the 15 that stands behind the area code of mobile numbers: 0343 15-555-1212.
+func (g *groups) mobileArgentina(k int) bool {
+	if k < 3 || g.len[0] < 3 || g.len[0] > 5 || g.sum(k) != 13 {
+		return false
+	}
+	area := g.len[0]
+	return string(g.digits[area:area+2]) == "15" && !same(g.digits[area+2:13])
 }
 
 // extension is the end of " ext. 12" or "x12" at i, else i.

@@ -91,6 +91,7 @@ type Scanner struct {
 	keys    map[string]meaning // of Options
 	words   *Gazetteer         // of Options
 	phones  []*plan            // regions of numbers without a country's code
+	short   []*plan            // of these, with numbers of less than seven digits
 	walkers pool
 }
 
@@ -125,7 +126,9 @@ func New(o Options) *Scanner {
 	}
 	for _, r := range regions {
 		if p := s.tables.phones.regions[strings.ToUpper(r)]; p != nil {
-			s.phones = append(s.phones, p)
+			if s.phones = append(s.phones, p); p.short() {
+				s.short = append(s.short, p)
+			}
 		}
 	}
 	return s

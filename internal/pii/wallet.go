@@ -1,7 +1,10 @@
 package pii
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base32"
 	"strings"
 )
 
@@ -15,11 +18,19 @@ func (sc *scan) wallet(w word) int {
 	switch n := len(id); {
 	case id[0] == '0' && id[1] == 'x':
 		ok = n == 42 && hex(id[2:]) && !same(id[3:])
-	case n <= 35 && strings.IndexByte("123LMDTr9A", id[0]) >= 0:
-		ok = base58check(id)
-	case n <= 110 && (id[0] == 'b' && id[1] == 'c' && id[2] == '1' || id[0] == 'l' && id[1] == 't' && id[2] == 'c' || string(id[:5]) == "addr1"):
+	case n >= 26 && n <= 35 && base58check(id):
+		ok = true
+	case bech32Prefix(id):
 		ok = bech32(id)
-	case n == 95 && (id[0] == '4' || id[0] == '8'): // Monero: its checksum needs Keccak
+	case n == 42 && (id[0] == 'q' || id[0] == 'p'):
+		ok = cashaddr(id)
+	case n == 56 && id[0] == 'G':
+		ok = stellar(id)
+	case n == 58 && w.sort&isLower == 0:
+		ok = algorand(id)
+	case (n == 95 || n == 106) && (id[0] == '4' || id[0] == '8'): // Monero: its checksum needs Keccak
+		ok = base58(id)
+	case n == 59 && string(id[:10]) == "Ae2tdPwUPE", n == 104 && string(id[:10]) == "DdzFFzCqrh": // Cardano until 2020
 		ok = base58(id)
 	case n >= 32 && n <= 44:
 		ok = base58(id) && sc.vouched(w.start)&sc.voc.wallet != 0 // Solana has no checksum
@@ -69,9 +80,24 @@ func base58check(id []byte) bool {
 	return [4]byte(twice[:4]) == [4]byte(raw[21:])
 }
 
-// bech32 checks BIP 173 and BIP 350.
+const bech32Letters = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+
+// bech32Prefix says whether a word begins as the addresses of some networks do.
+func bech32Prefix(id []byte) bool {
+	one := bytes.IndexByte(id, '1')
+	if one < 2 || one > 5 || len(id) < 38 || len(id) > 110 {
+		return false
+	}
+	switch string(id[:one]) {
+	case "bc", "BC", "ltc", "LTC", "vtc", "dgb", "addr", "cro", "bnb", "cosmos", "osmo":
+		return true
+	}
+	return false
+}
+
+// bech32 checks BIP 173 and BIP 350: a witness of version 0 has one checksum, later ones another.
 func bech32(id []byte) bool {
-	const charset = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+	const charset = bech32Letters
 	s := strings.ToLower(string(id))
 	one := strings.LastIndexByte(s, '1')
 	if one < 1 || len(s)-one < 7 {
@@ -101,5 +127,64 @@ func bech32(id []byte) bool {
 		}
 		step(byte(v))
 	}
-	return sum == 1 || sum == 0x2bc830a3
+	if one <= 3 && s[one+1] != 'q' && !strings.HasPrefix(s, "cro") && !strings.HasPrefix(s, "bnb") {
+		return sum == 0x2bc830a3
+	}
+	return sum == 1
+}
+
+// cashaddr checks an address of Bitcoin Cash that stands without "bitcoincash:".
+func cashaddr(id []byte) bool {
+	sum := uint64(1)
+	step := func(v byte) {
+		top := sum >> 35
+		sum = sum&0x07ffffffff<<5 ^ uint64(v)
+		for i, g := range [5]uint64{0x98f2bc8e61, 0x79b76d99e2, 0xf33e5fb3c4, 0xae2eabe2a8, 0x1e4f43e470} {
+			if top>>i&1 == 1 {
+				sum ^= g
+			}
+		}
+	}
+	for _, b := range []byte("bitcoincash") {
+		step(b & 31)
+	}
+	step(0)
+	for _, b := range id {
+		v := strings.IndexByte(bech32Letters, b)
+		if v < 0 {
+			return false
+		}
+		step(byte(v))
+	}
+	return sum == 1
+}
+
+// stellar: 33 bytes in base 32 and a CRC-16 of them, its low byte first.
+func stellar(id []byte) bool {
+	var raw [35]byte
+	if n, err := base32.StdEncoding.Decode(raw[:], id); err != nil || n != len(raw) {
+		return false
+	}
+	crc := uint16(0)
+	for _, b := range raw[:33] {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc == uint16(raw[33])|uint16(raw[34])<<8
+}
+
+// algorand: 32 bytes in base 32 and the last four of their hash.
+func algorand(id []byte) bool {
+	var raw [36]byte
+	if n, err := base32.StdEncoding.WithPadding(base32.NoPadding).Decode(raw[:], id); err != nil || n != len(raw) {
+		return false
+	}
+	hash := sha512.Sum512_256(raw[:32])
+	return [4]byte(hash[28:]) == [4]byte(raw[32:])
 }

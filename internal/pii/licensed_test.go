@@ -1,0 +1,200 @@
+package pii
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nyaruka/phonenumbers"
+)
+
+// licensed is a line of testdata/*/cases.txt: cases of others, under licences that stand
+// beside them. Columns have tabs between.
+type licensed struct {
+	typ    Type
+	origin string // folder and what its authors call the case
+	// sign: + is valid, - is not, = is a text with marks around what is to be found,
+	// ~ with a word behind it is left out, for a reason in testdata/README.md.
+	sign  string
+	label string // what stands before the value, or for = the region
+	text  string
+}
+
+func licensedCases(t *testing.T) (all []licensed) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*/cases.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			c := strings.SplitN(lines.Text(), "\t", 5)
+			if len(c) != 5 {
+				t.Fatalf("%s: %q", name, lines.Text())
+			}
+			all = append(all, licensed{Type(c[0]), filepath.Base(filepath.Dir(name)) + " " + c[1], c[2], c[3], c[4]})
+		}
+	}
+	return all
+}
+
+// licensedFrames are what stands around a value, with its label before it.
+var licensedFrames = []string{"%s", "Please note %s.", "(%s), as agreed", "x\n%s\ny", "\"%s\""}
+
+// marked takes the marks out of a text and tells what stood between them.
+func marked(typ Type, text string) (plain string, want []Finding) {
+	for {
+		before, rest, ok := strings.Cut(text, "«")
+		plain += before
+		if !ok {
+			return plain, want
+		}
+		value, after, _ := strings.Cut(rest, "»")
+		want = append(want, Finding{len(plain), len(plain) + len(value), typ})
+		plain, text = plain+value, after
+	}
+}
+
+// TestLicensed looks for what others say is valid, and not for what they say is not.
+func TestLicensed(t *testing.T) {
+	m, left, none := measure{}, map[string]int{}, map[Type]int{}
+	usual := New(Options{})
+	limit := 40
+	for _, c := range licensedCases(t) {
+		if why, ok := strings.CutPrefix(c.sign, "~"); ok {
+			left[why]++
+			continue
+		}
+		s, frames := usual, licensedFrames
+		if c.sign == "=" {
+			s, frames = New(Options{Regions: []string{c.label}}), frames[:1]
+		}
+		for _, frame := range frames {
+			raw, want := c.framed(frame)
+			got := ofTypes(s.Text(nil, []byte(raw)), []Type{c.typ})
+			if c.sign == "-" {
+				if none[c.typ]++; !c.within(got, strings.Index(raw, c.text)) {
+					got = nil
+				}
+			}
+			m.add(want, got)
+			complain(t, []byte(raw), want, got, &limit)
+		}
+	}
+	t.Log(m.table("licensed"))
+	t.Logf("not valid, and not to be found: %v", none)
+	t.Logf("left out: %v", left)
+	for typ, x := range m {
+		least := .99
+		if typ == Phone {
+			least = .98
+		}
+		if p, r := ratio(x[0], x[2]), ratio(x[0], x[1]); p < least || r < least {
+			t.Errorf("%s: precision %.4f, recall %.4f", typ, p, r)
+		}
+	}
+}
+
+// framed is the case in a text, and what is to be found there.
+func (c licensed) framed(frame string) (raw string, want []Finding) {
+	if c.sign == "=" {
+		return marked(c.typ, c.text)
+	}
+	value := c.text
+	if c.sign == "+" {
+		value = "«" + value + "»"
+	}
+	if c.label != "" {
+		value = c.label + ": " + value
+	}
+	return marked(c.typ, fmt.Sprintf(frame, value))
+}
+
+// within says whether what is not valid was found. Around it something else may be, and an
+// address of e-mail that has something wrong may have another inside that has not.
+func (c licensed) within(got []Finding, start int) bool {
+	end := start + len(c.text)
+	for _, f := range got {
+		if f.Start == start && f.End == end || c.typ != Email && f.Start < end && f.End > start {
+			return true
+		}
+	}
+	return false
+}
+
+// The example numbers of libphonenumber, of every region and sort.
+func TestLicensedPhones(t *testing.T) {
+	abroad, home, limit := measure{}, measure{}, 30
+	usual := New(Options{})
+	for region := range phonenumbers.GetSupportedRegions() {
+		local := New(Options{Regions: []string{region}})
+		for _, sort := range []phonenumbers.PhoneNumberType{phonenumbers.FIXED_LINE, phonenumbers.MOBILE, phonenumbers.TOLL_FREE} {
+			n := phonenumbers.GetExampleNumberForType(region, sort)
+			if n == nil || !phonenumbers.IsValidNumber(n) {
+				continue
+			}
+			try := func(m measure, s *Scanner, format phonenumbers.PhoneNumberFormat, frames ...string) {
+				number := phonenumbers.Format(n, format)
+				for _, frame := range frames {
+					raw, want := marked(Phone, fmt.Sprintf(frame, "«"+number+"»"))
+					got := ofTypes(s.Text(nil, []byte(raw)), []Type{Phone})
+					m.add(want, got)
+					complain(t, []byte(raw), want, got, &limit)
+				}
+			}
+			try(abroad, usual, phonenumbers.INTERNATIONAL, "%s", "Call me on %s today.", "(%s)", "a;%s;b")
+			try(abroad, usual, phonenumbers.E164, "%s", "Call me on %s today.", "(%s)", "a;%s;b")
+			try(home, local, phonenumbers.NATIONAL, "Tel.: %s", "my phone number is %s, thanks")
+		}
+	}
+	for title, m := range map[string]measure{"with the country's code": abroad, "as dialled at home": home} {
+		t.Log(m.table(title))
+		if p, r := m.total(); p < .98 || r < .98 || title[0] == 'w' && r < 1 {
+			t.Errorf("%s: precision %.4f, recall %.4f", title, p, r)
+		}
+	}
+}
+
+// Names and companies that no list of the scanner was made from, in letters of our own.
+// Companies without a legal form are not told from other words, and are counted apart.
+func TestLicensedNames(t *testing.T) {
+	raw, err := os.ReadFile("testdata/faker/names.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, limit := New(Options{}), 30
+	formal, plain := measure{}, measure{}
+	r := rand.New(rand.NewPCG(8, 7))
+	for i, line := range strings.Split(strings.TrimSpace(string(raw)), "\n") {
+		c := strings.Split(line, "\t")
+		m := plain
+		if words := strings.Fields(c[3]); slices.Contains(companyForms, words[len(words)-1]) {
+			m = formal
+		}
+		for j := range 3 {
+			w := &writer{r: r, who: person_{c[1], c[2], c[3]}}
+			w.write(letters[(3*i+j)%len(letters)])
+			types := []Type{Name, Company}
+			want, got := ofTypes(w.want, types), ofTypes(spans(s, w.out.Bytes()), types)
+			m.add(want, got)
+			complain(t, w.out.Bytes(), want, got, &limit)
+		}
+	}
+	t.Log(formal.table("names of faker, companies with a legal form"))
+	t.Log(plain.table("names of faker, companies without one"))
+	for typ, least := range map[Type][2]float64{Name: {.95, .92}, Company: {.8, .8}} {
+		if p, r := ratio(formal[typ][0], formal[typ][2]), ratio(formal[typ][0], formal[typ][1]); p < least[0] || r < least[1] {
+			t.Errorf("%s: precision %.4f, recall %.4f", typ, p, r)
+		}
+	}
+}
