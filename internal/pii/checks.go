@@ -115,28 +115,30 @@ var issuers = []struct {
 	low, high, digits int // of the prefix
 	lengths           string
 }{
-	{4, 4, 1, "\x10\x13\x0d"},               // Visa
-	{51, 55, 2, "\x10"},                     // Mastercard
-	{2221, 2720, 4, "\x10"},                 // Mastercard
-	{34, 34, 2, "\x0f"},                     // American Express
-	{37, 37, 2, "\x0f"},                     // American Express
-	{300, 305, 3, "\x0e\x10"},               // Diners Club
-	{3095, 3095, 4, "\x0e\x10"},             // Diners Club
-	{36, 36, 2, "\x0e\x10"},                 // Diners Club
-	{38, 39, 2, "\x0e\x10"},                 // Diners Club
-	{6011, 6011, 4, "\x10\x13"},             // Discover
-	{644, 659, 3, "\x10\x13"},               // Discover
-	{622126, 622925, 6, "\x10\x11\x12\x13"}, // Discover, UnionPay
-	{62, 62, 2, "\x0e\x0f\x10\x11\x12\x13"}, // UnionPay
-	{3528, 3589, 4, "\x10\x11\x12\x13"},     // JCB
-	{2200, 2204, 4, "\x10\x11\x12\x13"},     // Mir
-	{50, 50, 2, "\x10\x13"},                 // Maestro, RuPay, Elo
-	{56, 58, 2, "\x10\x12\x13"},             // Maestro
-	{6304, 6304, 4, "\x10\x12\x13"},         // Maestro
-	{6759, 6763, 4, "\x10\x12\x13"},         // Maestro
-	{60, 60, 2, "\x10"},                     // RuPay
-	{81, 82, 2, "\x10"},                     // RuPay
-	{9792, 9792, 4, "\x10"},                 // Troy
+	{4, 4, 1, "\x10\x13\x0d"},                        // Visa
+	{51, 55, 2, "\x10"},                              // Mastercard
+	{2221, 2720, 4, "\x10"},                          // Mastercard
+	{34, 34, 2, "\x0f"},                              // American Express
+	{37, 37, 2, "\x0f"},                              // American Express
+	{300, 305, 3, "\x0e\x10"},                        // Diners Club
+	{3095, 3095, 4, "\x0e\x10"},                      // Diners Club
+	{36, 36, 2, "\x0e\x10"},                          // Diners Club
+	{38, 39, 2, "\x0e\x10"},                          // Diners Club
+	{6011, 6011, 4, "\x10\x13"},                      // Discover
+	{644, 659, 3, "\x10\x13"},                        // Discover
+	{622126, 622925, 6, "\x10\x11\x12\x13"},          // Discover, UnionPay
+	{62, 62, 2, "\x0e\x0f\x10\x11\x12\x13"},          // UnionPay
+	{1800, 1800, 4, "\x0f"}, {2131, 2131, 4, "\x0f"}, // JCB
+	{3528, 3589, 4, "\x10\x11\x12\x13"},                                                                                                                           // JCB
+	{2200, 2204, 4, "\x10\x11\x12\x13"},                                                                                                                           // Mir
+	{50, 50, 2, "\x10\x13"},                                                                                                                                       // Maestro, RuPay, Elo
+	{56, 58, 2, "\x10\x12\x13"},                                                                                                                                   // Maestro
+	{5018, 5018, 4, "\x0c\x0d\x0e\x0f\x10\x11\x12\x13"}, {5020, 5020, 4, "\x0c\x0d\x0e\x0f\x10\x11\x12\x13"}, {5038, 5038, 4, "\x0c\x0d\x0e\x0f\x10\x11\x12\x13"}, // Maestro
+	{6304, 6304, 4, "\x10\x12\x13"}, // Maestro
+	{6759, 6763, 4, "\x10\x12\x13"}, // Maestro
+	{60, 60, 2, "\x10"},             // RuPay
+	{81, 82, 2, "\x10"},             // RuPay
+	{9792, 9792, 4, "\x10"},         // Troy
 }
 
 // card says whether digits are a payment card's number.

@@ -86,6 +86,7 @@ func domain(text []byte, i int) int {
 	for ; i < len(text) && i-start < 254; i++ {
 		b := text[i]
 		switch {
+		case b == 0xE3 && at(text, i+1) == 0x80: // punctuation of Chinese and Japanese
 		case b == '.':
 			if i == label || text[i-1] == '-' {
 				return end

@@ -15,6 +15,8 @@ func asia() []rule {
 		{"tw-id", NationalID, "!Addddddddd AAdddddddd", "twid national", idTaiwan},
 		{"jp-mynumber", NationalID, "dddddddddddd dddd_dddd_dddd dddd-dddd-dddd", "mynumber national", myNumber},
 		{"kr-rrn", NationalID, "!dddddd-ddddddd ddddddddddddd", "rrn national", rrn},
+		{"kr-rrn-named", NationalID, "dddddd-ddddddd ddddddddddddd", "rrn", func(d []byte) bool { return yymmdd(d) && d[6] >= '1' && d[6] <= '8' }}, // since 2020 without a checksum
+		{"lk-nic", NationalID, "dddddddddA dddddddddddd", "nic national", nicLanka},
 		{"sg-nric", NationalID, "!AdddddddA", "nric national", nric},
 		{"my-nric", NationalID, "dddddd-dd-dddd dddddddddddd", "mykad national", yymmdd},
 		{"th-id", NationalID, "!d-dddd-ddddd-dd-d ddddddddddddd d_dddd_ddddd_dd_d d-dd-d-ddd-ddddd-d", "thaiid national tax", func(d []byte) bool {
@@ -23,6 +25,7 @@ func asia() []rule {
 		{"id-nik", NationalID, "dddddddddddddddd", "nik national", func(d []byte) bool { return date(number(d[8:10]), max(1, number(d[6:8])%40)) }},
 		{"id-npwp", NationalID, "ddddddddddddddd !dd.ddd.ddd.d-ddd.ddd", "npwp tax", func(d []byte) bool { return luhn(d[:9]) && !same(d) }},
 		{"ph-sss", NationalID, "dd-ddddddd-d", "insurance national", nil},
+		{"ph-tin", NationalID, "ddd-ddd-ddd-ddd ddd-ddd-ddd dddddddddddd", "phtin", different},
 		{"pk-cnic", NationalID, "!ddddd-ddddddd-d ddddddddddddd", "cnic national", func(d []byte) bool { return d[0] >= '1' && d[0] <= '7' && last(d) > 0 }},
 		{"il-id", NationalID, "ddddddddd dddddddd-d", "teudat national", luhnLeft},
 		{"il-id-short", NationalID, "dddddddd ddddddd-d", "teudat", luhnLeft},
@@ -48,9 +51,10 @@ func asia() []rule {
 // papers have no checksum that holds everywhere: a word must stand before them.
 func papers() []rule {
 	return []rule{
-		{"passport", Passport, "ddddddddd Addddddd Adddddddd AAddddddd AAdddddd AAddddddA dddddddd ddAAddddd AAAdddddd AdAddddd xxxxxxxxx", "passport", fourDigits},
+		{"passport", Passport, "ddddddddd Addddddd Adddddddd AAddddddd AAdddddd AAddddddA dddddddd ddAAddddd AAAdddddd AdAddddd AdddAdddd xxxxxxxxx", "passport", fourDigits},
 		{"passport-checked", Passport, "xxxxxxxxxd xxxxxxxxxdA", "passport", func(id []byte) bool { return fourDigits(id) && travelDigit(id) }},
-		{"licence", Licence, "Addddddd Addddddddd dddddddd ddddddddd ddddddd Adddddddddddd AAAAAddddddAxxxx Addd-dddd-dddd Addd-dddd-dddd-dd xddxxdddddd AAddddddd AAdddddd AA-dd-dddddddddd dddddddddddd AdAddddd xxxxxxxxxxx", "licence", fourDigits},
+		{"licence", Licence, "Addddddd Addddddddd dddddddd ddddddddd ddddddd Adddddddddddd AAAAAddddddAxxxx Addd-dddd-dddd Addd-dddd-dddd-dd xddxxdddddd AAddddddd AAdddddd AA-dd-dddddddddd dddddddddddd AdAddddd AdAdddAddA AAdddddddA dd-dd-dddddd-dd xxxxxxxxxxx", "licence", fourDigits},
+		{"gb-licence", Licence, "!Axxxxddddddxxxxx", "licence", drivingBritain},
 	}
 }
 
@@ -152,4 +156,19 @@ func tinGhana(id []byte) bool {
 func nidMauritius(id []byte) bool {
 	s := 14*(int(id[0]-'A')+10) + weighted(id[1:], 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
 	return ddmmyy(id[1:]) && base36[(17-s%17)%17] == id[13]
+}
+
+// nicLanka has the day of birth as that of the year, 500 more for women.
+func nicLanka(id []byte) bool {
+	day := number(id[2:5])
+	if len(id) == 12 {
+		if !year(number(id[:4])) {
+			return false
+		}
+		day = number(id[4:7])
+	} else if id[9] != 'V' && id[9] != 'X' {
+		return false
+	}
+	day %= 500
+	return day >= 1 && day <= 366
 }

@@ -15,15 +15,19 @@ func europe() []rule {
 		{"de-steuernummer", NationalID, "dd/ddd/ddddd ddd/ddd/ddddd ddd/dddd/dddd ddddd/ddddd dd_ddd_ddddd ddd_ddd_ddddd ddd/ddd/dddd_d dddddddddd ddddddddddd", "steuernummer", different},
 		{"de-id", NationalID, "xxxxxxxxx xxxxxxxxxd xxxxxxxxxdA", "ausweis", idGermany},
 		{"de-insurance", NationalID, "!ddddddddAddd !dd_dddddd_A_ddd", "insurance national", rentenNumber},
+		{"de-kvnr", NationalID, "Addddddddd", "kvnr insurance", kvnr},
+		{"de-lanr", NationalID, "ddddddddd", "lanr", func(d []byte) bool { return (10-weighted(d, 4, 9, 4, 9, 4, 9)%10)%10 == int(d[6]-'0') && !same(d[:6]) }},
 		{"fr-nir", NationalID, "!ddddddddddddddd !d_dd_dd_dd_ddd_ddd_dd !d_dd_dd_dx_ddd_ddd_dd !ddddddxdddddddd", "nir national insurance", nir},
 		{"fr-nif", NationalID, "ddddddddddddd dd_dd_ddd_ddd_ddd", "tax national", func(d []byte) bool { return d[0] <= '3' && !same(d) && number(d[:10])%511 == number(d[10:]) }},
 		{"es-nif", NationalID, "!ddddddddA dddddddd-A !dd.ddd.ddd-A", "dni national tax", nif},
-		{"es-nie", NationalID, "!AdddddddA !A-ddddddd-A A-dddddddA", "dni national tax", nie},
+		{"es-nie", NationalID, "!AdddddddA !A-ddddddd-A !Addddddd-A A-dddddddA", "dni national tax", nie},
 		{"es-nif-klm", NationalID, "AdddddddA A-ddddddd-A", "dni", func(id []byte) bool { return id[0] >= 'K' && id[0] <= 'M' && nifLetters[number(id[1:8])%23] == id[8] }},
 		{"es-naf", NationalID, "dddddddddddd dd-dddddddddd dd/dddddddd/dd dd_dddddddd_dd", "insurance", func(d []byte) bool { return number(d[:10])%97 == number(d[10:]) && !same(d) }},
 		{"pt-nif", NationalID, "ddddddddd ddd_ddd_ddd", "nif tax national", nifPortugal},
 		{"pt-cc", NationalID, "dddddddddAAd dddddddd_d_AAd", "national cartao", luhn36},
 		{"it-cf", NationalID, "!AAAAAAxxAxxAxxxA AAA_AAA_xxAxx_AxxxA", "cf tax national", codiceFiscale},
+		{"it-id", NationalID, "AAdddddAA", "national", nil},
+		{"mt-id", NationalID, "dddddddA", "national", func(id []byte) bool { return bytes.IndexByte([]byte("MGAPLHBZ"), id[7]) >= 0 }},
 		{"pl-pesel", NationalID, "ddddddddddd", "pesel national", pesel},
 		{"pl-nip", NationalID, "dddddddddd ddd-ddd-dd-dd ddd-dd-dd-ddd", "nip tax", nip},
 		{"nl-bsn", NationalID, "ddddddddd dddd.dd.ddd dddd_dd_ddd", "bsn national tax", bsn},
@@ -320,4 +324,27 @@ func unp(id []byte) bool {
 	}
 	s := 29 * bytes.IndexByte([]byte(base36), d[0])
 	return (s+weighted(d[1:], 23, 19, 17, 13, 7, 5, 3))%11 == last(d) && !same(id)
+}
+
+// kvnr is the number of a person with health insurance: the letter counts as two digits.
+func kvnr(id []byte) bool {
+	letter := id[0] - 'A' + 1
+	d := append([]byte{'0' + letter/10, '0' + letter%10}, id[1:9]...)
+	s := 0
+	for i, b := range d {
+		v := int(b-'0') * (1 + i%2)
+		s += v/10 + v%10
+	}
+	return s%10 == last(id)
+}
+
+// drivingBritain: five letters of the name, the date of birth in a shuffled order, initials.
+func drivingBritain(id []byte) bool {
+	name := bytes.TrimRight(id[:5], "9")
+	for _, b := range name {
+		if digit(b) {
+			return false
+		}
+	}
+	return len(name) > 0 && date(number(id[6:8])%50, number(id[8:10])) && !digit(id[11]) && digit(id[13])
 }

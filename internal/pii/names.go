@@ -24,6 +24,7 @@ const (
 	roleCompany
 	roleVerb
 	roleStreet
+	roleSelf // an intro that one word may follow
 )
 
 // companyForms are the legal forms that stand behind a company's name, exactly so.
@@ -42,7 +43,7 @@ func (l *roleLexicon) active(h uint64) bool { return l.starts[h>>54]>>(h>>48&63)
 
 var people = sync.OnceValue(func() *roleLexicon {
 	l, all := &roleLexicon{}, map[string]uint16{}
-	roles := map[string]uint16{"title": roleTitle, "greeting": roleGreeting, "signoff": roleSignoff, "intro": roleIntro, "particle": roleParticle,
+	roles := map[string]uint16{"title": roleTitle, "greeting": roleGreeting, "signoff": roleSignoff, "intro": roleIntro, "self": roleIntro | roleSelf, "particle": roleParticle,
 		"given": roleGiven, "surname": roleSurname, "stop": roleStop, "verb": roleVerb}
 	for line := range strings.Lines(nameList) {
 		role, words, ok := strings.Cut(strings.TrimSpace(line), ":")
@@ -113,8 +114,12 @@ func (sc *scan) person(w word, role uint16, end int) int {
 	case role&roleVerb != 0 && !capital:
 		return sc.subject(w)
 	case role&roleIntro != 0:
-		if at(text, end) == ':' || end-w.start > 8 {
-			return sc.named(blanks(text, skip(text, end, ':'), 2), 2, 4, true)
+		if at(text, end) == ':' || end-w.start > 8 || role&roleSelf != 0 {
+			least := 2
+			if role&roleSelf != 0 {
+				least = 1
+			}
+			return sc.named(blanks(text, skip(text, end, ':'), 2), least, 4, true)
 		}
 	case role&roleGiven != 0 && capital:
 		return sc.given(w)

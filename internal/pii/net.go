@@ -37,19 +37,35 @@ func (sc *scan) mac(i int) int {
 	if start < sc.done || start < 0 || i+15 > len(text) || class[text[start]]&class[text[i-1]]&isHex == 0 || alnum(at(text, start-1)) || at(text, start-1) == text[i] {
 		return 0
 	}
-	zero := text[start] == '0' && text[start+1] == '0'
+	zero, ones := text[start] == '0' && text[start+1] == '0', text[start]|text[start+1] == 'F' || text[start]|text[start+1] == 'f'
 	for p := 0; p < 5; p++ {
 		j := i + 3*p
 		if text[j] != text[i] || class[text[j+1]]&class[text[j+2]]&isHex == 0 {
 			return 0
 		}
 		zero = zero && text[j+1] == '0' && text[j+2] == '0'
+		ones = ones && text[j+1]|0x20 == 'f' && text[j+2]|0x20 == 'f'
 	}
 	end := i + 15
-	if alnum(at(text, end)) || at(text, end) == text[i] && alnum(at(text, end+1)) || zero || sc.opaque {
+	if alnum(at(text, end)) || at(text, end) == text[i] && alnum(at(text, end+1)) || zero || ones || sc.opaque {
 		return 0
 	}
 	return sc.found(start, end, MAC)
+}
+
+// macOfThree finds three groups of four hex digits with points, 0012.3456.789a, a few bytes behind
+// a word that says what they are.
+func macOfThree(text []byte, i int) (start, end int) {
+	for start = i; start < len(text) && start < i+12; start++ {
+		if b := text[start]; class[b]&isHex == 0 || alnum(text[start-1]) {
+			continue
+		}
+		if end = start + 14; end <= len(text) && !alnum(at(text, end)) && text[start+4] == '.' && text[start+9] == '.' &&
+			hex(text[start:start+4]) && hex(text[start+5:start+9]) && hex(text[start+10:end]) {
+			return start, end
+		}
+	}
+	return 0, 0
 }
 
 // ipv6 reads an address at start. Loopback and unspecified addresses are nobody's.
@@ -92,7 +108,7 @@ func (sc *scan) ipv6(start int) int {
 	}
 	after := at(text, i)
 	switch {
-	case start < sc.done, alnum(after), after == ':' && alnum(at(text, i+1)), after == '_':
+	case start < sc.done, alnum(after), (after == ':' || after == '.') && alnum(at(text, i+1)), after == '_':
 		return 0
 	case gap < 0 && groups != 8, gap >= 0 && groups > 7, digits == 0:
 		return 0

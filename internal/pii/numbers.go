@@ -102,6 +102,11 @@ func (sc *scan) digits(w word) int {
 			return end
 		}
 	}
+	if n == 2 && next == '-' { // more than a phone number that begins so
+		if end := sc.mac(w.end); end > 0 {
+			return end
+		}
+	}
 	if n == 4 && (next == ' ' || next == '-') { // a card has more groups than an id that begins so
 		var g groups
 		if g.read(sc.text, w.start, w.start); g.n >= 3 && g.date() == 0 {
@@ -217,7 +222,7 @@ func (g *groups) date() int {
 func (sc *scan) card(g *groups) int {
 	if g.n == 1 || g.len[0] > 6 || g.sep[1] != ' ' && g.sep[1] != '-' {
 		n := int(g.len[0])
-		if n < 13 || !card(g.digits[:n]) || !closed(sc.text, g.start, g.end[0]) {
+		if n < 12 || !card(g.digits[:n]) || !closed(sc.text, g.start, g.end[0]) {
 			return 0
 		}
 		if n != 16 && !(n == 15 && g.digits[0] == '3') || sc.opaque || counted(sc.text, g.start, g.end[0]) {
@@ -270,6 +275,11 @@ func (sc *scan) mixed(w word) int {
 			return end
 		}
 	}
+	if n >= 15 && n <= 34 && w.sort&isUpper == 0 && class[sc.text[w.start]]&class[sc.text[w.start+1]]&isLower != 0 && digit(sc.text[w.start+2]) && digit(sc.text[w.start+3]) {
+		if end := sc.iban(w.start); end > 0 {
+			return end
+		}
+	}
 	if n < 24 && w.sort&isLower == 0 {
 		return sc.id(w, sc.s.ids().mixed[n])
 	}
@@ -290,7 +300,7 @@ func (s *Scanner) ids() *forms { return s.tables.ids }
 // iban reads an account number at start, compact or in groups.
 func (sc *scan) iban(start int) int {
 	text := sc.text
-	want := ibanLength(text[start], text[start+1])
+	want := ibanLength(text[start]&^0x20, text[start+1]&^0x20)
 	if want == 0 || alnum(at(text, start-1)) {
 		return 0
 	}

@@ -107,11 +107,28 @@ func (sc *scan) phone(g *groups, international bool) int {
 		k = sc.international(g, 2)
 	default:
 		k = sc.nationalNumber(g)
+		if whole := sc.withoutPlus(g); whole > k {
+			k = whole
+		}
 	}
 	if k == 0 {
 		return 0
 	}
 	return sc.dialled(g, k)
+}
+
+// withoutPlus is how many runs make a number in use behind the code of its country, without
+// the + that belongs there. A word must stand beside it.
+func (sc *scan) withoutPlus(g *groups) int {
+	if g.total < 10 || g.digits[0] == '0' || sc.vouched(g.start)&sc.voc.phone == 0 {
+		return 0
+	}
+	for k := g.n; k > 0; k-- {
+		if n := g.sum(k); n >= 10 && n <= 16 && sc.s.tables.phones.dialled(g.digits[:n], true) {
+			return k
+		}
+	}
+	return 0
 }
 
 // dialled takes the first k runs for a number, if nothing that would belong to it follows.
@@ -261,6 +278,8 @@ func (g *groups) telling(k int) bool {
 		return true
 	case k == 3 && g.shape(3, 3, 4) && g.uniform(3), k == 4 && g.shape(1, 3, 3, 4) && g.digits[0] == '1':
 		return true
+	case k >= 3 && first == 1 && g.digits[0] == '0': // 0 532 123 45 67, 0 (532) 1234567
+		return k == 5 && g.shape(1, 3, 3, 2, 2) && g.uniform(5) || k == 3 && g.brackets && g.sep[2] == ')' && g.shape(1, 3, 7)
 	case k == 4 && g.shape(3, 2, 2, 2):
 		return g.digits[0] >= '6' && g.uniform(k)
 	case g.sep[1] == '.':

@@ -188,6 +188,11 @@ func (sc *scan) listed(w word) int {
 	if words&(sc.voc.password|sc.voc.secret) != 0 {
 		return sc.assigned(end, words)
 	}
+	if words&sc.voc.mac != 0 {
+		if start, end := macOfThree(sc.text, end); end > 0 {
+			return sc.found(start, end, MAC)
+		}
+	}
 	if words&sc.voc.birth != 0 {
 		if start, end := birthDate(sc.text, end); end > 0 {
 			return sc.found(start, end, DateOfBirth)
