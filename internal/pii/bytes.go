@@ -1,6 +1,9 @@
 package pii
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // Classes of bytes. Bytes of letters beyond ASCII are letters, except for the
 // first bytes of the blocks of UTF-8 that hold punctuation.
@@ -39,7 +42,7 @@ func classes() (c [256]uint8) {
 	for _, b := range "._%+-'" {
 		c[b] |= isLocal
 	}
-	for _, b := range "@:+([-" {
+	for _, b := range []byte("@:+([-\xC2\xE2\xEF") {
 		c[b] |= isTrigger
 	}
 	for _, b := range " \t\r\n" {
@@ -61,19 +64,51 @@ func at(text []byte, i int) byte {
 
 // wordHash is a hash of a word's first eight bytes, in one case, and its length.
 func wordHash(text []byte, start, end int) uint64 {
-	var x uint64
 	if start+8 <= len(text) {
-		x = binary.LittleEndian.Uint64(text[start:])
-	} else {
-		for i := len(text) - 1; i >= start; i-- {
-			x = x<<8 | uint64(text[i])
-		}
+		return hashOf(binary.LittleEndian.Uint64(text[start:]), end-start)
 	}
-	n := end - start
+	return hashOf(tail(text, start), end-start)
+}
+
+// hashOf is wordHash of n bytes, of which the first eight are in x, the first lowest.
+func hashOf(x uint64, n int) uint64 {
 	if n < 8 {
 		x &= 1<<(8*uint(n)) - 1
 	}
 	return ((x | 0x2020202020202020) ^ uint64(n)) * 0x9E3779B97F4A7C15
+}
+
+// tail is the bytes from i on, the first lowest; there are fewer than eight.
+func tail(text []byte, i int) (x uint64) {
+	for j := len(text) - 1; j >= i; j-- {
+		x = x<<8 | uint64(text[j])
+	}
+	return x
+}
+
+// asciiWord is how many of eight bytes, the first lowest, are letters and digits of ASCII
+// before the first that is none, and their classes.
+func asciiWord(x uint64) (n int, sort uint8) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	y := x | 0x20*ones
+	letters := (y + (0x80-'a')*ones) &^ (y + (0x80-'z'-1)*ones)
+	digits := (x + (0x80-'0')*ones) &^ (x + (0x80-'9'-1)*ones)
+	n = bits.TrailingZeros64((^(letters|digits)|x)&highs) / 8
+	among := uint64(highs)
+	if n < 8 {
+		among &= 1<<(8*uint(n)) - 1
+	}
+	letters, digits = letters&among, digits&among
+	if digits != 0 {
+		sort = isDigit
+	}
+	if letters&(x<<2) != 0 {
+		sort |= isLower
+	}
+	if letters&^(x<<2) != 0 {
+		sort |= isUpper
+	}
+	return n, sort
 }
 
 // equalFold compares ASCII letters without their case, and letters of Latin-1

@@ -30,10 +30,39 @@ type form struct {
 	rule    *rule
 }
 
-// forms finds spellings by the length and sort of the first run of letters and digits.
+// forms finds spellings by the length and sort of the first run of letters and digits, and by
+// what stands behind it.
 type forms struct {
-	digits, mixed, capitals [24][]form
+	digits, mixed, capitals [24][seps]formList
 }
+
+// formList is forms in the order in which they are tried.
+type formList struct {
+	all, alone []form
+	words      uint64 // that vouch for any of all
+}
+
+func (l *formList) add(f form) {
+	l.all = append(l.all, f)
+	if f.alone {
+		l.alone = append(l.alone, f)
+	} else {
+		l.words |= f.words
+	}
+}
+
+// seps is how many sorts of bytes behind a run the forms tell apart: those of sepBytes, and others.
+const (
+	sepBytes = " -./(+"
+	seps     = len(sepBytes) + 1
+)
+
+var sepOf = func() (of [256]uint8) {
+	for i := range len(sepBytes) {
+		of[sepBytes[i]] = uint8(i + 1)
+	}
+	return of
+}()
 
 var idForms = sync.OnceValue(func() *forms {
 	fs := &forms{}
@@ -68,14 +97,23 @@ func (fs *forms) add(r *rule) {
 		f.next = at([]byte(f.pattern), lead)
 		switch sort {
 		case isDigit:
-			fs.digits[lead] = append(fs.digits[lead], f)
+			put(&fs.digits[lead], f)
 		case isUpper:
-			fs.capitals[lead] = append(fs.capitals[lead], f)
+			put(&fs.capitals[lead], f)
 		default:
-			fs.mixed[lead] = append(fs.mixed[lead], f)
+			put(&fs.mixed[lead], f)
 		}
 		if strings.ContainsRune(p[:lead], 'x') { // x may be all digits
-			fs.digits[lead] = append(fs.digits[lead], f)
+			put(&fs.digits[lead], f)
+		}
+	}
+}
+
+// put adds a form where it may be met: one that ends with its first run before anything.
+func put(lists *[seps]formList, f form) {
+	for sep := range lists {
+		if f.next == 0 || int(sepOf[f.next]) == sep {
+			lists[sep].add(f)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (sc *scan) digits(w word) int {
 			}
 		}
 	}
-	if end := sc.id(w, sc.s.ids().digits[min(n, 23)]); end > 0 {
+	if end := sc.id(w, &sc.s.ids().digits[min(n, 23)][sepOf[next]]); end > 0 {
 		return end
 	}
 	if n > 19 || sc.opaque && sc.words == 0 {
@@ -135,18 +135,17 @@ func (sc *scan) digits(w word) int {
 }
 
 // id tries spellings at a word.
-func (sc *scan) id(w word, fs []form) int {
-	var words uint64
-	asked, next := false, at(sc.text, w.end)
+func (sc *scan) id(w word, l *formList) int {
+	if len(l.all) == 0 {
+		return 0
+	}
+	fs, words := l.alone, sc.vouched(w.start)
+	if words&l.words != 0 {
+		fs = l.all
+	}
 	for i := range fs {
 		f := &fs[i]
-		if f.next != 0 && f.next != next {
-			continue
-		}
 		if !f.alone {
-			if !asked {
-				words, asked = sc.vouched(w.start), true
-			}
 			if words&f.words == 0 {
 				continue
 			}
@@ -281,7 +280,7 @@ func (sc *scan) mixed(w word) int {
 		}
 	}
 	if n < 24 && w.sort&isLower == 0 {
-		return sc.id(w, sc.s.ids().mixed[n])
+		return sc.id(w, &sc.s.ids().mixed[n][sepOf[at(sc.text, w.end)]])
 	}
 	return 0
 }
@@ -292,7 +291,7 @@ func (sc *scan) capitals(w word) int {
 	if next != ' ' && next != '-' && next != '.' || !alnum(at(sc.text, w.end+1)) {
 		return 0
 	}
-	return sc.id(w, sc.s.ids().capitals[w.end-w.start])
+	return sc.id(w, &sc.s.ids().capitals[w.end-w.start][sepOf[next]])
 }
 
 func (s *Scanner) ids() *forms { return s.tables.ids }

@@ -1,5 +1,7 @@
 package pii
 
+import "encoding/binary"
+
 // hints are what the place of a text tells about it.
 type hints struct {
 	words  uint64 // kinds of words in its key
@@ -50,32 +52,56 @@ func (s *Scanner) known(dst []Finding, text []byte, h hints) []Finding {
 	for i := 0; i < n; {
 		c := class[text[i]]
 		if c&isAlnum == 0 {
-			switch {
-			case c&isTrigger != 0:
-				i = sc.mark(i)
-			case text[i] == 0xE2 || text[i] == 0xEF:
-				i += 3
-			case text[i] == 0xC2:
-				i += 2
-			default:
+			if c&isTrigger == 0 {
 				i++
+			} else {
+				i = sc.mark(i)
 			}
 			continue
 		}
-		w := word{start: i}
-		for {
+		w, x := word{start: i}, uint64(0)
+		if i+8 <= n {
+			x = binary.LittleEndian.Uint64(text[i:])
+			var run int
+			if run, w.sort = asciiWord(x); run > 0 {
+				i += run
+				c = class[at(text, i)]
+			}
+		} else {
+			x = tail(text, i)
+		}
+		for c&isAlnum != 0 {
 			w.sort |= c
 			if i++; i == n {
 				break
 			}
-			if c = class[text[i]]; c&isAlnum == 0 {
-				break
-			}
+			c = class[text[i]]
 		}
 		w.end = i
-		i = max(i, sc.word(w))
+		hash := hashOf(x, w.end-w.start)
+		if w.sort&(isLetter|isDigit) == isLower && w.end-w.start < shortestSecret && endsValue[at(text, i)] && !sc.tells(hash) {
+			sc.remember(w)
+			continue
+		}
+		i = max(i, sc.word(w, hash))
 	}
 	return sc.out
+}
+
+// remember keeps a word for those behind it.
+func (sc *scan) remember(w word) {
+	sc.recent[sc.count%uint(len(sc.recent))] = w
+	sc.count++
+}
+
+// tells says whether a list may have a word of this hash.
+func (sc *scan) tells(h uint64) bool {
+	for _, g := range sc.names {
+		if g.words.begins(h) {
+			return true
+		}
+	}
+	return sc.s.tables.starts[h>>54]>>(h>>48&63)&1 != 0
 }
 
 // found appends a finding, unless it overlaps the one before. It returns where
@@ -102,9 +128,8 @@ func (sc *scan) vouched(start int) (words uint64) {
 
 // word looks at a run of letters and digits and returns where to go on, 0 for
 // right behind it.
-func (sc *scan) word(w word) int {
-	sc.recent[sc.count%uint(len(sc.recent))] = w
-	sc.count++
+func (sc *scan) word(w word, hash uint64) int {
+	sc.remember(w)
 	if w.start < sc.done {
 		return 0
 	}
@@ -114,7 +139,7 @@ func (sc *scan) word(w word) int {
 		}
 	}
 	if w.sort&isDigit != 0 {
-		if end := sc.remembered(w); end > 0 {
+		if end := sc.remembered(w, hash); end > 0 {
 			return end
 		}
 		if w.sort&isLetter == 0 {
@@ -128,17 +153,16 @@ func (sc *scan) word(w word) int {
 			return end
 		}
 	}
-	return sc.listed(w)
+	return sc.listed(w, hash)
 }
 
 // remembered looks a word with digits up among the values that are to be found
 // wherever they stand.
-func (sc *scan) remembered(w word) int {
+func (sc *scan) remembered(w word, h uint64) int {
 	for _, g := range sc.names {
 		if !g.digits {
 			continue
 		}
-		h := wordHash(sc.text, w.start, w.end)
 		if g.words.begins(h) {
 			if t, end := g.longest(sc.text, w.start, h); end > 0 {
 				return sc.found(w.start, end, t)
@@ -149,13 +173,12 @@ func (sc *scan) remembered(w word) int {
 }
 
 // listed looks a word up in the lists.
-func (sc *scan) listed(w word) int {
+func (sc *scan) listed(w word, h uint64) int {
 	if at(sc.text, w.end) == ' ' && digit(at(sc.text, w.end+1)) && w.end-w.start >= 6 && !sc.opaque && capitalised(sc.text, w.start) {
 		if end := sc.endsInStreet(w); end > 0 {
 			return end
 		}
 	}
-	h := wordHash(sc.text, w.start, w.end)
 	for _, g := range sc.names {
 		if g.words.begins(h) {
 			if t, end := g.longest(sc.text, w.start, h); end > 0 {
@@ -205,6 +228,10 @@ func (sc *scan) listed(w word) int {
 func (sc *scan) mark(i int) int {
 	end := 0
 	switch sc.text[i] {
+	case 0xC2:
+		return i + 2
+	case 0xE2, 0xEF:
+		return i + 3
 	case '@':
 		end = sc.email(i)
 	case ':':
