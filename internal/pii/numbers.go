@@ -90,9 +90,11 @@ func (g *groups) shape(lengths ...uint8) bool {
 // digits looks at a word of digits.
 func (sc *scan) digits(w word) int {
 	n, next := w.end-w.start, at(sc.text, w.end)
-	more := (next == ' ' || next == '-' || next == '.' || next == '/' || next == '(' || next == 0xC2 || next == '+') && w.end+1 < len(sc.text)
-	if n < 7 && !(more && manyFollow(sc.text, w.start)) {
-		return sc.shortPhone(w.start)
+	if n < 7 && !manyFollow(sc.text, w.end, next, n) {
+		if len(sc.s.short) > 0 {
+			return sc.shortPhone(w.start)
+		}
+		return 0
 	}
 	if n > 24 {
 		return 0
@@ -172,14 +174,20 @@ func (sc *scan) id(w word, l *formList) int {
 	return 0
 }
 
-// manyFollow says whether enough stands at i for an address or a number with
-// separators: four digits or capitals, besides what separates them.
-func manyFollow(text []byte, i int) bool {
-	n := 0
+// manyFollow says whether enough stands at i, behind n digits, for a number with separators or
+// an id: seven digits and capitals with the n, or four for an address of a network.
+func manyFollow(text []byte, i int, next byte, n int) bool {
+	if sepOf[next] == 0 && next != 0xC2 {
+		return false
+	}
+	least := 7
+	if next == '.' && n <= 3 {
+		least = 4
+	}
 	for ; i < len(text); i++ {
 		switch c := text[i]; {
 		case class[c]&(isDigit|isUpper) != 0:
-			if n++; n >= 4 {
+			if n++; n >= least {
 				return true
 			}
 		case c != ' ' && c != '-' && c != '.' && c != '/' && c != '(' && c != ')' && c != '+' && c != 0xC2 && c != 0xA0:
