@@ -27,7 +27,8 @@ type node struct {
 	object      int32 // around it, in doc.objects; -1 for none
 	sort        sort
 	escaped     bool
-	first, last int32 // what was found in it, in walker.found
+	told        bool  // it tells a name
+	first, last int32 // what was found in it, in walker.found; before, where the name stands
 }
 
 // path is a place in the document, with the indexes of arrays left out: all
@@ -147,7 +148,7 @@ func nextContainer(text []byte, i int) int {
 func skipSpace(text []byte, i int) int { return span(text, i, isSpace) }
 
 func (d *doc) add(s sort, start, end int, path, object int32, escaped bool) {
-	d.nodes = append(d.nodes, node{start: int32(start), end: int32(end), path: path, object: object, sort: s, escaped: escaped})
+	d.nodes = append(grown(d.nodes, start, len(d.view.text)), node{start: int32(start), end: int32(end), path: path, object: object, sort: s, escaped: escaped})
 }
 
 // cursor is where the next value stands.
@@ -234,7 +235,7 @@ func (d *doc) begin(c *cursor, array bool) step {
 		}
 		return opened
 	}
-	d.objects = append(d.objects, object{path: c.path})
+	d.objects = append(grown(d.objects, c.i, len(text)), object{path: c.path})
 	c.object = int32(len(d.objects) - 1)
 	d.stack = append(d.stack, frame{path: c.path, object: c.object, before: -1})
 	if c.i = skipSpace(text, c.i+1); at(text, c.i) == '}' {

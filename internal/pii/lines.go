@@ -95,7 +95,7 @@ func (w *walker) lines(v view) {
 		w.text(v.slice(from, l.start), hints{})
 		w.claim(v, l.start+start, l.start+end, l.typ)
 		if l.typ == Name || l.typ == Company {
-			w.learn(l.typ, string(v.text[l.start+start:l.start+end]))
+			w.learn(l.typ, v.text[l.start+start:l.start+end])
 		}
 		from = l.start + end
 	}

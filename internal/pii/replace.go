@@ -2,16 +2,31 @@ package pii
 
 import (
 	"bytes"
+	"slices"
 	"sync"
+	"unsafe"
 )
 
-// claim is a piece of the document that is to become a token.
+// claim is a piece of the document that is to become a token. It has no pointers: there are
+// many.
 type claim struct {
 	start, end int32
-	typ        Type   // empty for text in the shape of a token
-	text       string // decoded, if that differs
+	text       int32 // in walker.texts, what it is decoded; -1 if that does not differ
+	kind       kind  // none for text in the shape of a token
 	number     bool
 	deep       uint8
+}
+
+// kind is a type, as a number: one more than its place among all of the scanner. 0 is none.
+type kind uint16
+
+func (s *Scanner) kind(t Type) kind { return kind(slices.Index(s.types, t) + 1) }
+
+func (s *Scanner) typ(k kind) Type {
+	if k == 0 {
+		return ""
+	}
+	return s.types[k-1]
 }
 
 // Replace puts tokens in place of what is personal in a document: JSON, several
@@ -35,6 +50,7 @@ func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
 		known = &Gazetteer{}
 	}
 	w.s, w.known, w.claims, w.news, w.inside = s, known, w.claims[:0], w.news[:0], 0
+	w.escapes = bytes.IndexByte(raw, '%') >= 0 || bytes.IndexByte(raw, '&') >= 0
 	known.mu.RLock()
 	w.walk(plain(raw))
 	known.mu.RUnlock()
@@ -44,8 +60,9 @@ func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
 
 // forget lets go of the document and its values.
 func (w *walker) forget() {
-	clear(w.claims)
+	clear(w.texts)
 	clear(w.news)
+	w.texts = w.texts[:0]
 	clear(w.names[:])
 	w.known, w.local, w.id32 = nil, nil, [32]byte{}
 	for _, d := range w.docs {
@@ -65,6 +82,8 @@ type walker struct {
 	inside   int
 	found    []claim   // in nodes, before columns are decided
 	claims   []claim   // in the order of the document
+	texts    []string  // of claims
+	escapes  bool      // the document has percent signs or ampersands
 	hits     []Finding // of one text
 	id32     [32]byte
 	names    [3]*Gazetteer
@@ -99,16 +118,16 @@ func (w *walker) apply(raw []byte, vault Vault) []byte {
 			continue
 		}
 		text := string(raw[c.start:c.end])
-		if c.typ == "" {
+		if c.kind == 0 {
 			if instead, ok := vault.Foreign(text); ok {
 				out = append(append(out, raw[from:c.start]...), instead...)
 				from = int(c.end)
 			}
 			continue
 		}
-		v := Value{Type: c.typ, Text: c.text, Raw: text, Number: c.number}
-		if v.Text == "" {
-			v.Text = text
+		v := Value{Type: w.s.typ(c.kind), Text: text, Raw: text, Number: c.number}
+		if c.text >= 0 {
+			v.Text = w.texts[c.text]
 		}
 		token, ok := vault.Mint(v)
 		if !ok {
@@ -153,8 +172,10 @@ func (w *walker) document(d *doc) {
 	w.collect(d)
 	for i := range d.nodes {
 		n := &d.nodes[i]
+		start, end := int(n.first), int(n.last)
+		w.found = grown(w.found, int(n.start), len(d.view.text))
 		n.first = int32(len(w.found))
-		w.look(d, n)
+		w.look(d, n, start, end)
 		n.last = int32(len(w.found))
 	}
 	// Texts inside of this one have put theirs behind: keep the stack straight.
@@ -164,6 +185,7 @@ func (w *walker) document(d *doc) {
 	}
 	for i := range d.nodes {
 		n := &d.nodes[i]
+		w.claims = grown(w.claims, int(n.start), len(d.view.text))
 		if c, ok := w.column(d, n); ok {
 			w.claims = append(w.claims, c)
 			continue
@@ -183,20 +205,22 @@ func (w *walker) collect(d *doc) {
 		if t := w.typeOf(d, n); t == Name || t == Company {
 			v := d.value(n)
 			if start, end := w.s.whole(t, v.text, true); end > 0 {
-				w.learn(t, string(v.text[start:end]))
+				n.told, n.first, n.last = true, int32(start), int32(end)
+				w.learn(t, v.text[start:end])
 			}
 		}
 	}
 }
 
-func (w *walker) learn(t Type, text string) {
+func (w *walker) learn(t Type, name []byte) {
 	if w.s.off[t] {
 		return
 	}
 	if w.local == nil {
 		w.local = &Gazetteer{}
 	}
-	if !w.local.seen[text] {
+	if !w.local.seen[string(name)] {
+		text := string(name)
 		w.local.add(t, text)
 		w.news = append(w.news, news{t, text})
 	}
@@ -237,8 +261,8 @@ func (d *doc) people(o int32) bool {
 	return d.objects[o].people || p.objects >= 3 && 2*p.people > p.objects
 }
 
-// look finds what is in a node.
-func (w *walker) look(d *doc, n *node) {
+// look finds what is in a node. For one that tells a name, that stands from start to end.
+func (w *walker) look(d *doc, n *node, start, end int) {
 	p := &d.paths[n.path]
 	if n.sort == numberNode {
 		w.number(d, n, p)
@@ -248,7 +272,10 @@ func (w *walker) look(d *doc, n *node) {
 	if n.sort == stringNode {
 		p.values++
 		if t := w.typeOf(d, n); t != "" && !w.s.off[t] {
-			if start, end := w.s.whole(t, v.text, true); end > 0 {
+			if !n.told {
+				start, end = w.s.whole(t, v.text, true)
+			}
+			if end > 0 {
 				w.claim(v, start, end, t)
 				return
 			}
@@ -279,7 +306,7 @@ func (w *walker) look(d *doc, n *node) {
 	first := len(w.found)
 	w.text(v, hints{words: p.words, opaque: p.opaque && p.typ == ""})
 	if len(w.found) == first+1 && n.sort == stringNode {
-		switch w.found[first].typ {
+		switch w.s.typ(w.found[first].kind) {
 		case Email:
 			p.mails++
 		case Phone:
@@ -309,28 +336,31 @@ func (w *walker) column(d *doc, n *node) (claim, bool) {
 	if end == 0 {
 		return claim{}, false
 	}
-	return makeClaim(v, start, end, t), true
+	return w.makeClaim(v, start, end, t), true
 }
 
-func makeClaim(v view, start, end int, t Type) claim {
+func (w *walker) makeClaim(v view, start, end int, t Type) claim {
 	a, b := v.raw(start, end)
-	c := claim{start: int32(a), end: int32(b), typ: t, deep: v.deep}
+	c := claim{start: int32(a), end: int32(b), text: -1, kind: w.s.kind(t), deep: v.deep}
 	if v.at != nil {
-		c.text = string(v.text[start:end])
+		c.text = int32(len(w.texts))
+		w.texts = append(w.texts, string(v.text[start:end]))
 	}
 	return c
 }
 
 func (w *walker) claim(v view, start, end int, t Type) {
 	if start < end {
-		w.found = append(w.found, makeClaim(v, start, end, t))
+		w.found = append(w.found, w.makeClaim(v, start, end, t))
 	}
 }
 
 // text scans a text.
 func (w *walker) text(v view, h hints) {
-	if u, ok := v.unescaped(); ok {
-		v = u
+	if w.escapes || v.at != nil {
+		if u, ok := v.unescaped(); ok {
+			v = u
+		}
 	}
 	h.names, h.id32 = w.names[:0], &w.id32
 	for _, g := range []*Gazetteer{w.s.words, w.local, w.known} {
@@ -405,3 +435,17 @@ func (w *walker) nested(v view) bool {
 
 // pool keeps walkers between documents.
 type pool = sync.Pool
+
+// grown makes room for more in a list that is filled while n bytes are read and i are: for as
+// many as it will have, if the rest is like what was read, but no larger than what is read.
+func grown[T any](list []T, i, n int) []T {
+	if len(list)+8 <= cap(list) {
+		return list
+	}
+	var one T
+	room := 2*len(list) + 16
+	if len(list) >= 1<<10 && i > 0 {
+		room = max(len(list)+len(list)/4, min(len(list)*(n/(i>>8+1))>>8*9/8, n/int(unsafe.Sizeof(one))))
+	}
+	return slices.Grow(list, room-len(list))
+}

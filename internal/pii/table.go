@@ -61,7 +61,7 @@ func (w *walker) learnCells(v view, t grid, rows [][2]int, columns []meaning) {
 			if i < len(columns) && columns[i].sure && (columns[i].typ == Name || columns[i].typ == Company) {
 				cell := v.text[c[0]:c[1]]
 				if start, end := w.s.whole(columns[i].typ, cell, true); end > 0 {
-					w.learn(columns[i].typ, string(cell[start:end]))
+					w.learn(columns[i].typ, cell[start:end])
 				}
 			}
 		}

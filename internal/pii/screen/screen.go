@@ -112,7 +112,7 @@ func (s *Screen) Session(name string) (*Session, error) {
 		}
 		delete(s.sessions, old) // what it knows is in the vault
 	}
-	open := &Session{screen: s, tokens: tokens, known: &pii.Gazetteer{}}
+	open := &Session{screen: s, tokens: tokens, known: &pii.Gazetteer{}, seen: map[string]bool{}}
 	for _, e := range tokens.All() {
 		open.remember(pii.Type(e.Type), e.Value)
 	}
@@ -128,7 +128,9 @@ type Session struct {
 	screen *Screen
 	tokens *vault.Session
 	known  *pii.Gazetteer // of values that programs see
-	seen   sync.Map       // values that are in known
+
+	mu   sync.RWMutex
+	seen map[string]bool // values that are in known
 }
 
 // remember has a value found again that programs see as it is.
@@ -136,9 +138,15 @@ func (s *Session) remember(t pii.Type, value string) {
 	if s.screen.modes[t] != Border {
 		return
 	}
-	if _, known := s.seen.LoadOrStore(value, true); known {
+	s.mu.RLock()
+	known := s.seen[value]
+	s.mu.RUnlock()
+	if known {
 		return
 	}
+	s.mu.Lock()
+	s.seen[value] = true
+	s.mu.Unlock()
 	if t == pii.Name || t == pii.Company {
 		s.known.Add(t, value)
 	}
@@ -179,7 +187,7 @@ func (m *minting) Mint(v pii.Value) (string, bool) {
 	if instead, ok := m.treated(v); ok {
 		return instead, true
 	}
-	if strings.ContainsAny(v.Raw, "%&") && !strings.Contains(v.Raw, `\`) {
+	if (strings.IndexByte(v.Raw, '%') >= 0 || strings.IndexByte(v.Raw, '&') >= 0) && strings.IndexByte(v.Raw, '\\') < 0 {
 		v.Text = v.Raw // what is written with escapes comes back with them
 	}
 	token, err := m.tokens.Mint(vault.Entry{Type: string(v.Type), Value: v.Text, Digits: v.Number || m.bare, From: m.from})

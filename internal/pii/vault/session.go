@@ -19,16 +19,23 @@ type Session struct {
 	store *Store
 	id    string
 
-	mu       sync.RWMutex
-	byValue  map[string]map[string]*Entry // by type and value
-	byNumber map[string][]*Entry          // by type, that with number n at n; nil where there is none
-	count    int                          // of entries
-	top      map[string]int               // the highest number of a type that anybody has, or has taken
-	ours     map[string]block             // numbers that only this process uses
-	pending  []*Entry                     // not on disk yet
-	wrapped  []byte                       // the session's key, as it is on disk; nil before there is one
-	file     *file                        // nil without a key
-	stamp    os.FileInfo                  // of the key, as it was last read
+	mu      sync.RWMutex
+	types   map[string]*column
+	count   int         // of entries
+	changes int         // how often entries came or went
+	pending []*Entry    // not on disk yet
+	wrapped []byte      // the session's key, as it is on disk; nil before there is one
+	file    *file       // nil without a key
+	stamp   os.FileInfo // of the key, as it was last read
+}
+
+// column is what there is of one type.
+type column struct {
+	prefix  string            // of its tokens
+	values  map[string]*Entry // by value
+	numbers []*Entry          // that with number n at n; nil where there is none
+	top     int               // the highest number that anybody has, or has taken
+	ours    block             // numbers that only this process uses
 }
 
 // block is numbers that have been taken: from next to last.
@@ -45,7 +52,28 @@ const (
 var ErrFull = errors.New("the session holds more personal values than it can")
 
 func (s *Session) clear() {
-	s.byValue, s.byNumber, s.top, s.count = map[string]map[string]*Entry{}, map[string][]*Entry{}, map[string]int{}, 0
+	for _, c := range s.types {
+		c.values, c.numbers, c.top = map[string]*Entry{}, nil, 0
+	}
+	s.count, s.changes = 0, s.changes+1
+}
+
+// column is that of a type; one is made if there is none.
+func (s *Session) column(typ string) *column {
+	c := s.types[typ]
+	if c == nil {
+		c = &column{prefix: "[" + strings.ToUpper(typ) + "_", values: map[string]*Entry{}}
+		s.types[typ] = c
+	}
+	return c
+}
+
+// find is the entry of a value; nil if there is none.
+func (s *Session) find(typ, value string) *Entry {
+	if c := s.types[typ]; c != nil {
+		return c.values[value]
+	}
+	return nil
 }
 
 // Mint is the token of a value, the same as before if there was one; new servers that it
@@ -53,41 +81,43 @@ func (s *Session) clear() {
 // never stands for anything else.
 func (s *Session) Mint(e Entry) (token string, err error) {
 	s.mu.RLock()
-	known := s.byValue[e.Type][e.Value]
+	known, changes := s.find(e.Type, e.Value), s.changes
+	s.mu.RUnlock()
 	if known != nil && !known.lacks(e.From) {
-		s.mu.RUnlock()
 		return known.token, nil
 	}
-	s.mu.RUnlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.known(e); known != nil {
-		return known.token, nil
+	if known != nil || s.changes != changes {
+		if known := s.known(e); known != nil {
+			return known.token, nil
+		}
 	}
 	if s.count >= MaxEntries {
 		return "", ErrFull
 	}
-	if b := s.ours[e.Type]; b.next > b.last || b.next == 0 {
-		if err := s.reserve(e.Type); err != nil {
+	c := s.column(e.Type)
+	if c.ours.next > c.ours.last || c.ours.next == 0 {
+		if err := s.reserve(e.Type, c); err != nil {
 			return "", err
 		}
 		if known := s.known(e); known != nil { // by another process
 			return known.token, nil
 		}
 	}
-	b := s.ours[e.Type]
-	e.Number = b.next
-	s.ours[e.Type] = block{b.next + 1, b.last}
-	s.add(&e)
+	entry := e
+	entry.Number = c.ours.next
+	c.ours.next++
+	s.add(&entry)
 	if s.store.dir != "" {
-		s.pending = append(s.pending, &e)
+		s.pending = append(s.pending, &entry)
 	}
-	return e.token, nil
+	return entry.token, nil
 }
 
 // known is the entry of a value, with the servers that it comes from now.
 func (s *Session) known(e Entry) *Entry {
-	known := s.byValue[e.Type][e.Value]
+	known := s.find(e.Type, e.Value)
 	if known != nil {
 		s.learn(known, e.From)
 	}
@@ -113,50 +143,46 @@ func (s *Session) learn(e *Entry, from []string) {
 }
 
 // reserve takes a block of numbers; the more were needed, the larger it is.
-func (s *Session) reserve(typ string) error {
+func (s *Session) reserve(typ string, c *column) error {
 	if s.store.dir == "" {
-		s.ours[typ] = block{1, math.MaxInt}
+		c.ours = block{1, math.MaxInt}
 		return nil
 	}
 	return s.alone(func() error {
-		size := min(max(firstBlock, len(s.byValue[typ])), lastBlock)
-		b := block{s.top[typ] + 1, s.top[typ] + size}
+		size := min(max(firstBlock, len(c.values)), lastBlock)
+		b := block{c.top + 1, c.top + size}
 		if err := s.file.append([]*Entry{{Type: typ, Number: b.last}}); err != nil {
 			return err
 		}
-		s.top[typ], s.ours[typ] = b.last, b
+		c.top, c.ours = b.last, b
 		return nil
 	})
 }
 
 func (s *Session) add(e *Entry) {
-	e.token = "[" + strings.ToUpper(e.Type) + "_" + strconv.Itoa(e.Number) + "]"
-	numbers := s.byNumber[e.Type]
-	if len(numbers) <= e.Number {
-		numbers = append(numbers, make([]*Entry, e.Number+1-len(numbers))...)
-		s.byNumber[e.Type] = numbers
+	c := s.column(e.Type)
+	var room [32]byte
+	e.token = string(append(strconv.AppendInt(append(room[:0], c.prefix...), int64(e.Number), 10), ']'))
+	s.changes++
+	if len(c.numbers) <= e.Number {
+		c.numbers = append(c.numbers, make([]*Entry, e.Number+1-len(c.numbers))...)
 	}
-	if old := numbers[e.Number]; old == nil {
+	if old := c.numbers[e.Number]; old == nil {
 		s.count++
 	} else {
 		e.From = slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.From, e.From))))
 	}
-	numbers[e.Number] = e
-	values := s.byValue[e.Type]
-	if values == nil {
-		values = map[string]*Entry{}
-		s.byValue[e.Type] = values
+	c.numbers[e.Number] = e
+	if old := c.values[e.Value]; old == nil || old.Number == e.Number { // two processes can have met it at once
+		c.values[e.Value] = e
 	}
-	if old := values[e.Value]; old == nil || old.Number == e.Number { // two processes can have met it at once
-		values[e.Value] = e
-	}
-	s.top[e.Type] = max(s.top[e.Type], e.Number)
+	c.top = max(c.top, e.Number)
 }
 
 // at is the entry with a number; nil if there is none.
 func (s *Session) at(typ string, number int) *Entry {
-	if numbers := s.byNumber[typ]; number < len(numbers) {
-		return numbers[number]
+	if c := s.types[typ]; c != nil && number < len(c.numbers) {
+		return c.numbers[number]
 	}
 	return nil
 }
@@ -170,7 +196,8 @@ func (s *Session) take(e *Entry) error {
 	if e.Value != "" {
 		s.add(e)
 	}
-	s.top[e.Type] = max(s.top[e.Type], e.Number)
+	c := s.column(e.Type)
+	c.top = max(c.top, e.Number)
 	return nil
 }
 
@@ -214,7 +241,7 @@ func parse(token string) (typ string, number int, ok bool) {
 func (s *Session) Find(typ, value string) (Entry, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	e := s.byValue[typ][value]
+	e := s.find(typ, value)
 	if e == nil {
 		return Entry{}, false
 	}
@@ -226,8 +253,8 @@ func (s *Session) All() []Entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	all := make([]Entry, 0, s.count)
-	for _, typ := range slices.Sorted(maps.Keys(s.byNumber)) {
-		for _, e := range s.byNumber[typ] {
+	for _, typ := range slices.Sorted(maps.Keys(s.types)) {
+		for _, e := range s.types[typ].numbers {
 			if e != nil {
 				all = append(all, *e)
 			}
@@ -292,15 +319,16 @@ func (s *Session) forget(told func(*Entry) bool) (erased int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	drop := func() {
-		for _, numbers := range s.byNumber {
-			for n, e := range numbers {
+		for _, c := range s.types {
+			for n, e := range c.numbers {
 				if e != nil && told(e) {
-					numbers[n] = nil
-					delete(s.byValue[e.Type], e.Value)
+					c.numbers[n] = nil
+					delete(c.values, e.Value)
 					erased++
 				}
 			}
 		}
+		s.changes++
 		s.pending = slices.DeleteFunc(s.pending, told)
 		s.count -= erased
 	}
@@ -320,11 +348,13 @@ func (s *Session) forget(told func(*Entry) bool) (erased int, err error) {
 // kept is everything, with the numbers that are taken.
 func (s *Session) kept() []*Entry {
 	var all []*Entry
-	for typ, top := range s.top {
-		all = append(all, &Entry{Type: typ, Number: top})
+	for typ, c := range s.types {
+		if c.top > 0 {
+			all = append(all, &Entry{Type: typ, Number: c.top})
+		}
 	}
-	for _, numbers := range s.byNumber {
-		for _, e := range numbers {
+	for _, c := range s.types {
+		for _, e := range c.numbers {
 			if e != nil {
 				all = append(all, e)
 			}

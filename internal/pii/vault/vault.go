@@ -168,7 +168,7 @@ func (s *Store) session(id string) (*Session, error) {
 		return open, nil
 	}
 	s.evict()
-	open := &Session{store: s, id: id, ours: map[string]block{}}
+	open := &Session{store: s, id: id, types: map[string]*column{}}
 	open.clear()
 	if s.dir != "" && s.has(id) {
 		if err := open.alone(func() error { return nil }); err != nil {
