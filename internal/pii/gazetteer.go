@@ -65,8 +65,11 @@ func single(words []string) string {
 }
 
 // lower folds as lexicons compare.
-func lower(s string) string {
-	b := []byte(s)
+func lower(s string) string { return string(lowered(nil, []byte(s))) }
+
+// lowered appends what lower makes of s to dst, which is empty.
+func lowered(dst, s []byte) []byte {
+	b := append(dst, s...)
 	for i, c := range b {
 		switch {
 		case c-'A' < 26:
@@ -75,7 +78,7 @@ func lower(s string) string {
 			b[i] = c | 0x20
 		}
 	}
-	return string(b)
+	return b
 }
 
 // Exact remembers a value that is to be found wherever it stands by itself, in any case

@@ -9,8 +9,11 @@ import (
 // around are left out. With sure its key says so, and only what cannot be is
 // refused; else it must look so.
 func (s *Scanner) whole(t Type, text []byte, sure bool) (start, end int) {
-	v := bytes.TrimSpace(text)
-	start = bytes.Index(text, v)
+	v := text
+	if n := len(v); n == 0 || v[0] <= ' ' || v[0] >= 0x80 || v[n-1] <= ' ' || v[n-1] >= 0x80 {
+		v = bytes.TrimSpace(text)
+		start = bytes.Index(text, v)
+	}
 	if len(v) == 0 || !utf8.Valid(v) && t != Secret || nothing(v) || s.token(v, 0) == len(v) {
 		return 0, 0
 	}
@@ -29,7 +32,7 @@ func (s *Scanner) whole(t Type, text []byte, sure bool) (start, end int) {
 		ok = companyLike(v)
 	case Email:
 		at := bytes.IndexByte(v, '@')
-		ok = at > 0 && at == bytes.LastIndexByte(v, '@') && !bytes.ContainsAny(v, " <>,;\"%&")
+		ok = at > 0 && at == bytes.LastIndexByte(v, '@') && marks(v)&notInMail == 0
 	case Phone:
 		ok = phoneLike(v)
 	case Address:
@@ -69,12 +72,47 @@ func nothing(v []byte) bool {
 	if len(v) > 14 {
 		return false
 	}
-	switch lower(string(v)) {
+	var room [16]byte
+	switch b := lowered(room[:0], v); string(b) {
 	case "null", "none", "nil", "n/a", "na", "-", "--", "?", "unknown", "undefined", "true", "false", "yes", "no", "tbd", "todo", "empty", "other", "default", "unassigned", "anonymous", "not available", "not provided", "redacted", "[redacted]", "hidden",
 		"string", "object", "array", "number", "boolean", "user", "admin", "system", "team", "unbekannt", "inconnu", "desconocido", "keine", "work", "home", "mobile", "personal", "primary":
 		return true
 	}
 	return bytes.IndexByte(v, '*') >= 0 && same(bytes.ReplaceAll(v, []byte(" "), nil))
+}
+
+// Marks that a value of a type does not have.
+const (
+	notInMail = 1 << iota
+	notInName
+	notInCompany
+	notInPhone
+)
+
+var markOf = func() (of [256]uint8) {
+	for _, b := range []byte(" <>,;\"%&") {
+		of[b] |= notInMail
+	}
+	for _, b := range []byte("@{}<>=|\\\"_;/[]\n") {
+		of[b] |= notInName
+	}
+	for _, b := range []byte("@{}<>=|\\\"\n") {
+		of[b] |= notInCompany
+	}
+	for b, c := range class {
+		if c&isLetter != 0 && bytes.IndexByte([]byte("xextnsionXEXTNSION"), byte(b)) < 0 || bytes.IndexByte([]byte(":@,;=_{}<>"), byte(b)) >= 0 {
+			of[b] |= notInPhone
+		}
+	}
+	return of
+}()
+
+// marks are those of all bytes.
+func marks(v []byte) (all uint8) {
+	for _, b := range v {
+		all |= markOf[b]
+	}
+	return all
 }
 
 // count is the number of digits, and of letters.
@@ -94,7 +132,7 @@ func count(v []byte) (digits, letters int) {
 // two to five words with capitals, or one of a person's.
 func nameLike(v []byte, sure bool) bool {
 	d, letters := count(v)
-	if letters == 0 || len(v) > 100 || d > 2 || bytes.ContainsAny(v, "@{}<>=|\\\"_;/[]") || bytes.Contains(v, []byte("://")) || bytes.IndexByte(v, '\n') >= 0 {
+	if letters == 0 || len(v) > 100 || d > 2 || marks(v)&notInName != 0 {
 		return false
 	}
 	if sure {
@@ -145,7 +183,7 @@ func (s *Scanner) personLike(v []byte, holder bool) bool {
 
 func companyLike(v []byte) bool {
 	_, letters := count(v)
-	return letters >= 2 && len(v) <= 120 && !bytes.ContainsAny(v, "@{}<>=|\\\"\n") && !bytes.Contains(v, []byte("://")) && !uuid(v)
+	return letters >= 2 && len(v) <= 120 && marks(v)&notInCompany == 0 && !bytes.Contains(v, []byte("://")) && !uuid(v)
 }
 
 func phoneLike(v []byte) bool {
@@ -153,10 +191,8 @@ func phoneLike(v []byte) bool {
 	if d < 5 || d > 20 || len(v) > 40 || letters > 9 {
 		return false
 	}
-	for _, b := range v {
-		if class[b]&isLetter != 0 && bytes.IndexByte([]byte("xextnsionXEXTNSION"), b) < 0 || bytes.IndexByte([]byte(":@,;=_{}<>"), b) >= 0 {
-			return false
-		}
+	if marks(v)&notInPhone != 0 {
+		return false
 	}
 	var g groups
 	g.read(v, 0, 0)
