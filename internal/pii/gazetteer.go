@@ -65,7 +65,10 @@ func single(words []string) string {
 }
 
 // lower folds as lexicons compare.
-func lower(s string) string { return string(lowered(nil, []byte(s))) }
+func lower(s string) string {
+	var room [64]byte
+	return string(lowered(room[:0], []byte(s)))
+}
 
 // lowered appends what lower makes of s to dst, which is empty.
 func lowered(dst, s []byte) []byte {

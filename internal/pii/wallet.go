@@ -18,7 +18,7 @@ func (sc *scan) wallet(w word) int {
 	switch n := len(id); {
 	case id[0] == '0' && id[1] == 'x':
 		ok = n == 42 && hex(id[2:]) && !same(id[3:])
-	case n >= 26 && n <= 35 && base58check(id):
+	case n >= 26 && n <= 35 && w.sort&isUpper != 0 && base58(id) && base58check(id):
 		ok = true
 	case bech32Prefix(id):
 		ok = bech32(id)
@@ -46,9 +46,17 @@ const (
 	ripple58  = "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
 )
 
+var is58 = func() (is [256]bool) {
+	for _, b := range []byte(bitcoin58) {
+		is[b] = true
+	}
+	return is
+}()
+
+// base58 says whether all are letters of base 58: those of Ripple are the same, in another order.
 func base58(id []byte) bool {
 	for _, b := range id {
-		if strings.IndexByte(bitcoin58, b) < 0 {
+		if !is58[b] {
 			return false
 		}
 	}
