@@ -87,7 +87,7 @@ func TestNearMisses(t *testing.T) {
 		"1,234,567.89", "$1,234,567", "12 345 678", "100 200 300", "1 000 000", "3.14159265358979", "1e10", "+0100", "+00:00", "-122.4194155", "37.7749295", "(12) 3456", "0x1A2B3C4D", "ISBN 978-3-16-148410-0", "1-2-3-4-5-6-7", "10/10/10",
 		"password: required", "password: ********", "token: string", "api_key: ${API_KEY}", "max_tokens: 4096", "the password is not stored", "secret = os.getenv('X')", "Bearer token", "token: 550e8400-e29b-41d4-a716-446655440000",
 		"born to run", "passport control", "license: Apache-2.0", "license MIT", "call 911", "phone home", "tel 12", "card 4111",
-		"Dear all, thanks", "Hi there", "Best regards", "The Inc", "File As AS", "Contact Support", "Hello World", "Hello Gopher!", "in San Francisco today", "in Las Vegas, NV, on", "0 0 0-1.41.996.996 0 0 0", "cachedAt + 31536000000", "password: opts.password || x", "const token = fs6.readFileSync(x)", "PASSWORD: 0x02,", "section 19.6.1.2 says", "// 7.6.3.1", "MA 02110-1301", "JIS X 0201-1976", "Max-Age", "http://user:password@dummy.faketld/", "https://${token}@github.com/x", "BufferPool BufferPool", "Main Street", "Wall Street 2008 crisis was", "Section 12 Close", "the gateway 12", "Los Angeles Times reported", "The Dataset Viewer said", "Dear Customer,", "New York", "South Street",
+		"Dear all, thanks", "Hi there", "Best regards", "The Inc", "File As AS", "Contact Support", "Hello World", "Hello Gopher!", "in San Francisco today", "in Las Vegas, NV, on", "0 0 0-1.41.996.996 0 0 0", "cachedAt + 31536000000", "password: opts.password || x", "nextPageToken: \"CiAKGjBpNDd2Nmp2Zml2cXRwYjBpOXA\"", "pageToken=CiAKGjBpNDd2Nmp2Zml2cXRwYjBpOXA", "cancelToken = source17.token.of.the9.request", "publicKey: \"CiAKGjBpNDd2Nmp2Zml2cXRwYjBpOXA\"", "userPassword = form.value.password", "[\"token\", \"a-column-of-the-table-2\"]", "loginToken := os.Getenv(\"X1\")", "const token = fs6.readFileSync(x)", "PASSWORD: 0x02,", "section 19.6.1.2 says", "// 7.6.3.1", "MA 02110-1301", "JIS X 0201-1976", "Max-Age", "http://user:password@dummy.faketld/", "https://${token}@github.com/x", "BufferPool BufferPool", "Main Street", "Wall Street 2008 crisis was", "Section 12 Close", "the gateway 12", "Los Angeles Times reported", "The Dataset Viewer said", "Dear Customer,", "New York", "South Street",
 		"0012345678", "000000000000", "+12", "+123456", "00:00", "2,5551234567", "#2125550123",
 	} {
 		if found := s.Text(nil, []byte(text)); len(found) > 0 {
@@ -118,7 +118,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	for frame, secret := range map[string]string{
-		"password: %s": "hun" + "ter2!x", "Authorization: Bearer %s": fill(30), "api_key = \"%s\"": fill(24), "Passwort=%s": "Geh" + "eim7!", "https://joe:%s": "s3cr3t" + "P4", "aws_secret_access_key=%s": fill(40), "contraseña: %s": "Perr" + "o_44",
+		"password: %s": "hun" + "ter2!x", "Authorization: Bearer %s": fill(30), "api_key = \"%s\"": fill(24), "Passwort=%s": "Geh" + "eim7!", "https://joe:%s": "s3cr3t" + "P4", "aws_secret_access_key=%s": fill(40), "stripeApiKey = \"%s\"": fill(24), "var fooToken string = \"%s\"": fill(32), "dbPassword := `%s`": "hun" + "ter2!x", "X_TOKEN ?= '%s'": fill(24), "$barSecret .= \"%s\"": fill(24), "setenv(\"X_TOKEN\", \"%s\")": fill(24), "<quuxToken>\n  %s\n</quuxToken>": fill(24), "clientSecret: %s": fill(24), "contraseña: %s": "Perr" + "o_44",
 	} {
 		text := fmt.Sprintf(frame, secret)
 		if strings.HasPrefix(frame, "https") {

@@ -219,21 +219,83 @@ var endsValue = func() (ends [256]bool) {
 	return ends
 }()
 
+// humped looks for a secret behind a name such as stripeApiKey or dbPassword.
+func (sc *scan) humped(w word) int {
+	name := sc.text[w.start:w.end]
+	if len(name) > 60 {
+		return 0
+	}
+	to := len(name)
+	for hump := 0; hump < 2; hump++ {
+		from := to - 1
+		for from > 0 && class[name[from]]&isUpper == 0 {
+			from--
+		}
+		for from > 0 && to-from < 2 && class[name[from-1]]&isUpper != 0 { // ID
+			from--
+		}
+		if from == 0 || len(name)-from > 12 {
+			return 0
+		}
+		if words := sc.voc.ending(name[from:]); words != 0 && !passing(name[:from]) {
+			return sc.assigned(w.end, words)
+		}
+		to = from
+	}
+	return 0
+}
+
+// ending is the kind of the end of a name, 0 for one that no secret has.
+func (v *vouching) ending(name []byte) uint64 {
+	var room [16]byte
+	switch string(lowered(room[:0], name)) {
+	case "password", "passwd", "passphrase", "passcode", "pwd":
+		return v.password
+	case "token", "secret", "credential", "credentials", "apikey", "apitoken", "accesskey", "accesstoken", "authtoken", "secretkey", "privatekey", "signingkey", "accountkey":
+		return v.secret
+	}
+	return 0
+}
+
+// passing says whether a name ends as those of tokens do that are no secrets.
+func passing(name []byte) bool {
+	for _, w := range []string{"page", "next", "sync", "continuation", "csrf", "xsrf", "reset", "public", "cancel"} {
+		if n := len(name) - len(w); n >= 0 && equalFold(name[n:], w) {
+			return true
+		}
+	}
+	return false
+}
+
 // assigned looks for a secret that a word before i announces: password: x,
 // api_key=x, Bearer x.
 func (sc *scan) assigned(i int, words uint64) int {
 	text := sc.text
-	if p, ok := sc.before(2); ok && p.end < i && isOneOf(lower(string(text[p.start:p.end])), "page", "next", "sync", "continuation", "csrf", "xsrf", "reset", "public", "cancel") {
+	if p, ok := sc.before(2); ok && p.end < i && passing(text[p.start:p.end]) {
 		return 0
 	}
-	sign := i
+	sign, quoted := i, false
 	if q := at(text, i); q == '"' || q == '\'' || q == '`' || q == ')' {
-		sign++
+		sign, quoted = sign+1, q != ')'
 	}
 	sign = blanks(text, sign, 3)
+	if bytes.HasPrefix(text[sign:], []byte("string =")) { // var token string = "x"
+		sign += len("string ")
+	}
+	if b := at(text, sign); (b == '?' || b == '.' || b == '+') && at(text, sign+1) == '=' {
+		sign++
+	}
 	j := sign
-	for j < len(text) && j < sign+3 && (text[j] == ':' || text[j] == '=' || text[j] == '>') {
+	for j < len(text) && j < sign+4 && (text[j] == ':' || text[j] == '=' || text[j] == '>') {
 		j++
+	}
+	switch {
+	case j == sign && quoted && at(text, j) == ',' && words&sc.voc.secret != 0: // setenv("TOKEN", "x")
+		if k := blanks(text, j+1, 3); at(text, k) == '"' || at(text, k) == '\'' {
+			j = k
+		}
+	case j == i+1 && text[i] == '>': // <token>
+		j = min(span(text, j, isSpace), j+20)
 	}
 	if j == sign && (at(text, i) != ' ' || words&sc.voc.secret == 0 || !equalFold(text[max(0, i-6):i], "bearer")) {
 		return 0

@@ -153,7 +153,13 @@ func (sc *scan) word(w word, hash uint64) int {
 			return end
 		}
 	}
-	return sc.listed(w, hash)
+	if end := sc.listed(w, hash); end > 0 {
+		return end
+	}
+	if w.sort&(isLower|isUpper) == isLower|isUpper {
+		return sc.humped(w)
+	}
+	return 0
 }
 
 // remembered looks a word with digits up among the values that are to be found
