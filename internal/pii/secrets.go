@@ -222,7 +222,12 @@ var endsValue = func() (ends [256]bool) {
 // humped looks for a secret behind a name such as stripeApiKey or dbPassword.
 func (sc *scan) humped(w word) int {
 	name := sc.text[w.start:w.end]
-	if len(name) > 60 {
+	if len(name) > 60 || len(name) < 4 {
+		return 0
+	}
+	switch string(name[len(name)-2:]) { // the ends of the words of ending
+	case "en", "et", "rd", "wd", "se", "de", "al", "ls", "ey":
+	default:
 		return 0
 	}
 	to := len(name)
