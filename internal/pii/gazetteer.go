@@ -2,6 +2,7 @@ package pii
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -11,9 +12,14 @@ import (
 // text. The zero value is empty and ready; it is safe for concurrent use.
 type Gazetteer struct {
 	mu    sync.RWMutex
-	words lexicon[known]
-	seen  map[string]bool
-	exact map[string]bool // that were given to Exact
+	first [1 << 10]uint64 // bits of the hashes of first words
+	// lengths are those of values in bytes, by the hash of the first word, longest first.
+	lengths map[uint64][]uint8
+	// values are by their spelling as folded writes it. Many names may begin with one word,
+	// so they are not looked for one by one.
+	values map[string][]entry[known]
+	seen   map[string]bool
+	exact  map[string]bool // that were given to Exact
 	// digits says that a value begins with a digit.
 	digits bool
 }
@@ -50,10 +56,10 @@ func (g *Gazetteer) add(t Type, value string) {
 	if len(words) == 1 && !telling(value) {
 		return
 	}
-	g.words.add(lower(strings.Join(words, " ")), known{t, single(words)})
+	g.put(lower(strings.Join(words, " ")), known{t, single(words)})
 	if last := words[len(words)-1]; t == Name && len(words) > 1 && telling(last) && !g.seen[last] {
 		g.seen[last] = true
-		g.words.add(lower(last), known{t, last})
+		g.put(lower(last), known{t, last})
 	}
 }
 
@@ -102,9 +108,9 @@ func (g *Gazetteer) Exact(t Type, value string) {
 	}
 	g.exact[value] = true
 	g.digits = g.digits || digit(words[0])
-	g.words.add(lower(words), known{typ: t})
+	g.put(lower(words), known{typ: t})
 	if all := strings.Fields(words); t == Name && len(all) > 1 && telling(all[len(all)-1]) {
-		g.words.add(lower(all[len(all)-1]), known{typ: t})
+		g.put(lower(all[len(all)-1]), known{typ: t})
 	}
 }
 
@@ -133,12 +139,55 @@ const commonWords = " long young green brown black white king page may june apri
 	"power powers case cases bond bonds cash read reader reed ring rush sun sunday monday test tests user users admin guest owner manager system service group company name names person contact null none unknown other others default " +
 	"sales support team bot app apps engineering platform department dept operations ops marketing finance human resources customer customers client security network it hr legal public private global local info office home work main test demo sample example acme data files open closed active pending draft done high normal true false yes apple orange target square block slack notion linear stripe shell delta meta visa oracle gap "
 
+// maxAlike bounds the values that differ in nothing but their separators.
+const maxAlike = 16
+
+// put adds a value in lower case.
+func (g *Gazetteer) put(words string, k known) {
+	if g.values == nil {
+		g.lengths, g.values = map[uint64][]uint8{}, map[string][]entry[known]{}
+	}
+	key := string(folded(nil, []byte(words)))
+	alike, e := g.values[key], entry[known]{words, k}
+	if len(alike) >= maxAlike || slices.Contains(alike, e) {
+		return
+	}
+	g.values[key] = append(alike, e)
+	h := wordHash([]byte(words), 0, span([]byte(words), 0, isAlnum))
+	g.first[h>>54] |= 1 << (h >> 48 & 63)
+	n := uint8(min(len(words), 255))
+	if i, ok := slices.BinarySearchFunc(g.lengths[h], n, func(a, b uint8) int { return int(b) - int(a) }); !ok {
+		g.lengths[h] = slices.Insert(g.lengths[h], i, n)
+	}
+}
+
+// begins says whether a value may begin with a word of this hash.
+func (g *Gazetteer) begins(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
+
 // longest is the type of the longest value that begins at a word, and its end.
 func (g *Gazetteer) longest(text []byte, start int, h uint64) (t Type, end int) {
-	for _, e := range g.words.entries[h] {
-		if n := phraseEnd(text, start, e.words); n > end && (e.value.exact == "" || string(text[start:n]) == e.value.exact) {
-			t, end = e.value.typ, n
+	var room [256]byte
+	for _, n := range g.lengths[h] {
+		end := start + int(n)
+		if end > len(text) || class[at(text, end)]&isAlnum != 0 && text[end] < 0x80 {
+			continue
+		}
+		for _, e := range g.values[string(folded(room[:0], text[start:end]))] {
+			if n := phraseEnd(text, start, e.words); n > 0 && (e.value.exact == "" || string(text[start:n]) == e.value.exact) {
+				return e.value.typ, n
+			}
 		}
 	}
-	return t, end
+	return "", 0
+}
+
+// folded appends s in lower case, with blanks for what phrases take for one.
+func folded(dst, s []byte) []byte {
+	b := lowered(dst, s)
+	for i, c := range b {
+		if c == '-' || c == '_' || c == '\'' || c == '.' {
+			b[i] = ' '
+		}
+	}
+	return b
 }

@@ -97,7 +97,7 @@ func (sc *scan) remember(w word) {
 // tells says whether a list may have a word of this hash.
 func (sc *scan) tells(h uint64) bool {
 	for _, g := range sc.names {
-		if g.words.begins(h) {
+		if g.begins(h) {
 			return true
 		}
 	}
@@ -169,7 +169,7 @@ func (sc *scan) remembered(w word, h uint64) int {
 		if !g.digits {
 			continue
 		}
-		if g.words.begins(h) {
+		if g.begins(h) {
 			if t, end := g.longest(sc.text, w.start, h); end > 0 {
 				return sc.found(w.start, end, t)
 			}
@@ -186,7 +186,7 @@ func (sc *scan) listed(w word, h uint64) int {
 		}
 	}
 	for _, g := range sc.names {
-		if g.words.begins(h) {
+		if g.begins(h) {
 			if t, end := g.longest(sc.text, w.start, h); end > 0 {
 				if end := sc.found(w.start, end, t); end > 0 {
 					return end
