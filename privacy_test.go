@@ -1,6 +1,7 @@
 package retort_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -196,4 +197,37 @@ func TestHelpers(t *testing.T) {
 	if o.Status != run.StatusRejected && string(o.Result) != `["customer0.example",false,[0,0],[2,0,1]]` {
 		t.Errorf("%s %+v", o.Result, o.Error)
 	}
+}
+
+// Attachments and resources are answers too: programs find tokens in them.
+func TestResourcesAreHidden(t *testing.T) {
+	const csv = "name,email\nAnn,ann.holstad@corp.example\n"
+	drive := &party{tools: listing(tool("get_file", `"as":{"type":"string"}`, true)), answer: func(_ string, arguments json.RawMessage) string {
+		content := `{"type":"resource","resource":{"uri":"file:///ann.holstad@corp.example.csv","mimeType":"text/csv","text":` + quoted(csv) + `}}`
+		switch {
+		case strings.Contains(string(arguments), "blob"):
+			content = `{"type":"resource","resource":{"uri":"file:///a.csv","mimeType":"text/csv","blob":"` + base64.StdEncoding.EncodeToString([]byte(csv)) + `"}}`
+		case strings.Contains(string(arguments), "link"):
+			content = `{"type":"resource_link","uri":"file:///x","name":"of ann.holstad@corp.example","description":"ann.holstad@corp.example"}`
+		}
+		return `{"content":[` + content + `]}`
+	}}
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "drive", Dial: drive.dial}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	e.Settle(t.Context())
+	o := e.Execute(t.Context(), retort.Request{Language: run.JavaScript, Code: `import fs from 'node:fs/promises';
+		const text = await drive.getFile({as: 'text'}), blob = await drive.getFile({as: 'blob'}), link = await drive.getFile({as: 'link'});
+		const seen = [JSON.stringify(text), await fs.readFile(blob.path, 'utf8'), JSON.stringify(link)];
+		return seen.map(s => [s.includes('[EMAIL_1]'), s.length, /holstad|corp/.test(s)])`})
+	if o.Status != run.StatusOK || strings.Count(string(o.Result), "true") != 3 || strings.Count(string(o.Result), "false") != 3 {
+		t.Errorf("%s %v", o.Result, o.Error)
+	}
+}
+
+func quoted(text string) string {
+	out, _ := json.Marshal(text)
+	return string(out)
 }

@@ -336,6 +336,7 @@ func (x *execution) close(o run.Outcome) run.Outcome {
 	if x.rehearses() {
 		o = x.rehearsed(o)
 	}
+	o.Warnings = append(o.Warnings, x.notes.said...)
 	o = x.hidden(o)
 	if x.draft != nil {
 		_ = x.draft.Close() // what is left of it is swept away later
@@ -343,7 +344,6 @@ func (x *execution) close(o run.Outcome) run.Outcome {
 	if x.files != nil {
 		_ = x.files.Close() // what was written is on disk already
 	}
-	o.Warnings = append(o.Warnings, x.notes.said...)
 	if x.risk != nil {
 		o.Stats.Risk = &x.risk.Score
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
@@ -52,6 +53,25 @@ func hidden(p Privacy, server string, e *run.Error) *run.Error {
 		*text = cut(string(shown))
 	}
 	return &c
+}
+
+// hiding keeps the bytes that a server sends as files. Where they are text, programs read
+// in them what they see in answers. Nobody looks into other bytes.
+type hiding struct {
+	Files
+	privacy Privacy
+	server  string
+}
+
+func (h hiding) Save(ctx context.Context, suffix string, data []byte) (string, error) {
+	if utf8.Valid(data) {
+		hidden, err := h.privacy.Incoming(h.server, data)
+		if err != nil {
+			return "", run.Errorf(run.KindInternal, "relay.private", "the file was held back, since what is personal in it could not be hidden: %w", err)
+		}
+		data = hidden
+	}
+	return h.Files.Save(ctx, suffix, data)
 }
 
 // maxMessage bounds what a program sees of an error, in bytes.

@@ -152,7 +152,11 @@ func (r *Relay) out(x Execution) isolate.Host {
 		if err != nil {
 			return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
 		}
-		value, err := toValue(ctx, answer, x)
+		files := x
+		if x.Privacy != nil && x.Files != nil {
+			files.Files = hiding{x.Files, x.Privacy, c.Server}
+		}
+		value, err := toValue(ctx, answer, files)
 		if err != nil {
 			return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
 		}
