@@ -42,6 +42,9 @@ func TestWorkspaceFiles(t *testing.T) {
 	if _, err := e.ReadFile("other", "out.txt", 0, 0, ""); err == nil {
 		t.Error("another session has it too")
 	}
+	if told, _ := json.Marshal(e.Stats(t.Context(), "")); !strings.Contains(string(told), `"kept":{"files":2,"bytes":16,"state":0}`) {
+		t.Errorf("%s", told)
+	}
 	for _, name := range []string{"../x", "/etc/passwd", "servers/x.ts", "workspace/../../x"} {
 		if _, err := e.ReadFile("", name, 0, 0, ""); err == nil || !strings.Contains(err.Error(), "EACCES") {
 			t.Errorf("read %s: %v", name, err)

@@ -39,6 +39,7 @@ type Stats struct {
 	Tools      int            `json:"tools"`
 	Tokens     int            `json:"definition_tokens"` // of all tools' definitions
 	Executions ledger.Summary `json:"executions"`
+	Kept       run.Kept       `json:"kept"` // of the session, or of the default one
 }
 
 // Diagnosis is what retort doctor prints.
@@ -65,7 +66,7 @@ func (e *Engine) Toolset() *run.Toolset { return e.pipeline.Toolset() }
 
 // Stats counts servers, tools and executions: those of one session, or of all.
 func (e *Engine) Stats(_ context.Context, session string) any {
-	s := Stats{Executions: e.ledger.Summary(session)}
+	s := Stats{Executions: e.ledger.Summary(session), Kept: e.pipeline.Kept(sessionOf(session))}
 	for _, server := range e.Servers() {
 		s.Servers++
 		s.Tools += server.Tools

@@ -30,6 +30,7 @@ type totals struct {
 	tokens      run.Tokens
 	definitions bool // the definitions were counted for this session
 	toolCalls   int
+	cacheHits  int
 }
 
 // maxDurations bounds what percentiles are computed from.
@@ -126,6 +127,7 @@ func (t *totals) close(o *run.Outcome) {
 	}
 	t.durations = append(t.durations, o.Stats.DurationMS)
 	t.toolCalls += o.Stats.ToolCalls
+	t.cacheHits += o.Stats.CacheHits
 	t.tokens.Returned += o.Stats.Tokens.Returned
 	t.tokens.Avoided += o.Stats.Tokens.Avoided
 	t.tokens.AvoidedData += o.Stats.Tokens.AvoidedData
@@ -139,6 +141,7 @@ type Summary struct {
 	Total      int                `json:"total"`
 	ByStatus   map[run.Status]int `json:"by_status,omitempty"`
 	ToolCalls  int                `json:"tool_calls"`
+	CacheHits  int                `json:"cache_hits,omitempty"` // answers that were given again
 	DurationMS *Percentiles       `json:"duration_ms,omitempty"`
 	Tokens     run.Tokens         `json:"tokens"`
 }
@@ -161,7 +164,7 @@ func (l *Ledger) Summary(session string) Summary {
 		}
 	}
 	s := Summary{
-		Session: session, Active: t.active, Total: t.executions, ToolCalls: t.toolCalls, Tokens: t.tokens,
+		Session: session, Active: t.active, Total: t.executions, ToolCalls: t.toolCalls, CacheHits: t.cacheHits, Tokens: t.tokens,
 		ByStatus: map[run.Status]int{}, DurationMS: percentiles(t.durations),
 	}
 	for status, n := range t.byStatus {

@@ -204,3 +204,13 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list run.FileList, er
 	}
 	return list, err
 }
+
+// Kept is what a session holds; what cannot be read counts as nothing.
+func (p *Pipeline) Kept(session string) (k run.Kept) {
+	own := p.own(session)
+	k.Files, k.Bytes = p.Workspaces.Holds(own)
+	if keys, err := p.States.Of(own).Keys(); err == nil {
+		k.State = len(keys)
+	}
+	return k
+}

@@ -28,3 +28,10 @@ type FileList struct {
 	Files []FileEntry `json:"files"`
 	Total int         `json:"total,omitempty"` // if it is more than are listed
 }
+
+// Kept is what a session holds beyond its programs.
+type Kept struct {
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+	State int   `json:"state"` // keys
+}

@@ -299,3 +299,11 @@ func (s *Store) steady(now time.Time) bool {
 	}
 	return os.Chtimes(stamp, now, now) == nil && ok
 }
+
+// Holds is how many files a session has, and their bytes.
+func (s *Store) Holds(session string) (files int, bytes int64) {
+	for f := range s.files(folder(session)) {
+		files, bytes = files+1, bytes+f.size
+	}
+	return files, bytes
+}
