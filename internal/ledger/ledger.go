@@ -30,7 +30,7 @@ type totals struct {
 	tokens      run.Tokens
 	definitions bool // the definitions were counted for this session
 	toolCalls   int
-	cacheHits  int
+	cacheHits   int
 }
 
 // maxDurations bounds what percentiles are computed from.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"retort/internal/run"
@@ -284,7 +285,7 @@ func (s *Store) Background(states *States, keep Retention, report func(Swept, er
 			}
 		}
 	}()
-	return func() { close(done) }
+	return sync.OnceFunc(func() { close(done) })
 }
 
 // steady notes the time, and reports whether the clock has gone on plausibly since it was
