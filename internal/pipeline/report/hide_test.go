@@ -92,14 +92,14 @@ func TestColumns(t *testing.T) {
 	}
 	got := viewer{hides}.preview([]byte("["+strings.Join(rows, " ,\n")+"]"), 4000)
 	want := `array of 40 objects, one to a line
-id: number, 0.5 to 39.5, 40 distinct
-state: string, "open" (27), "closed" (13)
-day: string, "2026-01-01T10:00:00Z" to "2026-01-28T10:00:00Z", 28 distinct
-owner: string, "[NAME_1]" (40)
-long: string, 40 distinct, up to 89 characters
-mixed: boolean | number, 1 (20), true (20)
-tags?: array, up to 2 items, in 10
-at?: null, in 10
+id (number, 0.5 to 39.5, 40 distinct)
+state (string, "open" × 27, "closed" × 13)
+day (string, "2026-01-01T10:00:00Z" to "2026-01-28T10:00:00Z", 28 distinct)
+owner (string, "[NAME_1]" × 40)
+long (string, 40 distinct, up to 89 characters)
+mixed (boolean | number, 1 × 20, true × 20)
+tags? (array, up to 2 items, in 10)
+at? (null, in 10)
 first: `
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("%s", got)

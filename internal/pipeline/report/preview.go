@@ -49,7 +49,7 @@ func (v viewer) array(value []byte, limit int) string {
 	t := profile(value)
 	lines := []string{fmt.Sprintf("array of %d %s, one to a line", t.rows, strings.Join(plural(byCount(t.kinds)), " and "))}
 	for _, c := range t.columns {
-		lines = append(lines, strings.TrimPrefix(c.describe(t, v.hide), ": "))
+		lines = append(lines, c.describe(t, v.hide))
 	}
 	if t.more > 0 {
 		lines = append(lines, fmt.Sprintf("… %d more keys", t.more))
@@ -71,29 +71,33 @@ func (v viewer) object(value []byte, limit int) string {
 	n := 0
 	for key, item := range members(value) {
 		if n++; n <= maxKeys {
-			fmt.Fprintf(&b, "%s: %s\n", key, v.member(key, item))
+			b.WriteString(key + v.member(key, item) + "\n")
 		}
 	}
 	return fmt.Sprintf("object with %d keys\n%s", n, ledger.Prefix(v.hide(b.String()), limit-10))
 }
 
+// member is what follows the key of a member.
 func (v viewer) member(key string, value []byte) string {
-	kind := kindOf(value)
-	if kind == "array" {
-		t := profile(value)
-		if t.rows == 0 {
-			return "[]"
-		}
-		var names []string
-		for _, c := range t.columns {
-			names = append(names, c.name)
-		}
-		return strings.TrimSuffix(fmt.Sprintf("array of %d %s {%s}", t.rows, strings.Join(plural(byCount(t.kinds)), " and "), strings.Join(names, ", ")), " {}")
+	switch kind := kindOf(value); {
+	case kind == "array":
+		return " (" + summary(profile(value)) + ")"
+	case (kind == "object" || kind == "string") && len(value) > 80:
+		return fmt.Sprintf(" (%s of %d bytes)", kind, len(value))
 	}
-	if (kind == "object" || kind == "string") && len(value) > 80 {
-		return fmt.Sprintf("%s of %d bytes", kind, len(value))
+	return ": " + shown(key, string(value), v.hide)
+}
+
+// summary is an array in a few words.
+func summary(t *table) string {
+	if t.rows == 0 {
+		return "empty array"
 	}
-	return shown(key, string(value), v.hide)
+	var names []string
+	for _, c := range t.columns {
+		names = append(names, c.name)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("array of %d %s {%s}", t.rows, strings.Join(plural(byCount(t.kinds)), " and "), strings.Join(names, ", ")), " {}")
 }
 
 // ends is the beginning and the end of text in about limit tokens.

@@ -194,7 +194,10 @@ func (c *column) describe(t *table, hide func(string) string) string {
 	if len(said) > 0 {
 		kinds += ", " + strings.Join(said, ", ")
 	}
-	return c.name + optional + ": " + kinds
+	if c.name == "" {
+		return kinds
+	}
+	return c.name + optional + " (" + kinds + ")" // with a colon it would read as a form that somebody has filled in
 }
 
 // samples are all values of a column, if they are few and each is there repeatedly.
@@ -212,7 +215,7 @@ func (c *column) samples(hide func(string) string) string {
 	slices.SortFunc(all, func(a, b *sample) int { return cmp.Or(b.count-a.count, cmp.Compare(a.raw, b.raw)) })
 	parts := make([]string, len(all))
 	for i, s := range all {
-		parts[i] = fmt.Sprintf("%s (%d)", shown(c.name, s.raw, hide), s.count)
+		parts[i] = fmt.Sprintf("%s × %d", shown(c.name, s.raw, hide), s.count)
 	}
 	return strings.Join(parts, ", ")
 }
