@@ -105,3 +105,13 @@ first: `
 		t.Errorf("%s", got)
 	}
 }
+
+// Of an object that is an array, mostly, the array is told.
+func TestObjectAroundAnArray(t *testing.T) {
+	got := plain.preview([]byte(`{"total":3000,"rows":`+rows(3000)+`,"more":[1,2]}`), 400)
+	for _, want := range []string{"object with 3 keys\n", "total: 3000\n", "more (array of 2 numbers)\n", "rows is an array of 3000 objects\nid (number, 0 to 2999", "\nlast: {\"id\":2999"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}

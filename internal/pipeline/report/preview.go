@@ -24,7 +24,7 @@ func (v viewer) preview(value []byte, limit int) string {
 	said := ""
 	switch value[0] {
 	case '[':
-		said = v.array(value, limit)
+		said = v.array(value, ", one to a line", limit)
 	case '{':
 		said = v.object(value, limit)
 	case '"':
@@ -36,7 +36,7 @@ func (v viewer) preview(value []byte, limit int) string {
 	return ledger.Prefix(said, limit)
 }
 
-func (v viewer) array(value []byte, limit int) string {
+func (v viewer) array(value []byte, where string, limit int) string {
 	var first, last []byte
 	for item := range items(value) {
 		if last = item; first == nil {
@@ -47,7 +47,7 @@ func (v viewer) array(value []byte, limit int) string {
 		return "an empty array"
 	}
 	t := profile(value)
-	lines := []string{fmt.Sprintf("array of %d %s, one to a line", t.rows, strings.Join(plural(byCount(t.kinds)), " and "))}
+	lines := []string{fmt.Sprintf("array of %d %s%s", t.rows, strings.Join(plural(byCount(t.kinds)), " and "), where)}
 	for _, c := range t.columns {
 		lines = append(lines, c.describe(t, v.hide))
 	}
@@ -68,13 +68,21 @@ func plural(kinds []string) []string {
 
 func (v viewer) object(value []byte, limit int) string {
 	var b strings.Builder
-	n := 0
+	var most []byte // the array that is most of it
+	n, name := 0, ""
 	for key, item := range members(value) {
+		if kindOf(item) == "array" && len(item) > len(value)/2 {
+			most, name = item, key
+		}
 		if n++; n <= maxKeys {
 			b.WriteString(key + v.member(key, item) + "\n")
 		}
 	}
-	return fmt.Sprintf("object with %d keys\n%s", n, ledger.Prefix(v.hide(b.String()), limit-10))
+	said := fmt.Sprintf("object with %d keys\n%s", n, ledger.Prefix(v.hide(b.String()), limit/2-10))
+	if most != nil {
+		said += fmt.Sprintf("%s is an %s", v.hide(name), v.array(most, "", limit/2-10))
+	}
+	return said
 }
 
 // member is what follows the key of a member.
