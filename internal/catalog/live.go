@@ -154,11 +154,15 @@ func (l *Live) tell(name string, w *watched) {
 	if l.options.Log == nil {
 		return
 	}
+	tools := map[run.Changes][]string{}
 	for _, c := range l.catalog.Changes() {
 		if c.Server == name && !w.told[c.Pin] {
 			w.told[c.Pin] = true
-			l.options.Log.Warn("a tool is not as it was trusted", "server", name, "tool", c.Tool, "policy", c.Policy)
+			tools[c.Policy] = append(tools[c.Policy], c.Tool)
 		}
+	}
+	for policy, names := range tools {
+		l.options.Log.Warn("tools are not as they were trusted", "server", name, "policy", policy, "tools", names)
 	}
 }
 
