@@ -50,6 +50,7 @@ var steps = []step{
 	{"personal data", (*bench).privacy},
 	{"wrappers", (*bench).wrappers},
 	{"search", (*bench).search},
+	{"tokens", (*bench).tokens},
 	{"memory", (*bench).memory},
 	{"binary", (*bench).binary},
 }
