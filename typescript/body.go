@@ -15,7 +15,9 @@ import (
 //   - import(x) becomes __import(x), import.meta __meta;
 //   - a default export becomes __exports.default = …, other exports disappear;
 //   - without a default export, the value of a trailing expression is returned,
-//     and a program that is one function is called.
+//     and a program that is one function is called;
+//   - of a module, what it exports by name is __exports.names: a function for
+//     each name that gives its value. Nothing is returned or called.
 func (u *unit) body(js, mappings string) (string, *positionMap, error) {
 	file := parseModule(JavaScript, js)
 	if errs := file.Diagnostics(); len(errs) > 0 {
@@ -40,6 +42,7 @@ type bodyWriter struct {
 	restored int         // returns that were turned into throws
 	exports  []*ast.Node // statements that make the default export
 	values   []*ast.Node // statements other than imports and exports of names
+	names    []string    // getters of what a module exports by name
 }
 
 func (b *bodyWriter) write() {
@@ -154,6 +157,7 @@ func (b *bodyWriter) exportDeclaration(s *ast.Node) {
 		b.edits.move(b.start(s), 0, "await __import("+strconv.Quote(d.ModuleSpecifier.Text())+"); ")
 	case d.ExportClause != nil && d.ExportClause.Kind == ast.KindNamedExports:
 		for _, e := range d.ExportClause.Elements() {
+			b.export(e.Name().Text(), e.PropertyNameOrName().Text())
 			if e.Name().Text() == "default" {
 				b.edits.move(b.start(e), len(b.file.Text()), "\n__exports.default = "+e.PropertyNameOrName().Text()+";")
 				b.exports = append(b.exports, e)
@@ -166,6 +170,7 @@ func (b *bodyWriter) stripExport(s *ast.Node) {
 	for _, m := range s.ModifierNodes() {
 		if m.Kind == ast.KindExportKeyword {
 			b.remove(m)
+			b.exportNames(s)
 		}
 	}
 }

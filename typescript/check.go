@@ -24,6 +24,8 @@ type Input struct {
 	// check is lenient where a strict one would complain about what cannot be
 	// known: the types of most tools' results.
 	Strict bool
+	// Module makes a module that others import, instead of a program; see Body.
+	Module bool
 }
 
 // Result is what Check finds. JavaScript is the body of an async function; see
@@ -31,6 +33,7 @@ type Input struct {
 type Result struct {
 	Diagnostics []Diagnostic // in source order, without the syntax errors of Parse
 	JavaScript  string
+	Text        string // of a module: what those who import it are checked against, as a file of Input
 
 	positions *positionMap
 }
@@ -48,7 +51,7 @@ func (c *Compiler) Check(ctx context.Context, src *Source, in Input) (*Result, e
 }
 
 func (c *Compiler) check(ctx context.Context, src *Source, in Input) (*Result, error) {
-	u := newUnit(src, in.Specifiers)
+	u := newUnit(src, in)
 	program := compiler.NewProgram(compiler.ProgramOptions{
 		Host:           newHost(u.file, in.Files, c.cache),
 		Config:         commandLine(append([]string{u.file.FileName()}, in.Ambient...), in.Strict),
@@ -64,7 +67,7 @@ func (c *Compiler) check(ctx context.Context, src *Source, in Input) (*Result, e
 	code, positions, direct := u.direct(types, found)
 	done()
 	if direct {
-		return &Result{Diagnostics: diagnostics, JavaScript: code, positions: positions}, nil
+		return &Result{Diagnostics: diagnostics, JavaScript: code, Text: u.exported(), positions: positions}, nil
 	}
 	js, mappings := emit(ctx, program, u.file)
 	if ctx.Err() != nil {
@@ -74,7 +77,7 @@ func (c *Compiler) check(ctx context.Context, src *Source, in Input) (*Result, e
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Diagnostics: diagnostics, JavaScript: body, positions: positions}, nil
+	return &Result{Diagnostics: diagnostics, JavaScript: body, Text: u.exported(), positions: positions}, nil
 }
 
 // unit is the text that is type-checked and emitted, made from a source.
@@ -83,13 +86,14 @@ type unit struct {
 	file    *ast.SourceFile
 	shift   offsets // from file's text to src.file's text
 	returns map[int]bool
+	module  bool
 }
 
-func newUnit(src *Source, specifiers map[string]string) *unit {
-	r := &rewriter{file: src.file, text: src.file.Text(), specifiers: specifiers, names: newScope()}
+func newUnit(src *Source, in Input) *unit {
+	r := &rewriter{file: src.file, text: src.file.Text(), specifiers: in.Specifiers, names: newScope()}
 	r.rewrite()
 	text, shift := r.edits.apply(src.file.Text())
-	u := &unit{src: src, shift: shift, returns: make(map[int]bool, len(r.returns))}
+	u := &unit{src: src, shift: shift, returns: make(map[int]bool, len(r.returns)), module: in.Module}
 	u.file = parseModule(src.kind, text)
 	for _, at := range r.returns {
 		u.returns[at] = true
@@ -99,6 +103,14 @@ func newUnit(src *Source, specifiers map[string]string) *unit {
 
 // written is the offset in the text given to Parse of an offset in u.file.
 func (u *unit) written(pos int) int { return u.src.shift.back(u.shift.back(pos)) }
+
+// exported is the text of a module; that of a program nobody imports.
+func (u *unit) exported() string {
+	if !u.module {
+		return ""
+	}
+	return u.file.Text()
+}
 
 func (u *unit) diagnostics(found []*ast.Diagnostic, d describer) []Diagnostic {
 	out := make([]Diagnostic, 0, len(found))

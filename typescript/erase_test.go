@@ -63,7 +63,7 @@ func bothWays(c *Compiler, code string, kind Kind) (cut, printed string, direct,
 	}()
 	in := testInput()
 	make := func() (*unit, *compiler.Program) {
-		u := newUnit(src, in.Specifiers)
+		u := newUnit(src, in)
 		return u, compiler.NewProgram(compiler.ProgramOptions{
 			Host: newHost(u.file, in.Files, c.cache), Config: commandLine(append([]string{u.file.FileName()}, in.Ambient...), in.Strict), SingleThreaded: core.TSTrue,
 		})

@@ -4,6 +4,10 @@ import "github.com/microsoft/typescript-go/internal/ast"
 
 // result makes the value of the program.
 func (b *bodyWriter) result() {
+	if b.unit.module {
+		b.exported()
+		return
+	}
 	if len(b.exports) > 0 {
 		if name := b.exportedFunction(); name == "" || !b.called(name) {
 			for _, s := range b.exports {

@@ -22,13 +22,14 @@ func (p Parsed) Source(text string) *Source {
 type Checked struct {
 	Diagnostics []Diagnostic
 	JavaScript  string
+	Text        string
 	From, To    []int    // offsets in the emitted code, and in the text
 	Shift       [][3]int // of positionMap: start, old, and 1 if inserted
 }
 
 // Checked is what can be sent of r.
 func (r *Result) Checked() Checked {
-	c := Checked{Diagnostics: r.Diagnostics, JavaScript: r.JavaScript, From: r.positions.from, To: r.positions.to}
+	c := Checked{Diagnostics: r.Diagnostics, JavaScript: r.JavaScript, Text: r.Text, From: r.positions.from, To: r.positions.to}
 	for _, p := range r.positions.shift {
 		inserted := 0
 		if p.inserted {
@@ -50,5 +51,5 @@ func (c Checked) Result(src *Source) (*Result, error) {
 	for _, s := range c.Shift {
 		p.shift = append(p.shift, piece{s[0], s[1], s[2] == 1})
 	}
-	return &Result{Diagnostics: c.Diagnostics, JavaScript: c.JavaScript, positions: p}, nil
+	return &Result{Diagnostics: c.Diagnostics, JavaScript: c.JavaScript, Text: c.Text, positions: p}, nil
 }

@@ -1,0 +1,49 @@
+package tsc
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/microsoft/typescript-go/internal/ast"
+)
+
+// exported says what a module exports, before it does anything: functions are
+// there from the start, and values by the time somebody asks for them.
+func (b *bodyWriter) exported() {
+	for _, s := range b.exports {
+		b.exportDefault(s)
+	}
+	b.edits.insert(0, "__exports.names = { "+strings.Join(b.names, ", ")+" }; ")
+}
+
+// export takes note of a name that a module exports.
+func (b *bodyWriter) export(name, local string) {
+	if b.unit.module && name != "default" {
+		b.names = append(b.names, strconv.Quote(name)+": () => "+local)
+	}
+}
+
+// exportNames takes note of the names that an exported statement declares.
+func (b *bodyWriter) exportNames(s *ast.Node) {
+	if s.Kind != ast.KindVariableStatement {
+		if name := s.Name(); name != nil && ast.IsIdentifier(name) {
+			b.export(name.Text(), name.Text())
+		}
+		return
+	}
+	for _, d := range s.AsVariableStatement().DeclarationList.AsVariableDeclarationList().Declarations.Nodes {
+		b.exportPattern(d.Name())
+	}
+}
+
+func (b *bodyWriter) exportPattern(name *ast.Node) {
+	if ast.IsIdentifier(name) {
+		b.export(name.Text(), name.Text())
+		return
+	}
+	for _, e := range name.Elements() {
+		if inner := e.Name(); inner != nil { // a hole has none
+			b.exportPattern(inner)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package tsc
+
+import (
+	"context"
+	"testing"
+)
+
+func TestModule(t *testing.T) {
+	c := New(Limits{})
+	for _, test := range []struct{ code, want string }{
+		{"export function f() { return 1 }", "__exports.names = { \"f\": () => f };  function f() { return 1 }\n"},
+		{"export async function f(a: string): Promise<string> { return a }\nconst x = 1; export { x as y }", "__exports.names = { \"f\": () => f, \"y\": () => x };  async function f(a) { return a; }\nconst x = 1;\n\n"},
+		{"export const a = 1, { b, c: [d, , ...e] } = {} as any;", "__exports.names = { \"a\": () => a, \"b\": () => b, \"d\": () => d, \"e\": () => e };  const a = 1, { b, c: [d, , ...e] } = {};\n"},
+		{"export default function f() {}\nf()", "__exports.default = f; __exports.names = {  };  function f() {}\nf()\n"},
+		{"export enum E { A }", "__exports.names = { \"E\": () => E };  var E;\n(function (E) {\n    E[E[\"A\"] = 0] = \"A\";\n})(E || (E = {}));\n"},
+		{"export interface I {}\nexport type T = I\nexport class C {}", ";__exports.names = { \"C\": () => C }; \n;\n class C {}\n"},
+		{"import { f } from './skills/a'; export const g = () => f()", "const { f } = await __import(\"/skills/a\"); __exports.names = { \"g\": () => g };   const g = () => f();\n"},
+	} {
+		src := mustParse(t, c, test.code, TypeScript)
+		in := testInput()
+		in.Module, in.Specifiers = true, map[string]string{"./skills/a": "/skills/a"}
+		in.Files["/skills/a.ts"] = "export function f() { return 1 }"
+		result, err := c.Check(context.Background(), src, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.JavaScript != test.want {
+			t.Errorf("%s\n got %q\nwant %q", test.code, result.JavaScript, test.want)
+		}
+		if d := describe(result.Diagnostics); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// A program is checked against the text of a module.
+func TestImportOfModule(t *testing.T) {
+	c := New(Limits{})
+	in := testInput()
+	in.Files["/skills/a.ts"] = "import { getUser } from '/servers/github/index';\nexport async function f(n: number, name?: string) { return { user: await getUser({ name: 'x' }), n } }\n"
+	for _, test := range []struct{ code, want string }{
+		{"import { f } from './skills/a'; return (await f(1)).n", ""},
+		{"import { f } from './skills/a'; return (await f('x')).n", "1:49 TS2345 Argument of type 'string' is not assignable to parameter of type 'number'. [argument of f]\n"},
+		{"import { g } from './skills/a'; g", "1:10 TS2305 Module '\"./skills/a\"' has no exported member 'g'. [member g]\n"},
+		{"import { f } from './skills/a'; return (await f(1)).m", "1:53 TS2339 Property 'm' does not exist on type '{ user: any; n: number; }'.\n"},
+	} {
+		result, err := c.Check(context.Background(), mustParse(t, c, test.code, TypeScript), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := describe(result.Diagnostics); got != test.want {
+			t.Errorf("%s\n got %s\nwant %s", test.code, got, test.want)
+		}
+	}
+}
