@@ -10,6 +10,7 @@ type Facts struct {
 	Globals map[string]*Use // free names that are used as values
 	Types   map[string]*Use // free names that are used in types
 	Calls   []Call          // calls of imported or free functions, such as callMCPTool("a__b")
+	Exports []Export        // functions that the text exports, if it is a module
 	Unknown bool            // eval, Function, globalThis or a computed import: any name may be reached
 }
 
@@ -88,6 +89,7 @@ func collect(file *ast.SourceFile) Facts {
 	c.resolve(file.AsNode())
 	c.facts.Globals, c.facts.Types = c.uses(c.free), c.uses(c.types)
 	c.imports(file.AsNode())
+	c.facts.Exports = exportsOf(file)
 	for _, name := range []string{"eval", "Function", "globalThis"} {
 		if _, ok := c.facts.Globals[name]; ok {
 			c.facts.Unknown = true

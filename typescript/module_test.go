@@ -2,6 +2,8 @@ package tsc
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"testing"
 )
 
@@ -51,5 +53,54 @@ func TestImportOfModule(t *testing.T) {
 		if got := describe(result.Diagnostics); got != test.want {
 			t.Errorf("%s\n got %s\nwant %s", test.code, got, test.want)
 		}
+	}
+}
+
+func TestExports(t *testing.T) {
+	code := `import { getUser } from './servers/github';
+interface Options { limit?: number; tags: string[]; mode: 'a' | 'b' }
+/** Not this. */
+type Id = string;
+/**
+ * Finds them.
+ *
+ * @param owner who has them
+ */
+export async function find(owner: Id, { limit }: Options, n = 3, flag?: boolean, ...rest: any[]): Promise<number> { return 1 }
+export const g = (a: number | string, b: null | 'x') => a;
+function h() {}
+export { h as i };
+export const notFunction = 1;
+export default () => 2;
+`
+	src := mustParse(t, New(Limits{}), code, TypeScript)
+	got, err := json.MarshalIndent(src.Facts().Exports, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s", got)
+	type line struct{ name, param, schema string }
+	want := []line{
+		{"find", "owner", `{"type":"string"}`},
+		{"find", "{ limit }", `{"properties":{"limit":{"type":"number"},"mode":{"enum":["a","b"]},"tags":{"items":{"type":"string"},"type":"array"}},"required":["tags","mode"],"type":"object"}`},
+		{"find", "n", `{"type":"number"}`}, {"find", "flag", `{"type":"boolean"}`}, {"find", "rest", `{"items":{},"type":"array"}`},
+		{"g", "a", `{"anyOf":[{"type":"number"},{"type":"string"}]}`}, {"g", "b", `{"enum":[null,"x"]}`},
+	}
+	var found []line
+	var names []string
+	for _, e := range src.Facts().Exports {
+		names = append(names, e.Name)
+		for _, p := range e.Params {
+			found = append(found, line{e.Name, p.Name, p.Schema})
+		}
+	}
+	if !slices.Equal(names, []string{"find", "g", "i", "default"}) {
+		t.Errorf("names %q", names)
+	}
+	if !slices.Equal(found, want) {
+		t.Errorf("got %q", found)
+	}
+	if doc := src.Facts().Exports[0].Doc; doc != "Finds them.\n\n@param owner who has them" {
+		t.Errorf("doc %q", doc)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -105,7 +106,7 @@ func (g *guest) report(t thrownValue) wire.Done {
 		}
 	}
 	e = g.locate(e, t.Stack)
-	if e.Message == "TypeError: not a function" {
+	if e.Message == "TypeError: not a function" && !strings.Contains(firstLine(e.Stack), skillFolder) {
 		e.Message = g.nameCallee(e, t.Stack)
 	}
 	return failed(e)
@@ -178,11 +179,11 @@ func (g *guest) locate(e *run.Error, stack string) *run.Error {
 	var own []string
 	for line := range strings.Lines(clip(stack, 64<<10)) {
 		m := frames().FindStringSubmatch(strings.TrimRight(line, "\n"))
-		if m == nil || m[2] != g.fileName() {
+		if m == nil || m[2] != g.fileName() && !g.isSkill(m[2]) {
 			continue
 		}
 		row, column := position(m[3], m[4])
-		if len(own) == 0 {
+		if c.Line == 0 && m[2] == g.fileName() {
 			c.Line, c.Column = row, column
 		}
 		if own = append(own, frame(m[1], m[2], row, column)); len(own) == maxFrames {
@@ -191,6 +192,18 @@ func (g *guest) locate(e *run.Error, stack string) *run.Error {
 	}
 	c.Stack = strings.Join(own, "\n")
 	return &c
+}
+
+// skillFolder is in the names of all files of skills.
+const skillFolder = "skills/"
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+func (g *guest) isSkill(file string) bool {
+	return slices.ContainsFunc(g.program.Modules, func(m run.Module) bool { return m.File == file })
 }
 
 // position is a position in the program's code, given the one in what was

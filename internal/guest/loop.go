@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"modernc.org/quickjs"
@@ -43,7 +44,7 @@ type guest struct {
 	underWay int    // calls without a result so far, but for synchronous ones
 
 	// What the prelude gives.
-	preload, prepare, importModule, exported, parsed, revived, failed, fire, finish, describe quickjs.Value
+	preload, prepare, importModule, exported, startLater, parsed, revived, failed, fire, finish, describe quickjs.Value
 }
 
 // serve builds the machine and runs the program that frames begins with.
@@ -155,11 +156,19 @@ func (g *guest) begin(code string) (promise quickjs.Value, failed *wire.Done) {
 	if err != nil {
 		return fail(g.failure(err))
 	}
-	meta, err := g.prepare.CallValue(quickjs.UndefinedValue, string(namespaces), g.fileName())
+	modules, err := json.Marshal(g.moduleNames())
 	if err != nil {
 		return fail(g.failure(err))
 	}
-	promise, err = function.CallValue(quickjs.UndefinedValue, g.importModule, g.exported, meta)
+	meta, err := g.prepare.CallValue(quickjs.UndefinedValue, string(namespaces), g.fileName(), string(modules))
+	if err != nil {
+		return fail(g.failure(err))
+	}
+	if slices.ContainsFunc(g.program.Modules, func(m run.Module) bool { return m.Global != "" }) {
+		promise, err = g.startLater.CallValue(quickjs.UndefinedValue, function, meta)
+	} else {
+		promise, err = function.CallValue(quickjs.UndefinedValue, g.importModule, g.exported, meta)
+	}
 	if err != nil {
 		return fail(g.failure(err))
 	}
@@ -171,6 +180,15 @@ func (g *guest) names() []wire.Namespace {
 	names := make([]wire.Namespace, len(g.program.Namespaces))
 	for i, n := range g.program.Namespaces {
 		names[i] = wire.Namespace{Server: n.Server, Global: n.Global, Modules: n.Modules, Functions: json.RawMessage("[]")}
+	}
+	return names
+}
+
+// moduleNames are the skills without their code.
+func (g *guest) moduleNames() []run.Module {
+	names := make([]run.Module, len(g.program.Modules))
+	for i, m := range g.program.Modules {
+		names[i] = run.Module{Name: m.Name, Global: m.Global, File: m.File}
 	}
 	return names
 }

@@ -34,6 +34,7 @@ func (g *guest) natives() []native {
 		{"callSync", host(g.nativeCallSync)},
 		{"print", host(g.nativePrint)},
 		{"functions", host(g.nativeFunctions)},
+		{"skill", g.nativeSkill},
 		{"timer", host(g.nativeTimer)},
 		{"clearTimer", host(g.nativeClearTimer)},
 		{"now", host(g.nativeNow)},
@@ -115,6 +116,19 @@ func (g *guest) nativeFunctions(args []any) (any, error) {
 		return "[]", nil
 	}
 	return string(g.program.Namespaces[i].Functions), nil
+}
+
+// nativeSkill gives the function that the i-th skill is.
+func (g *guest) nativeSkill(i int) quickjs.Value {
+	if i < 0 || i >= len(g.program.Modules) {
+		return quickjs.UndefinedValue
+	}
+	m := g.program.Modules[i]
+	function, ok, err := g.js.evaluate(programHead+m.Code+programTail, m.File)
+	if err != nil || !ok { // what the compiler made compiles
+		return quickjs.UndefinedValue
+	}
+	return function
 }
 
 // nativeTimer (id, ms) has the loop fire timer id.

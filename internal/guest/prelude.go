@@ -50,7 +50,7 @@ func (g *guest) load() error {
 	}
 	defer main.Free()
 	for name, function := range map[string]*quickjs.Value{
-		"preload": &g.preload, "prepare": &g.prepare, "importModule": &g.importModule, "exported": &g.exported,
+		"preload": &g.preload, "prepare": &g.prepare, "importModule": &g.importModule, "exported": &g.exported, "startLater": &g.startLater,
 		"parsed": &g.parsed, "revived": &g.revived, "failed": &g.failed, "fire": &g.fire, "finish": &g.finish, "describe": &g.describe,
 	} {
 		atom, err := g.js.NewAtom(name)

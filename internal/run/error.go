@@ -38,6 +38,7 @@ type Error struct {
 	Column  int    `json:"column,omitempty"`
 	Server  string `json:"server,omitempty"`
 	Tool    string `json:"tool,omitempty"`
+	Skill   string `json:"skill,omitempty"` // that it is in, if not in the program itself
 	Frame   string `json:"frame,omitempty"` // a few lines of the program with the place marked
 	Stack   string `json:"stack,omitempty"` // the program's own frames, innermost first
 	Err     error  `json:"-"`               // cause

@@ -102,6 +102,7 @@ type Program struct {
 	Language   Language    // of Code: JavaScript for the JavaScript runtimes
 	Code       string      // what the runtime evaluates, see package guest for its form
 	Namespaces []Namespace // the servers that the program can name
+	Modules    []Module    // the skills that it imports, and those that they import
 	Limits     Limits      // complete
 }
 

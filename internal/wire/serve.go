@@ -95,7 +95,7 @@ func Serve(ctx context.Context, conn *Conn, p run.Program, h Host) (End, error) 
 }
 
 func startOf(p run.Program) Start {
-	start := Start{Name: p.Name, Memory: p.Limits.Memory, Result: p.Limits.Result}
+	start := Start{Name: p.Name, Modules: p.Modules, Memory: p.Limits.Memory, Result: p.Limits.Result}
 	for _, n := range p.Namespaces {
 		start.Namespaces = append(start.Namespaces, Namespace{Server: n.Server, Global: n.Global, Modules: n.Modules, Functions: encode(n.Functions)})
 	}

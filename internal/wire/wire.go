@@ -49,10 +49,11 @@ type Ready struct {
 
 // Start is a program without its code.
 type Start struct {
-	Name       string      `json:"name"`
-	Namespaces []Namespace `json:"namespaces,omitempty"`
-	Memory     int64       `json:"memory"` // bytes of heap
-	Result     int64       `json:"result"` // bytes of the value's JSON
+	Name       string       `json:"name"`
+	Namespaces []Namespace  `json:"namespaces,omitempty"`
+	Modules    []run.Module `json:"modules,omitempty"`
+	Memory     int64        `json:"memory"` // bytes of heap
+	Result     int64        `json:"result"` // bytes of the value's JSON
 }
 
 // Namespace is a run.Namespace whose functions the guest decodes only if the

@@ -7,6 +7,7 @@ const { callee, callOwn, parsed, revived, failed } = require('calls');
 const { renderAwaited } = require('values');
 const { fire } = require('timers');
 const { installNamespaces } = require('servers');
+const skills = require('skills');
 const { importModule, importNow } = require('modules');
 const { installGlobals } = require('globals');
 const { completeLanguage } = require('engine');
@@ -24,9 +25,17 @@ exports.importModule = importModule;
 exports.exported = exported;
 
 // prepare makes the servers known and gives the program's import.meta.
-exports.prepare = function prepare(namespaces, file) {
+exports.prepare = function prepare(namespaces, file, modules) {
 	installNamespaces(parse(namespaces));
+	skills.install(parse(modules), importModule);
 	return { url: `file:///${file}`, filename: `/${file}`, dirname: '/', main: true };
+};
+
+// startLater calls the function that a program is, once the skills are there that it
+// finds as members of a global.
+exports.startLater = async function startLater(program, meta) {
+	await skills.installGlobal();
+	return await program(importModule, exported, meta);
 };
 
 // preload evaluates a module of the prelude ahead of its use.

@@ -1,6 +1,7 @@
 // Modules that programs can import. None of them is a file.
 'use strict';
 const servers = require('servers');
+const skills = require('skills');
 const { keys } = Object;
 
 const builtin = {
@@ -38,6 +39,13 @@ function resolve(specifier) {
 	if (path === 'servers') {
 		return servers.all();
 	}
+	if (path === 'skills') {
+		return skills.all();
+	}
+	if (path.startsWith('skills/')) {
+		const skill = skills.named(path.slice('skills/'.length));
+		return skill && skills.load(skill);
+	}
 	const [, module, tool] = path.match(/^servers\/([^/]+)(?:\/([^/]+))?$/) ?? [];
 	const entry = servers.byModule[module];
 	if (entry === undefined) {
@@ -73,5 +81,8 @@ exports.importModule = async function importModule(specifier) {
 
 exports.importNow = function importNow(specifier) {
 	const module = find(specifier);
+	if (typeof module.then === 'function') {
+		throw new Error(`a skill is imported: import { f } from ${JSON.stringify(`${specifier}`)}`);
+	}
 	return module.default ?? module;
 };

@@ -68,6 +68,8 @@ function complete(object, members) {
 	return freeze(object);
 }
 
+exports.complete = complete;
+
 // build makes the namespace of a server. The server itself is in it too, since
 // programs write import { crm } from './servers/crm'.
 function build(index, server, name) {

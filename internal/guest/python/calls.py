@@ -250,17 +250,3 @@ class Personal(Group):
         of = key if callable(key) else (lambda item: item) if key is None else (lambda item: item[key])
         ranks = self.ranks([str(of(item)) for item in items])
         return [items[i] for i in sorted(range(len(items)), key=ranks.__getitem__)]
-
-
-class Skills:
-    """Saved programs."""
-
-    def __init__(self, caller):
-        self._caller = caller
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Own(self._caller, name, "load_skill", ["name"]).__get__(None)(name)
-
-    __getitem__ = __getattr__

@@ -32,9 +32,11 @@ def size(count):
 class Reporter:
     """Words failures of the program with this name and text."""
 
-    def __init__(self, name, source, memory):
-        self.name, self.source, self.memory = name, source, memory
-        self.lines = None
+    def __init__(self, name, source, memory, modules=()):
+        self.name, self.memory = name, memory
+        self.sources = {m["file"]: m["code"] for m in modules}
+        self.sources[name] = source
+        self.lines = {}
         self.depth = 0  # of the program's stack, once own has looked at it
 
     def report(self, error):
@@ -75,12 +77,15 @@ class Reporter:
 
     def located(self, told, stack):
         if stack:
-            told["line"], told["column"] = stack[0][1:]
+            for place in stack:
+                if place[3] == self.name:
+                    told["line"], told["column"] = place[1:3]
+                    break
             told["stack"] = "\n".join(self.frame(*place) for place in stack[:MOST_FRAMES])
         return told
 
-    def frame(self, function, line, column):
-        place = "%s:%d:%d" % (self.name, line, column)
+    def frame(self, function, line, column, file):
+        place = "%s:%d:%d" % (file, line, column)
         return "at %s" % place if function == "<module>" else "at %s (%s)" % (clip(function, 100), place)
 
     def own(self, traceback):
@@ -88,7 +93,7 @@ class Reporter:
         kept, self.depth = [], 0
         while traceback is not None:
             code = traceback.tb_frame.f_code
-            if code.co_filename == self.name:
+            if code.co_filename in self.sources:
                 self.depth += 1
                 kept.append((code, traceback.tb_lasti, traceback.tb_lineno))
                 if len(kept) > 20 * MOST_FRAMES:
@@ -99,22 +104,24 @@ class Reporter:
             function = code.co_name
             if function in INLINE and found:
                 function = found.pop()[0]
-            found.append((function, line, self.column(code, lasti, line)))
+            found.append((function, line, self.column(code, lasti, line), code.co_filename))
         return found[::-1]
 
     def site(self, error):
         """Where the call was made whose failure nobody awaited."""
         site = getattr(error, "_site", None)
-        if site is None or site[0].co_filename != self.name:
+        if site is None or site[0].co_filename not in self.sources:
             return []
         code, lasti, line = site
-        return [(code.co_name, line, self.column(code, lasti, line))]
+        return [(code.co_name, line, self.column(code, lasti, line), code.co_filename)]
 
     def column(self, code, lasti, line):
         """The column of an instruction; before Python 3.11 that of its line."""
-        if self.lines is None:
-            self.lines = self.source.split("\n")
-        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        file = code.co_filename
+        if file not in self.lines:
+            self.lines[file] = self.sources[file].split("\n")
+        lines = self.lines[file]
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
         if hasattr(code, "co_positions"):
             for i, (first, _, start, _) in enumerate(code.co_positions()):
                 if i == lasti // 2:

@@ -7,7 +7,7 @@ calls, servers, rewriting = need("calls"), need("servers"), need("rewrite")
 
 
 class Surroundings:
-    def __init__(self, caller, namespaces):
+    def __init__(self, caller, namespaces, modules):
         call_mcp_tool, search_tools = calls.ByName(caller), calls.Search(caller)
         self.own = {
             "ToolError": calls.ToolError,
@@ -18,11 +18,11 @@ class Surroundings:
             "sleep": calls.Sleep(caller),
             "state": calls.Group(caller, "state", {"get": ["key", "default"], "set": ["key", "value"], "delete": ["key"], "keys": []}),
             "pii": calls.Personal(caller, "pii", {"domain": ["token"], "equals": ["token", "other"], "mask": ["token"], "country": ["token"], "ranks": ["tokens"], "age": ["token"]}),
-            "skills": calls.Skills(caller),
             "load_skill": calls.Own(caller, "load_skill", "load_skill", ["name", "version"]),
         }
         self.registry = servers.Registry(caller, namespaces, self.own)
         self.own["servers"] = self.registry.servers
+        self.own["skills"] = self.registry.skills = need("skills").Skills(modules, self)
         files = need("files")
         for name in ("read_file", "write_file", "list_files"):
             self.own[name] = getattr(files, name)

@@ -30,7 +30,7 @@ class Program:
         self.source, self.caller = source, caller
         self.module = type(sys)("__main__")
         self.globals = self.module.__dict__
-        self.surroundings = need("globals").Surroundings(caller, start.get("namespaces") or [])
+        self.surroundings = need("globals").Surroundings(caller, start.get("namespaces") or [], start.get("modules") or [])
         self.shape = None
 
     def run(self):

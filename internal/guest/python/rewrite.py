@@ -63,6 +63,17 @@ def rewrite(tree, source, globals_):
     return shape
 
 
+def rewrite_module(tree, source, globals_):
+    """Rewrites the tree of a skill, which returns nothing. The names that nothing
+    binds are the answer."""
+    shape = Shape()
+    scopes = scopes_part.Scopes(tree)
+    look(tree, scopes, shape)
+    if "async" in source or "await" in source or "gather" in source:
+        await_calls(tree, scopes, globals_)
+    return shape.free
+
+
 def look(tree, scopes, shape):
     """Finds the names that nothing binds, and those that are used outside of
     the function that has the name."""

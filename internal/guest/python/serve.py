@@ -12,7 +12,7 @@ render, loads = values.render, values.loads
 USUAL = """asyncio collections datetime re math itertools functools time csv random statistics decimal dataclasses typing
     traceback concurrent.futures threading pathlib io copy string enum uuid hashlib base64 textwrap operator heapq bisect
     logging contextlib glob shutil tempfile urllib.parse html calendar fractions zoneinfo difflib pprint types warnings resource ctypes""".split()
-OWN_PARTS = "values calls scopes flow rewrite globals servers files failure program loop facts".split()
+OWN_PARTS = "values calls scopes flow rewrite globals servers skills files failure program loop facts".split()
 RESERVE = 8 << 20  # bytes, to be able to speak of a failure
 OVERHEAD = 32 << 20  # bytes beside the heap
 SPACE = 8 << 30  # bytes of address space beside that
@@ -137,7 +137,7 @@ def without_locals(error):
 
 def failure(start, source, error):
     need_name = need("program").file_name(start.get("name"))
-    reporter = need("failure").Reporter(need_name, source, start.get("memory") or 0)
+    reporter = need("failure").Reporter(need_name, source, start.get("memory") or 0, start.get("modules") or ())
     if "asyncio" in sys.modules and isinstance(error, need("loop").Deadlock):
         failing = need("failure")
         return {"status": "error", "error": {"kind": "runtime", "message": failing.WAITING, "hint": failing.WAITING_HINT}}

@@ -100,6 +100,7 @@ class Registry:
             for spelling in [name, *modules]:
                 self.entries.setdefault(spelling, (name, entry))
         self.servers = Servers(self)
+        self.skills = None  # see Surroundings
 
     def find(self, spelling):
         found = self.entries.get(spelling)
@@ -116,8 +117,10 @@ class Registry:
             return self.servers
         if name in ("client", "servers.client"):
             return self.client()
-        if name == "skills" or name.startswith("skills."):
-            raise ModuleNotFoundError("skills are not built in this version of Retort")
+        if name == "skills":
+            return self.skills
+        if name.startswith("skills."):
+            return self.skills.module(name.partition(".")[2])
         head, _, rest = name.partition(".")
         if head != "servers" or not rest:
             return None
@@ -150,13 +153,18 @@ class Registry:
             return None
         from importlib.machinery import ModuleSpec
 
-        return ModuleSpec(name, self, is_package=head == "servers")
+        return ModuleSpec(name, self, is_package=head == "servers" or name == "skills")
 
     def create_module(self, spec):
         return self.module(spec.name)
 
     def exec_module(self, module):
-        pass
+        if module.__name__.startswith("skills."):
+            self.skills.execute(module)
+
+    def get_source(self, name):
+        """For tracebacks that a program prints."""
+        return None
 
 
 class ToolModule(ModuleType):

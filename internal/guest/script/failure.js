@@ -1,6 +1,6 @@
 // How the end of a program is reported, see failure.go for QuickJS.
 'use strict';
-const { head, column } = require('stack');
+const { head, column, isSkill } = require('stack');
 const { describe } = require('errors');
 const { parse } = JSON;
 const uncurry = (method) => Function.prototype.call.bind(method);
@@ -67,15 +67,16 @@ function located(done, stack, file) {
 		to = to < 0 ? text.length : to;
 		const match = exec(ownFrame, slice(text, from, to));
 		from = to + 1;
-		if (match === null || match[2] !== file) {
+		if (match === null || match[2] !== file && !isSkill(match[2])) {
 			continue;
 		}
-		if (found++ === 0) {
+		found++;
+		if (match[2] === file && error.line === undefined) {
 			error.line = +match[3];
 			error.column = +match[4];
 		}
 		const name = clip(match[1] ?? '', 100);
-		const place = `${file}:${match[3]}:${match[4]}`;
+		const place = `${match[2]}:${match[3]}:${match[4]}`;
 		own += `${own === '' ? '' : '\n'}at ${name === '' || name === '<anonymous>' ? place : `${name} (${place})`}`;
 	}
 	error.stack = own;

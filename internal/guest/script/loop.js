@@ -16,7 +16,7 @@ const { min } = Math;
 const slice = Function.prototype.call.bind(String.prototype.slice);
 const { begin } = require('natives');
 const { Script } = native.load('node:vm');
-const { head, tail, setFile } = require('stack');
+const { head, tail, setFile, addFile } = require('stack');
 
 const lingering = 1000; // ms that calls which were not awaited may go on
 
@@ -171,14 +171,19 @@ exports.run = function run(start) {
 	setFile(file);
 	const namespaces = program.namespaces ?? [];
 	begin(namespaces);
-	const meta = main.prepare(stringify(namespaces.map((n) => ({ ...n, functions: [] }))), file);
+	const modules = program.modules ?? [];
+	for (const m of modules) {
+		addFile(m.file);
+	}
+	native.skill = (i) => new Script(head + modules[i].code + tail, { filename: modules[i].file }).runInThisContext();
+	const meta = main.prepare(stringify(namespaces.map((n) => ({ ...n, functions: [] }))), file, stringify(modules.map((m) => ({ ...m, code: '' }))));
 	const made = compile(start.body);
 	if (over) {
 		return;
 	}
 	frames.hurry();
 	try {
-		watch(made(main.importModule, main.exported, meta));
+		watch(modules.some((m) => m.global) ? main.startLater(made, meta) : made(main.importModule, main.exported, meta));
 	} catch (e) {
 		fail(e); // the stack is full, or the code is not one function
 	}

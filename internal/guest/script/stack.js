@@ -13,17 +13,21 @@ exports.head = head;
 exports.tail = `\n}${bun ? ' })()' : ')'}`;
 
 let file = '';
+const skills = { __proto__: null }; // the files of skills
 exports.setFile = (name) => { file = name; };
+exports.addFile = (name) => { skills[name] = true; };
+exports.isSkill = (name) => name in skills;
 
 const column = (line, at) => (line === 1 && at > head.length ? at - head.length : at);
 exports.column = column;
 
 function frame(site) {
-	if (site.getFileName() !== file || site.isAsync?.()) {
+	const name = site.getFileName();
+	if (name !== file && !(name in skills) || site.isAsync?.()) {
 		return '';
 	}
 	const line = site.getLineNumber();
-	return `    at ${site.getFunctionName() || '<anonymous>'} (${file}:${line}:${column(line, site.getColumnNumber())})\n`;
+	return `    at ${site.getFunctionName() || '<anonymous>'} (${name}:${line}:${column(line, site.getColumnNumber())})\n`;
 }
 
 function prepareStackTrace(error, sites) {

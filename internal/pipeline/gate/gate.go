@@ -13,6 +13,7 @@ import (
 
 	"retort/internal/pipeline/gate/python"
 	"retort/internal/pipeline/gate/rules"
+	"retort/internal/pipeline/gate/source"
 	"retort/internal/pipeline/gate/typescript"
 	"retort/internal/run"
 )
@@ -25,7 +26,12 @@ type Verdict struct {
 	Warnings []string
 	Risk     rules.Risk // what is at stake, for those who decide whether it runs
 
+	// Skills are those that the program uses, with those that they use, as they were
+	// checked: what runs is made of these.
+	Skills []run.Skill
+
 	locate func(line, column int) (int, int)
+	inside map[string]func(line, column int) (int, int) // the same for skills, by their files
 }
 
 // Gate checks programs. It is safe for concurrent use.
@@ -34,6 +40,7 @@ type Gate struct {
 	python     *python.Checker // nil if nothing parses Python here
 	level      rules.Level
 	trusted    func(server string) bool
+	skills     source.Library
 }
 
 // Options say how programs are judged.
@@ -42,11 +49,12 @@ type Options struct {
 	Parser  python.Parser            // parses Python; without one, programs in Python are refused
 	Level   rules.Level              // how strictly
 	Trusted func(server string) bool // whether a server's hints may lower the effect of its tools; nil trusts none
+	Skills  source.Library           // nil has none
 }
 
 // New returns a gate.
 func New(o Options) *Gate {
-	g := &Gate{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted}
+	g := &Gate{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted, skills: o.Skills}
 	if o.Parser != nil {
 		g.python = python.New(o.Parser)
 	}
@@ -80,18 +88,24 @@ func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset) 
 	if name == "" {
 		name = "program.ts"
 	}
-	checked, refusal := g.typescript.Check(ctx, typescript.Source{Code: req.Code, Name: name, Language: req.Language, Level: g.level}, tools)
+	checked, refusal := g.typescript.Check(ctx, typescript.Source{Code: req.Code, Name: name, Language: req.Language, Level: g.level, Skills: g.skills}, tools)
 	if refusal != nil {
 		return Verdict{}, refusal
 	}
-	return Verdict{
+	v := Verdict{
 		Program:  run.Program{Name: name, Language: run.JavaScript, Code: checked.Code, Namespaces: checked.Namespaces},
 		Runtime:  cmp.Or(req.Runtime, "quickjs"),
 		Tools:    checked.Tools,
 		Warnings: checked.Warnings,
-		Risk:     g.riskOf(checked.Report, tools, checked.Tools, checked.Unknown),
 		locate:   checked.Locate,
-	}, nil
+	}
+	var reports []rules.Report
+	for _, s := range checked.Skills {
+		v.add(s.Skill, s.Module, s.Locate)
+		reports = append(reports, s.Report)
+	}
+	v.Risk = g.riskOf(rules.Join(checked.Report, reports), tools, checked.Tools, checked.Unknown)
+	return v, nil
 }
 
 func (g *Gate) snake(ctx context.Context, req run.Request, tools *run.Toolset) (Verdict, *run.Error) {
@@ -102,18 +116,34 @@ func (g *Gate) snake(ctx context.Context, req run.Request, tools *run.Toolset) (
 	if name == "" {
 		name = "program.py"
 	}
-	checked, refusal := g.python.Check(ctx, req.Code, g.level, tools)
+	checked, refusal := g.python.Check(ctx, python.Source{Code: req.Code, Level: g.level, Skills: g.skills}, tools)
 	if refusal != nil {
 		return Verdict{}, refusal
 	}
-	return Verdict{
+	v := Verdict{
 		Program:  run.Program{Name: name, Language: run.Python, Code: checked.Code, Namespaces: checked.Namespaces},
 		Runtime:  "python",
 		Tools:    checked.Tools,
 		Warnings: checked.Warnings,
-		Risk:     g.riskOf(checked.Report, tools, checked.Tools, checked.Unknown),
 		locate:   checked.Locate,
-	}, nil
+	}
+	var reports []rules.Report
+	for _, s := range checked.Skills {
+		v.add(s.Skill, s.Module, s.Locate)
+		reports = append(reports, s.Report)
+	}
+	v.Risk = g.riskOf(rules.Join(checked.Report, reports), tools, checked.Tools, checked.Unknown)
+	return v, nil
+}
+
+// add takes a skill along with a program.
+func (v *Verdict) add(s run.Skill, m run.Module, locate func(line, column int) (int, int)) {
+	v.Skills = append(v.Skills, s)
+	v.Program.Modules = append(v.Program.Modules, m)
+	if v.inside == nil {
+		v.inside = map[string]func(int, int) (int, int){}
+	}
+	v.inside[m.File] = locate
 }
 
 // Locate turns the positions of an error, which are those of the code that
@@ -130,17 +160,21 @@ func (v Verdict) Locate(e *run.Error) *run.Error {
 	return &c
 }
 
-var position = regexp.MustCompile(`:(\d+):(\d+)`)
+var position = regexp.MustCompile(`(skills/[a-z0-9-]+/skill\.(?:ts|py))?:(\d+):(\d+)`)
 
 func (v Verdict) frames(stack string) string {
 	lines := strings.Split(stack, "\n")
 	for i, line := range lines {
 		lines[i] = position.ReplaceAllStringFunc(line, func(found string) string {
 			m := position.FindStringSubmatch(found)
-			l, _ := strconv.Atoi(m[1])
-			c, _ := strconv.Atoi(m[2])
-			l, c = v.locate(l, c)
-			return fmt.Sprintf(":%d:%d", l, c)
+			l, _ := strconv.Atoi(m[2])
+			c, _ := strconv.Atoi(m[3])
+			locate := v.locate
+			if inside := v.inside[m[1]]; inside != nil {
+				locate = inside
+			}
+			l, c = locate(l, c)
+			return fmt.Sprintf("%s:%d:%d", m[1], l, c)
 		})
 	}
 	return strings.Join(lines, "\n")

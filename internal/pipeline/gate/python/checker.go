@@ -20,14 +20,22 @@ type Parser interface {
 	Parse(ctx context.Context, code string) (run.Parsed, error)
 }
 
+// Source is a program as it was written.
+type Source struct {
+	Code   string
+	Level  rules.Level
+	Skills source.Library // nil has none
+}
+
 // Checked is a program that may run.
 type Checked struct {
 	Code       string
 	Namespaces []run.Namespace // the servers it names; all of them if Unknown
 	Tools      []*run.Tool     // those it can reach; all of them if that can't be told
 	Unknown    bool            // the program computes names, so that Tools are all
+	Skills     []*Skill        // that it imports, and those that they import
 	Warnings   []string
-	Report     rules.Report
+	Report     rules.Report // of the program alone
 
 	lines, indent int // before the program, and before each of its lines
 }
@@ -42,6 +50,7 @@ type Checker struct {
 	builtins map[string]bool
 	made     source.Memo[*run.Server, run.Namespace]
 	params   source.Memo[*run.Tool, emit.Parameters]
+	skills   source.Memo[skillKey, *program]
 }
 
 // New returns a checker that has programs parsed by p.
@@ -49,7 +58,7 @@ func New(p Parser) *Checker {
 	const servers, tools = 512, 4096
 	return &Checker{
 		parser: p, builtins: emit.Builtins(),
-		made: source.NewMemo[*run.Server, run.Namespace](servers), params: source.NewMemo[*run.Tool, emit.Parameters](tools),
+		made: source.NewMemo[*run.Server, run.Namespace](servers), params: source.NewMemo[*run.Tool, emit.Parameters](tools), skills: source.NewMemo[skillKey, *program](256),
 	}
 }
 
@@ -61,6 +70,7 @@ type program struct {
 	tools   *run.Toolset
 	failed  *syntaxError
 	facts   *facts
+	scopes  *scopes
 	tree    *rules.Tree
 	report  rules.Report
 	lines   int
@@ -74,25 +84,34 @@ const maxCode = 4 << 20
 // Check checks a program against the tools it may see. Its error has the kind
 // syntax, policy, type, tool_not_found, limit or cancelled if the program is to blame or
 // ctx ended; anything else is what the parser said.
-func (c *Checker) Check(ctx context.Context, code string, level rules.Level, tools *run.Toolset) (Checked, *run.Error) {
-	if len(code) > maxCode {
-		return Checked{}, run.Errorf(run.KindLimit, "gate.python", "the program has more than 4 MB").
+func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Checked, *run.Error) {
+	p, refusal := c.judged(ctx, src, tools)
+	if refusal != nil {
+		return Checked{}, refusal
+	}
+	l := c.linker(src, tools)
+	if refusal := l.uses(ctx, p, nil); refusal != nil {
+		return Checked{}, refusal
+	}
+	return Checked{
+		Code: p.code, Namespaces: p.namespaces(), Tools: p.reach.list(tools), Unknown: p.reach.unknown, lines: p.lines, indent: p.indent,
+		Skills: l.modules(p), Warnings: p.report.Warnings(src.Level, p.place), Report: p.report,
+	}, nil
+}
+
+// judged is a program that is right but for the skills that it imports.
+func (c *Checker) judged(ctx context.Context, src Source, tools *run.Toolset) (*program, *run.Error) {
+	if len(src.Code) > maxCode {
+		return nil, run.Errorf(run.KindLimit, "gate.python", "the program has more than 4 MB").
 			WithHint("put data into a workspace file and read it with open()")
 	}
-	p, refusal := c.parse(ctx, code, tools, func(p *program) *run.Error {
-		if refusal := p.judgeTree(level); refusal != nil {
+	return c.parse(ctx, src.Code, tools, func(p *program) *run.Error {
+		if refusal := p.judgeTree(src.Level); refusal != nil {
 			return refusal
 		}
 		p.reach = p.reached()
 		return p.refuse(p.judge())
 	})
-	if refusal != nil {
-		return Checked{}, refusal
-	}
-	return Checked{
-		Code: p.code, Namespaces: p.namespaces(), Tools: p.reach.list(tools), Unknown: p.reach.unknown, lines: p.lines, indent: p.indent,
-		Warnings: p.report.Warnings(level, p.place), Report: p.report,
-	}, nil
 }
 
 // parse finds the program in the text, has it parsed, and judges it while the
@@ -164,6 +183,7 @@ func (p *program) look(lines []string, known *told, pickle []byte) error {
 	if p.tree, err = treeOf(p.code, scopes); err != nil {
 		return err
 	}
+	p.scopes = scopes
 	p.facts = factsOf(lines, scopes, known)
 	if !p.facts.short() {
 		return errFacts

@@ -101,7 +101,7 @@ func (p *program) modules() []finding {
 		case i.Guarded:
 			continue
 		case head == "skills":
-			f.message, f.hint = fmt.Sprintf("there is no module %q", i.Module), "skills are not built in this version of Retort"
+			continue // see linker.uses
 		case !i.Known:
 			f.message, f.hint = fmt.Sprintf("there is no module %q", i.Module), p.moduleHint(head)
 		case i.Lacks:

@@ -28,6 +28,10 @@ type absence struct {
 	place
 }
 
+func newReach() *reach {
+	return &reach{servers: map[*run.Server]*needs{}, called: map[*run.Tool]bool{}}
+}
+
 func (r *reach) need(s *run.Server) *needs {
 	n := r.servers[s]
 	if n == nil {
@@ -39,7 +43,8 @@ func (r *reach) need(s *run.Server) *needs {
 
 // reached finds out what a program can reach.
 func (p *program) reached() *reach {
-	r := &reach{servers: map[*run.Server]*needs{}, called: map[*run.Tool]bool{}, unknown: p.facts.Computes}
+	r := newReach()
+	r.unknown = p.facts.Computes
 	for _, i := range p.facts.Imports {
 		p.addImport(r, i)
 	}

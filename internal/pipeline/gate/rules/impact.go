@@ -12,6 +12,7 @@ type Impact struct {
 	Writes  []string
 	Deletes []string
 	Domains []string // hosts of the addresses in its strings
+	Repeats bool     // it may do something more than once
 }
 
 // ToolUse is a tool that a program names.
@@ -37,6 +38,7 @@ func (j *judge) impact() Impact {
 				}
 			}
 		case Call:
+			m.Repeats = m.Repeats || j.loops[at]
 			j.impactOf(at, &m)
 		case String:
 			for _, d := range domains(n.Text) {

@@ -15,6 +15,24 @@ func NewMemo[K comparable, V any](limit int) Memo[K, V] {
 	return Memo[K, V]{limit: limit, mu: &sync.Mutex{}, made: map[K]V{}}
 }
 
+// Find returns what was put under key.
+func (m *Memo[K, V]) Find(key K) (V, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v, ok := m.made[key]
+	return v, ok
+}
+
+// Put keeps v under key.
+func (m *Memo[K, V]) Put(key K, v V) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.made) >= m.limit {
+		clear(m.made)
+	}
+	m.made[key] = v
+}
+
 // Get returns what was made for key, or has it made.
 func (m *Memo[K, V]) Get(key K, create func() V) V {
 	m.mu.Lock()

@@ -21,6 +21,7 @@ type Source struct {
 	Name     string // file name, for messages
 	Language run.Language
 	Level    rules.Level
+	Skills   source.Library // nil has none
 }
 
 // Checked is a program that may run.
@@ -28,9 +29,10 @@ type Checked struct {
 	Code       string          // the body of an async function, in JavaScript
 	Namespaces []run.Namespace // the servers it names; all of them if Unknown
 	Tools      []*run.Tool     // those it can reach; all of them if that can't be told
+	Skills     []*Skill        // that it imports, and those that they import
 	Unknown    bool            // the program computes names, so that Tools are all
 	Warnings   []string        // what the rules and the type check say that is no reason to refuse
-	Report     rules.Report
+	Report     rules.Report    // of the program alone
 
 	result *tsc.Result
 	lines  int // before the program, in the text as written
@@ -52,6 +54,7 @@ type Checker struct {
 	wrappers  *wrappers
 	names     names
 	made      source.Memo[*run.Server, run.Namespace]
+	skills    source.Memo[skillKey, *Skill]
 }
 
 // New returns a checker whose compiler works in processes that start makes. The
@@ -59,7 +62,7 @@ type Checker struct {
 func New(start Start) *Checker {
 	return &Checker{
 		compilers: newCompilers(start), wrappers: newWrappers(tsc.Limits{}.Admit),
-		names: names{emit.Builtins()}, made: source.NewMemo[*run.Server, run.Namespace](512),
+		names: names{emit.Builtins()}, made: source.NewMemo[*run.Server, run.Namespace](512), skills: source.NewMemo[skillKey, *Skill](256),
 	}
 }
 
@@ -97,17 +100,17 @@ func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Ch
 	}
 	program.builtins = c.names.builtins
 	program.reach = reachOf(program.source.Facts(), tools, c.names.globals(tools))
-	in := c.wrappers.input(program.reach)
-	result, err := compiler.check(ctx, program.source, in, program.reach.isBare())
-	if err != nil {
-		return Checked{}, program.failure(err)
+	linker := c.linker(compiler, src, tools)
+	result, refusal := linker.program(ctx, program)
+	if refusal != nil {
+		return Checked{}, refusal
 	}
 	findings := program.judge(result.Diagnostics, c.wrappers.modules())
 	if refusal := program.refuse(findings); refusal != nil {
 		return Checked{}, refusal
 	}
 	return Checked{
-		Code: result.JavaScript, Namespaces: c.namespaces(program.reach), Tools: program.reach.list(),
+		Code: result.JavaScript, Namespaces: c.namespaces(program.reach), Tools: program.reach.list(), Skills: linker.modules(program.reach),
 		Unknown: program.reach.unknown, Warnings: append(program.report.Warnings(src.Level, program.place), program.warnings(findings)...), Report: program.report, result: result, lines: program.lines,
 	}, nil
 }
@@ -120,16 +123,21 @@ type program struct {
 	report rules.Report
 	lines  int // before source's text
 	reach  *reach
+	module bool // it is a skill
 
 	builtins map[string]bool
 }
 
+func (p *program) kind() tsc.Kind {
+	if p.src.Language == run.JavaScript {
+		return tsc.JavaScript
+	}
+	return tsc.TypeScript
+}
+
 // parse finds the program in the text and parses it.
 func parse(ctx context.Context, compiler *process, src Source, tools *run.Toolset) (*program, *run.Error) {
-	kind := tsc.TypeScript
-	if src.Language == run.JavaScript {
-		kind = tsc.JavaScript
-	}
+	kind := (&program{src: src}).kind()
 	var first *program
 	for _, piece := range source.Pieces(src.Code, "/*", "`") {
 		p := &program{src: src, tools: tools, lines: piece.Lines}

@@ -71,6 +71,10 @@ func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
 func (p *program) argument(f *finding, d tsc.Diagnostic) {
 	t := p.declaredTool(d.Argument)
 	if t == nil {
+		if strings.HasPrefix(d.Argument.File, "/skills/") {
+			f.kind = run.KindType
+			f.hint = "load_skill shows how " + d.Argument.Name + " is called"
+		}
 		return
 	}
 	f.kind, f.server, f.tool = run.KindType, t.Server, t.Name

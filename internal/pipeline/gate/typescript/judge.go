@@ -43,6 +43,9 @@ func (p *program) at(offset int) string {
 func (p *program) judge(diagnostics []tsc.Diagnostic, modules []string) []finding {
 	found := p.absences()
 	found = append(found, p.imports(modules)...)
+	for _, at := range p.reach.loose {
+		found = append(found, finding{kind: run.KindType, message: "skills are named one by one", hint: "import { f } from './skills/<name>', or skills.<name>.f(…); list_skills lists them", start: at.start, end: at.end})
+	}
 	for _, d := range diagnostics {
 		f, ok := p.diagnosed(d)
 		if ok && !slices.ContainsFunc(found, func(g finding) bool { return same(f, g) }) {
@@ -88,6 +91,9 @@ func (p *program) imports(modules []string) []finding {
 		case i.Form == tsc.ImportReExport:
 			f.message = "a program cannot export from another module: nothing imports it"
 			f.hint = "return a value, or export default one"
+			if p.module {
+				f.message, f.hint = "a skill exports what it declares itself", "import it, and export a function that calls it"
+			}
 		case known, i.Form == tsc.ImportType:
 			continue
 		default:
@@ -104,7 +110,7 @@ func moduleHint(specifier string, modules []string) string {
 	if inTree {
 		switch dir, _, _ := strings.Cut(path, "/"); dir {
 		case "skills":
-			return "skills are not built in this version of Retort"
+			return "list_skills lists them; it is import { f } from './skills/<name>'"
 		case "workspace":
 			return "files are read with node:fs/promises"
 		}

@@ -15,6 +15,8 @@ const (
 	moduleServer                    // ./servers/github
 	moduleTool                      // ./servers/github/listIssues
 	moduleClient                    // ./client
+	moduleSkill                     // ./skills/weekly-report
+	moduleSkills                    // ./skills
 	moduleMissing                   // in ./servers, but there is no such server or tool
 )
 
@@ -25,6 +27,7 @@ type module struct {
 	server    *run.Server
 	tool      *run.Tool
 	missing   string // the name that does not exist
+	skill     string // its name, if it can be one
 }
 
 // resolve finds what a specifier means, however it is spelled: ./servers/x,
@@ -41,6 +44,10 @@ func resolve(specifier string, tools *run.Toolset) module {
 		return module{kind: moduleAll, canonical: "./servers/index"}
 	case strings.HasPrefix(path, "servers/"):
 		return resolveServer(strings.TrimPrefix(path, "servers/"), tools)
+	case path == "skills":
+		return module{kind: moduleSkills, canonical: "./skills/index"}
+	case strings.HasPrefix(path, "skills/"):
+		return skillModule(strings.TrimPrefix(path, "skills/"))
 	}
 	return module{canonical: specifier}
 }
@@ -67,7 +74,7 @@ func treePath(specifier string) (path string, inTree bool) {
 	}
 	path = strings.TrimSuffix(path, "/")
 	path = strings.TrimSuffix(path, "/index")
-	return path, inTree || path == "servers" || strings.HasPrefix(path, "servers/")
+	return path, inTree || path == "servers" || path == "skills" || strings.HasPrefix(path, "servers/") || strings.HasPrefix(path, "skills/")
 }
 
 func resolveServer(name string, tools *run.Toolset) module {
@@ -88,6 +95,19 @@ func resolveServer(name string, tools *run.Toolset) module {
 
 func serverModule(s *run.Server) module {
 	return module{kind: moduleServer, canonical: "./servers/" + s.TypeScript + "/index", server: s}
+}
+
+// skillModule is a skill, by its name, its identifier or its file. Whether there is
+// one is not known here.
+func skillModule(path string) module {
+	name, file, _ := strings.Cut(path, "/")
+	if run.ValidSkillName(name) != nil {
+		name = run.SkillName(name)
+	}
+	if file != "" && file != "skill" || run.ValidSkillName(name) != nil {
+		return module{canonical: "./skills/" + path}
+	}
+	return module{kind: moduleSkill, canonical: "./skills/" + name, skill: name}
 }
 
 // toolPath is the path of a tool's declaration file, without suffix. A tool

@@ -22,7 +22,13 @@ type reach struct {
 
 	specifiers map[string]string // for tsc: as written → canonical
 	missing    []absence
+
+	skills     map[string]place // those that it names, by where it does first
+	skillIndex map[string]bool  // those that it names as members of the global or the module skills
+	loose      []place          // where it names skills as a whole
 }
+
+type place struct{ start, end int }
 
 // needs are the tools of one server that a program names.
 type needs struct {
@@ -45,7 +51,8 @@ type absence struct {
 }
 
 func newReach(tools *run.Toolset) *reach {
-	return &reach{tools: tools, servers: map[*run.Server]*needs{}, called: map[*run.Tool]bool{}, specifiers: map[string]string{}}
+	return &reach{tools: tools, servers: map[*run.Server]*needs{}, called: map[*run.Tool]bool{}, specifiers: map[string]string{},
+		skills: map[string]place{}, skillIndex: map[string]bool{}}
 }
 
 func reachOf(facts tsc.Facts, tools *run.Toolset, globals map[string]*run.Server) *reach {
@@ -80,6 +87,8 @@ func (r *reach) addGlobal(name string, use *tsc.Use, globals map[string]*run.Ser
 	case name == "servers":
 		r.index = true
 		r.addAll("*", use, erased)
+	case name == "skills":
+		r.addSkills(use)
 	case name == "callMCPTool" && use.Whole:
 		r.unknown = true
 	}
@@ -108,6 +117,16 @@ func (r *reach) addImport(i tsc.Import) {
 		for name, use := range i.Names {
 			r.addNamed(m.server, name, use, erased)
 		}
+	case moduleSkill:
+		r.addSkill(m.skill, i.Start, i.End)
+	case moduleSkills:
+		for name, use := range i.Names {
+			if name == "*" || name == "default" {
+				r.addSkills(use)
+			} else {
+				r.addMemberSkill(name, use)
+			}
+		}
 	case moduleAll:
 		for name, use := range i.Names {
 			r.addAll(name, use, erased)
@@ -116,6 +135,48 @@ func (r *reach) addImport(i tsc.Import) {
 		for name, use := range i.Names {
 			r.addClient(name, use)
 		}
+	}
+}
+
+func (r *reach) addSkill(name string, start, end int) {
+	if p, ok := r.skills[name]; !ok || start < p.start {
+		r.skills[name] = place{start, end}
+	}
+}
+
+// addSkills takes note of what a program does with all skills by name.
+func (r *reach) addSkills(use *tsc.Use) {
+	if use.Whole || use.Called {
+		r.loose = append(r.loose, place{use.Start, use.End})
+	}
+	for name, member := range use.Members {
+		r.addMemberSkill(name, member)
+	}
+}
+
+func (r *reach) addMemberSkill(identifier string, use *tsc.Use) {
+	name := run.SkillName(identifier)
+	if run.ValidSkillName(name) != nil || run.SkillIdentifier(name, run.TypeScript) != identifier {
+		r.loose = append(r.loose, place{use.Start, use.End})
+		return
+	}
+	r.skillIndex[name] = true
+	r.addSkill(name, use.Start, use.End)
+}
+
+// join adds what a skill can reach to what a program that imports it can.
+func (r *reach) join(o *reach) {
+	r.unknown = r.unknown || o.unknown
+	for t := range o.called {
+		r.called[t] = true
+	}
+	r.index = r.index || o.index
+	for s, n := range o.servers {
+		mine := r.need(s)
+		for t := range n.tools {
+			mine.tools[t] = true
+		}
+		mine.whole, mine.global, mine.self, mine.client = mine.whole || n.whole, mine.global || n.global, mine.self || n.self, mine.client || n.client
 	}
 }
 
@@ -157,7 +218,7 @@ func (r *reach) addAll(name string, use *tsc.Use, erased bool) {
 
 // isBare says that the program reaches what every program has, and nothing else.
 func (r *reach) isBare() bool {
-	return len(r.servers) == 0 && len(r.specifiers) == 0 && !r.unknown && !r.all && !r.index
+	return len(r.skills) == 0 && len(r.loose) == 0 && len(r.servers) == 0 && len(r.specifiers) == 0 && !r.unknown && !r.all && !r.index
 }
 
 func (r *reach) everything() {

@@ -110,7 +110,7 @@ func (s *service) isBare(source *tsc.Source) bool {
 	}
 	for _, names := range []map[string]*tsc.Use{facts.Globals, facts.Types} {
 		for name := range names {
-			if !s.builtins[name] || name == "servers" {
+			if !s.builtins[name] || name == "servers" || name == "skills" {
 				return false
 			}
 		}

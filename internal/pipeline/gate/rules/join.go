@@ -1,0 +1,40 @@
+package rules
+
+// Join is the report on a program together with its skills. What one part does
+// counts as repeated if another part repeats anything: it may be that.
+func Join(program Report, skills []Report) Report {
+	all := append([]Report{program}, skills...)
+	repeating := 0
+	for _, r := range all {
+		if r.Impact.Repeats {
+			repeating++
+		}
+	}
+	joined := Report{}
+	for _, r := range all {
+		others := repeating
+		if r.Impact.Repeats {
+			others--
+		}
+		joined.add(r, others > 0)
+	}
+	return joined
+}
+
+func (j *Report) add(r Report, repeated bool) {
+	j.Findings = append(j.Findings, r.Findings...)
+	j.Complexity = max(j.Complexity, r.Complexity)
+	m := &j.Impact
+	m.Repeats = m.Repeats || r.Impact.Repeats
+	for _, c := range r.Impact.Calls {
+		m.use(c.Name, c.Loop || repeated)
+	}
+	for _, part := range []struct {
+		to   *[]string
+		from []string
+	}{{&m.Reads, r.Impact.Reads}, {&m.Writes, r.Impact.Writes}, {&m.Deletes, r.Impact.Deletes}, {&m.Domains, r.Impact.Domains}} {
+		for _, name := range part.from {
+			*part.to = adding(*part.to, name)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package gate
+
+import (
+	"context"
+	"slices"
+
+	"retort/internal/pipeline/gate/source"
+	"retort/internal/run"
+)
+
+// Examined is what there is to know of a skill that passes.
+type Examined struct {
+	Functions []source.Function // that it exports
+	Tools     []*run.Tool       // that it can call by itself; all of them if Unknown
+	Unknown   bool
+	Uses      []string // other skills
+	Warnings  []string
+}
+
+// maxSkillCode bounds a skill's source, in bytes.
+const maxSkillCode = 256 << 10
+
+// Examine checks a skill as a program that imports it would be checked, before it
+// is saved: it takes the place of what is saved under its name.
+func (g *Gate) Examine(ctx context.Context, skill run.Skill, tools *run.Toolset) (Examined, *run.Error) {
+	if len(skill.Code) > maxSkillCode {
+		return Examined{}, run.Errorf(run.KindLimit, "gate.skills", "the skill has %d bytes, %d are allowed", len(skill.Code), maxSkillCode).
+			WithHint("put data into a workspace file")
+	}
+	library := replaced{g.skills, skill}
+	var e Examined
+	var refusal *run.Error
+	if skill.Language == run.Python {
+		e, refusal = g.examineSnake(ctx, skill, library, tools)
+	} else {
+		e, refusal = g.examineScript(ctx, skill, library, tools)
+	}
+	if refusal == nil && !slices.ContainsFunc(e.Functions, func(f source.Function) bool { return f.Name != "" }) {
+		refusal = noFunctions(skill)
+	}
+	return e, refusal
+}
+
+func (g *Gate) examineScript(ctx context.Context, skill run.Skill, library source.Library, tools *run.Toolset) (Examined, *run.Error) {
+	s, refusal := g.typescript.Examine(ctx, skill, g.level, library, tools)
+	if refusal != nil {
+		return Examined{}, refusal
+	}
+	return Examined{Functions: s.Functions, Tools: s.Tools, Unknown: s.Unknown, Uses: s.Uses, Warnings: s.Warnings}, nil
+}
+
+func (g *Gate) examineSnake(ctx context.Context, skill run.Skill, library source.Library, tools *run.Toolset) (Examined, *run.Error) {
+	if g.python == nil {
+		return Examined{}, notBuilt("running Python programs").WithHint("write the skill in TypeScript")
+	}
+	s, refusal := g.python.Examine(ctx, skill, g.level, library, tools)
+	if refusal != nil {
+		return Examined{}, refusal
+	}
+	return Examined{Functions: s.Functions, Tools: s.Tools, Unknown: s.Unknown, Uses: s.Uses, Warnings: s.Warnings}, nil
+}
+
+func noFunctions(skill run.Skill) *run.Error {
+	e := run.Errorf(run.KindType, "gate.skills", "the skill exports no function, so that nothing could use it")
+	if skill.Language == run.Python {
+		return e.WithHint("define one at the top level: def %s(name: str) -> dict: …", run.SkillIdentifier(skill.Name, run.Python))
+	}
+	return e.WithHint("export one: export async function %s(name: string) { … }", run.SkillIdentifier(skill.Name, run.TypeScript))
+}
+
+// replaced is a library in which one skill has other code.
+type replaced struct {
+	source.Library
+	skill run.Skill
+}
+
+func (r replaced) Skill(name string, lang run.Language) (run.Skill, *run.Error) {
+	if name == r.skill.Name && lang == r.skill.Language {
+		return r.skill, nil
+	}
+	if r.Library == nil {
+		return source.NoSkills{}.Skill(name, lang)
+	}
+	return r.Library.Skill(name, lang)
+}

@@ -1,0 +1,113 @@
+package source
+
+import (
+	"fmt"
+
+	"retort/internal/run"
+)
+
+// Library is where the source of skills comes from. One execution asks for each
+// skill once: what was checked is what runs.
+type Library interface {
+	// Skill is a skill by its name. The error says that there is none in that
+	// language, and what to do.
+	Skill(name string, lang run.Language) (run.Skill, *run.Error)
+}
+
+// NoSkills is a Library without skills.
+type NoSkills struct{}
+
+// Skill finds nothing.
+func (NoSkills) Skill(name string, _ run.Language) (run.Skill, *run.Error) {
+	return run.Skill{}, run.Errorf(run.KindType, "gate.skills", "there is no skill %q", name).WithHint("list_skills lists them, save_skill saves one")
+}
+
+// Function is a function that a skill exports, in words of its language.
+type Function struct {
+	Name   string
+	Params []Param
+	Result string // its type as written; "" if it is not written
+	Async  bool
+	Doc    string
+}
+
+// Param is a parameter of a Function.
+type Param struct {
+	Name     string
+	Type     string // as written; "" if it is not written
+	Schema   string // its JSON Schema, as far as the text tells; {} if it does not
+	Optional bool
+	Rest     bool
+}
+
+// Exported says which functions a skill has.
+func Exported(skill string, functions []Function) string {
+	var names []string
+	for _, f := range functions {
+		names = append(names, f.Name)
+	}
+	return skill + " has " + OrList(names)
+}
+
+// maxSkills and maxChain bound what one program imports, and how deep.
+const (
+	maxSkills = 64
+	maxChain  = 16
+)
+
+// Chain are the skills that are being followed, each imported by the one before.
+type Chain []string
+
+// With is the chain with one more skill. Its error names the cycle that this would
+// close.
+func (c Chain) With(name string, seen int) (Chain, *run.Error) {
+	for i, n := range c {
+		if n == name {
+			cycle := append(append(Chain{}, c[i:]...), name)
+			e := run.Errorf(run.KindType, "gate.skills", "skills import each other in a circle: %s", cycle.String()).
+				WithHint("move what they share into a skill of its own")
+			e.Skill = name
+			return nil, e
+		}
+	}
+	if len(c) >= maxChain || seen >= maxSkills {
+		return nil, run.Errorf(run.KindLimit, "gate.skills", "the program uses more skills than are followed (%d, %d deep)", maxSkills, maxChain)
+	}
+	return append(append(Chain{}, c...), name), nil
+}
+
+func (c Chain) String() string {
+	text := ""
+	for i, n := range c {
+		if i > 0 {
+			text += " → "
+		}
+		text += n
+	}
+	return text
+}
+
+// InSkill is what is wrong with a skill, for the program that uses it.
+func InSkill(s run.Skill, e *run.Error) *run.Error {
+	if e.Skill != "" {
+		return e
+	}
+	c := *e
+	c.Skill = s.Name
+	c.Message = "the skill " + s.Name + " cannot be used: " + s.File() + at(e) + ": " + e.Message
+	if e.Kind != run.KindInternal && e.Kind != run.KindCancelled {
+		c.Hint = "mend the skill (load_skill shows it, save_skill saves it again)"
+		if e.Hint != "" {
+			c.Hint = e.Hint + "; " + c.Hint
+		}
+	}
+	c.Line, c.Column = 0, 0
+	return &c
+}
+
+func at(e *run.Error) string {
+	if e.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(":%d:%d", e.Line, e.Column)
+}

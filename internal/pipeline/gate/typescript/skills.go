@@ -1,0 +1,278 @@
+package typescript
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/microsoft/typescript-go/tsc"
+
+	"retort/internal/pipeline/gate/rules"
+	"retort/internal/pipeline/gate/source"
+	"retort/internal/run"
+)
+
+// Skill is a skill that has passed: as a program that imports it needs it.
+type Skill struct {
+	run.Skill
+	Module    run.Module // without its global
+	Functions []source.Function
+	Tools     []*run.Tool // those it can reach by itself; all of them if Unknown
+	Unknown   bool
+	Uses      []string // skills that it imports, sorted
+	Warnings  []string
+	Report    rules.Report
+
+	closure string // hash of it and of all that it imports
+	text    string // for those who import it
+	reach   *reach // of it and of all that it imports
+	locate  func(line, column int) (int, int)
+}
+
+// Locate turns a line and column of the module's code into those of the skill's.
+func (s *Skill) Locate(line, column int) (int, int) { return s.locate(line, column) }
+
+// skillKey is what the judgement on a skill depends on.
+type skillKey struct {
+	closure string
+	level   rules.Level
+	tools   *run.Toolset
+}
+
+// linker checks the skills that a program uses, each once.
+type linker struct {
+	checker  *Checker
+	compiler *process
+	library  source.Library
+	level    rules.Level
+	tools    *run.Toolset
+	linked   map[string]*Skill
+}
+
+func (c *Checker) linker(compiler *process, src Source, tools *run.Toolset) *linker {
+	library := src.Skills
+	if library == nil {
+		library = source.NoSkills{}
+	}
+	return &linker{checker: c, compiler: compiler, library: library, level: src.Level, tools: tools, linked: map[string]*Skill{}}
+}
+
+// uses checks the skills that r names, in the order in which it does. at makes an
+// error one about a place in what imports them.
+func (l *linker) uses(ctx context.Context, r *reach, chain source.Chain, at func(place, *run.Error) *run.Error) *run.Error {
+	names := slices.SortedFunc(maps.Keys(r.skills), func(a, b string) int { return r.skills[a].start - r.skills[b].start })
+	for _, name := range names {
+		s, refusal := l.link(ctx, name, chain)
+		if refusal != nil {
+			return at(r.skills[name], refusal)
+		}
+		r.join(s.reach)
+	}
+	return nil
+}
+
+// program type-checks a program, with the skills that it uses.
+func (l *linker) program(ctx context.Context, p *program) (*tsc.Result, *run.Error) {
+	if len(p.reach.skills) > 0 {
+		if refusal := l.uses(ctx, p.reach, nil, p.importing); refusal != nil {
+			return nil, refusal
+		}
+		if _, err := l.compiler.parse(ctx, p.source.Text(), p.kind()); err != nil { // again: the skills came between
+			return nil, p.failure(err)
+		}
+	}
+	result, err := l.compiler.check(ctx, p.source, l.input(p.reach), p.reach.isBare())
+	if err != nil {
+		return nil, p.failure(err)
+	}
+	return result, nil
+}
+
+// importing is the error of a skill, at the place where the program names it.
+func (p *program) importing(at place, e *run.Error) *run.Error {
+	c := *e
+	c.Line, c.Column = p.position(at.start)
+	if c.Frame == "" {
+		c.Frame = source.Frame(p.src.Code, c.Line, c.Column, p.width(finding{start: at.start, end: at.end}))
+	}
+	return &c
+}
+
+// link checks a skill by its name, unless that was done.
+func (l *linker) link(ctx context.Context, name string, chain source.Chain) (*Skill, *run.Error) {
+	chain, refusal := chain.With(name, len(l.linked))
+	if refusal != nil {
+		return nil, refusal
+	}
+	if s, ok := l.linked[name]; ok {
+		return s, nil
+	}
+	found, refusal := l.library.Skill(name, run.TypeScript)
+	if refusal != nil {
+		return nil, refusal
+	}
+	s, refusal := l.check(ctx, found, chain)
+	if refusal != nil {
+		return nil, source.InSkill(found, refusal)
+	}
+	l.linked[name] = s
+	return s, nil
+}
+
+// check checks a skill. What the compiler has parsed last is another text then.
+func (l *linker) check(ctx context.Context, skill run.Skill, chain source.Chain) (*Skill, *run.Error) {
+	p, refusal := parse(ctx, l.compiler, Source{Code: skill.Code, Name: skill.File(), Language: run.TypeScript, Level: l.level}, l.tools)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if refusal := p.policy(); refusal != nil {
+		return nil, refusal
+	}
+	p.module, p.builtins = true, l.checker.names.builtins
+	p.reach = reachOf(p.source.Facts(), l.tools, l.checker.names.globals(l.tools))
+	own := *p.reach
+	own.servers = cloneNeeds(p.reach.servers)
+	own.called, own.unknown = maps.Clone(p.reach.called), p.reach.unknown
+	if refusal := l.uses(ctx, p.reach, chain, func(_ place, e *run.Error) *run.Error { return e }); refusal != nil {
+		return nil, refusal
+	}
+	s := &Skill{
+		Skill: skill, closure: l.closure(skill, p.reach), reach: p.reach, Uses: slices.Sorted(maps.Keys(p.reach.skills)),
+		Functions: functionsOf(p.source.Facts()), Tools: own.list(), Unknown: own.unknown, Report: p.report,
+	}
+	key := skillKey{s.closure, l.level, l.tools}
+	if kept, ok := l.checker.skills.Find(key); ok {
+		return kept, nil
+	}
+	if refusal := l.compile(ctx, p, s); refusal != nil {
+		return nil, refusal
+	}
+	l.checker.skills.Put(key, s)
+	return s, nil
+}
+
+// compile type-checks a skill and makes its module.
+func (l *linker) compile(ctx context.Context, p *program, s *Skill) *run.Error {
+	parsed, err := l.compiler.parse(ctx, p.source.Text(), tsc.TypeScript)
+	if err != nil {
+		return p.failure(err)
+	}
+	in := l.input(p.reach)
+	in.Module = true
+	for written, canonical := range in.Specifiers {
+		in.Specifiers[written] = strings.TrimPrefix(canonical, ".") // its text will lie in another folder
+	}
+	result, err := l.compiler.check(ctx, parsed, in, false)
+	if err != nil {
+		return p.failure(err)
+	}
+	findings := p.judge(result.Diagnostics, l.checker.wrappers.modules())
+	if refusal := p.refuse(findings); refusal != nil {
+		return refusal
+	}
+	lines := p.lines
+	s.text, s.Warnings = result.Text, append(p.report.Warnings(l.level, p.place), p.warnings(findings)...)
+	s.Module = run.Module{Name: s.Name, File: s.File(), Code: result.JavaScript}
+	s.locate = func(line, column int) (int, int) {
+		line, column = result.Locate(line, column)
+		return line + lines, column
+	}
+	return nil
+}
+
+// closure is the hash of a skill and of what it imports.
+func (l *linker) closure(skill run.Skill, r *reach) string {
+	h := sha256.New()
+	h.Write([]byte(skill.Name + "\x00" + skill.Code))
+	for _, name := range slices.Sorted(maps.Keys(r.skills)) {
+		h.Write([]byte("\x00" + l.linked[name].closure))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// input is what a text is checked against: what it can reach, and the skills that
+// are linked.
+func (l *linker) input(r *reach) tsc.Input {
+	in := l.checker.wrappers.input(r)
+	in.Specifiers = maps.Clone(in.Specifiers)
+	var index, ambient strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(l.linked)) {
+		in.Files["/skills/"+name+".ts"] = l.linked[name].text
+		if r.skillIndex[name] {
+			identifier := run.SkillIdentifier(name, run.TypeScript)
+			index.WriteString("export * as " + identifier + ` from "/skills/` + name + "\";\n")
+			ambient.WriteString("  readonly " + identifier + `: typeof import("/skills/` + name + "\");\n")
+		}
+	}
+	if len(r.skillIndex) > 0 {
+		in.Files["/skills/index.d.ts"] = index.String()
+		in.Files["/skills.d.ts"] = "declare const skills: {\n" + ambient.String() + "};\n"
+		in.Ambient = append(in.Ambient, "/skills.d.ts")
+	}
+	return in
+}
+
+// modules are the skills as the guest gets them, sorted by name.
+func (l *linker) modules(r *reach) (all []*Skill) {
+	for _, name := range slices.Sorted(maps.Keys(l.linked)) {
+		s := *l.linked[name]
+		if l.global(name, r) {
+			s.Module.Global = run.SkillIdentifier(name, run.TypeScript)
+		}
+		all = append(all, &s)
+	}
+	return all
+}
+
+// global reports whether the program, or a skill, names a skill as a member of skills.
+func (l *linker) global(name string, r *reach) bool {
+	if r.skillIndex[name] {
+		return true
+	}
+	for _, s := range l.linked {
+		if s.reach.skillIndex[name] {
+			return true
+		}
+	}
+	return false
+}
+
+func cloneNeeds(servers map[*run.Server]*needs) map[*run.Server]*needs {
+	c := make(map[*run.Server]*needs, len(servers))
+	for s, n := range servers {
+		copied := *n
+		copied.tools = maps.Clone(n.tools)
+		c[s] = &copied
+	}
+	return c
+}
+
+func functionsOf(facts tsc.Facts) []source.Function {
+	var list []source.Function
+	for _, e := range facts.Exports {
+		f := source.Function{Name: e.Name, Result: e.Result, Async: e.Async, Doc: e.Doc}
+		for _, p := range e.Params {
+			f.Params = append(f.Params, source.Param{Name: p.Name, Type: p.Type, Schema: p.Schema, Optional: p.Optional, Rest: p.Rest})
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// Examine checks a skill that is not saved yet.
+func (c *Checker) Examine(ctx context.Context, skill run.Skill, level rules.Level, library source.Library, tools *run.Toolset) (*Skill, *run.Error) {
+	compiler, err := c.compilers.take(ctx)
+	if err != nil {
+		return nil, (&program{}).failure(err)
+	}
+	defer c.compilers.give(compiler)
+	l := c.linker(compiler, Source{Level: level, Skills: library}, tools)
+	chain, refusal := source.Chain{}.With(skill.Name, 0)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return l.check(ctx, skill, chain)
+}
