@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"retort/internal/catalog"
+	"retort/internal/catalog/prose"
 	"retort/internal/config"
 	"retort/internal/ledger"
 	"retort/internal/pii/screen"
@@ -30,6 +31,7 @@ import (
 	"retort/internal/reaper"
 	"retort/internal/run"
 	"retort/internal/runtimes"
+	"retort/internal/skills"
 	"retort/internal/upstream"
 )
 
@@ -224,6 +226,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	if err != nil {
 		return err
 	}
+	scanner := prose.New()
 	files, states := kept(home, limits.Disk)
 	go g.Warm()
 	go ledger.Warm()
@@ -231,6 +234,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
 		Privacy: p.screen, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
+		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
@@ -240,6 +244,31 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		p.attend(filepath.Join(home, "approvals"))
 	}
 	return nil
+}
+
+// skills are those of the project, which count first, and the user's.
+func (p *parts) skills() *skills.Store {
+	own, _ := p.ownFile("skills")
+	if p.config.Home == "" {
+		return skills.New()
+	}
+	home := filepath.Join(p.config.Home, "skills")
+	if home == own {
+		return skills.New(skills.Place{Origin: skills.User, Dir: own})
+	}
+	return skills.New(skills.Place{Origin: skills.Project, Dir: home}, skills.Place{Origin: skills.User, Dir: own})
+}
+
+// cleaned is a text as a model may see it, and why it is not as it was.
+func cleaned(s *prose.Scanner, text string) (string, []string) {
+	clean, found := s.Clean(text)
+	var reasons []string
+	for _, f := range found {
+		if !slices.Contains(reasons, f.Reason) {
+			reasons = append(reasons, f.Reason)
+		}
+	}
+	return clean, reasons
 }
 
 // approvals say about what a person is asked. What is approved for always is kept in

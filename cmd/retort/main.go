@@ -99,7 +99,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.home, "home", "", "folder for workspace and catalogue")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")
 	flags.BoolVar(&a.noColor, "no-color", false, "plain output")
-	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.workspace(), a.generate(),
+	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.workspace(), a.skills(), a.generate(),
 		a.demo(), a.doctor(), a.bench(), a.version(), a.demoServer())
 	root.AddCommand(unbuilt()...)
 	return root
@@ -139,7 +139,7 @@ func (a *app) version() *cobra.Command {
 // instead of failing as if they had never been heard of.
 func unbuilt() []*cobra.Command {
 	var commands []*cobra.Command
-	for _, name := range []string{"skills", "import", "install", "uninstall", "auth", "token", "stats", "ask", "tasks", "vm", "templates"} {
+	for _, name := range []string{"import", "install", "uninstall", "auth", "token", "stats", "ask", "tasks", "vm", "templates"} {
 		commands = append(commands, &cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: notBuilt,

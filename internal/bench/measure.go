@@ -133,7 +133,7 @@ func (b *bench) typeCheck(ctx context.Context) error {
 	runs := 0
 	return b.time("type-check of a program with five of 451 tools, warm", 50, 10, func() error {
 		runs++ // a changed program, so that nothing of it is cached
-		_, refusal := g.Check(ctx, run.Request{Language: run.TypeScript, Code: fmt.Sprintf("const n = %d;\n%s", runs, code.String())}, tools)
+		_, refusal := g.Check(ctx, run.Request{Language: run.TypeScript, Code: fmt.Sprintf("const n = %d;\n%s", runs, code.String())}, tools, nil)
 		if refusal != nil {
 			return refusal
 		}

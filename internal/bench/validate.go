@@ -57,7 +57,7 @@ func (b *bench) validate(ctx context.Context) error {
 		err := b.time(m.name, m.runs, m.target, func() error {
 			runs++ // a changed program, so that nothing of it is cached
 			code := long(tools, m.language, m.lines, runs)
-			if verdict, refusal := g.Check(ctx, run.Request{Language: m.language, Code: code}, tools); refusal != nil {
+			if verdict, refusal := g.Check(ctx, run.Request{Language: m.language, Code: code}, tools, nil); refusal != nil {
 				return refusal
 			} else if verdict.Risk.Score == 0 {
 				return fmt.Errorf("a program that calls tools has no risk")

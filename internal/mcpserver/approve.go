@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -123,6 +124,10 @@ func form(a run.Approval) *mcp.ElicitParams {
 	}
 	a = a.ForModel() // who knows what a client does with a form
 	a.Code, a.Change = clipped(a.Code, a.ID), clipped(a.Change, a.ID)
+	a.Skills = slices.Clone(a.Skills)
+	for i, s := range a.Skills {
+		a.Skills[i].Code = clipped(s.Code, a.ID)
+	}
 	return &mcp.ElicitParams{Mode: "form", Message: a.Text(), RequestedSchema: schema}
 }
 

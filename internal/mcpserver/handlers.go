@@ -23,6 +23,9 @@ func (s *Server) handlers() map[string]handler {
 		"get_execution_stats": s.stats,
 		"sanitize_pii":        s.sanitize,
 		"restore_pii":         s.restore,
+		"save_skill":          s.saveSkill,
+		"load_skill":          s.loadSkill,
+		"list_skills":         s.listSkills,
 
 		"write_workspace_file": s.writeFile,
 		"read_workspace_file":  s.readFile,

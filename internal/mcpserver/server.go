@@ -38,6 +38,10 @@ type Engine interface {
 	ListFiles(session, below, glob string) (run.FileList, error)
 	// Restore has a person look at the values behind the tokens in a text.
 	Restore(ctx context.Context, req run.Request, text string) run.Outcome
+	// SaveSkill saves a skill. The result of the Outcome is a run.SavedSkill.
+	SaveSkill(ctx context.Context, req run.Request, d run.SkillDraft) run.Outcome
+	LoadSkill(name, version string) (run.LoadedSkill, error)
+	ListSkills(query string, tags []string) ([]run.SkillInfo, error)
 }
 
 // Options for a Server. The zero value offers the full surface.

@@ -202,7 +202,7 @@ func shown(waiting []run.Approval) []run.Approval {
 	list := make([]run.Approval, len(waiting))
 	for i, a := range waiting {
 		a = a.ForModel()
-		a.Code, a.Effects, a.Change = "", nil, "" // nor what it must not see yet
+		a.Code, a.Skills, a.Effects, a.Change = "", nil, nil, "" // nor what it must not see yet
 		list[i] = a
 	}
 	return list

@@ -14,11 +14,13 @@ import (
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/gate"
 	"retort/internal/pipeline/gate/rules"
+	"retort/internal/pipeline/gate/source"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/relay"
 	"retort/internal/pipeline/report"
 	"retort/internal/policy"
 	"retort/internal/run"
+	"retort/internal/skills"
 	"retort/internal/workspace"
 )
 
@@ -44,7 +46,9 @@ type Searcher interface {
 
 // Gate decides whether a program may run and makes it runnable.
 type Gate interface {
-	Check(ctx context.Context, req run.Request, tools *run.Toolset) (gate.Verdict, *run.Error)
+	Check(ctx context.Context, req run.Request, tools *run.Toolset, skills source.Library) (gate.Verdict, *run.Error)
+	// Examine checks a skill that is not saved yet.
+	Examine(ctx context.Context, skill run.Skill, tools *run.Toolset, others source.Library) (gate.Examined, *run.Error)
 }
 
 // Sandboxes makes a sandbox of the backend named, or of the configured one.
@@ -72,6 +76,9 @@ type Pipeline struct {
 	Runtime    string     // for TypeScript and JavaScript
 	Routing    Routing
 	Privacy    *screen.Screen // nil hides nothing
+	Skills     *skills.Store
+	// Prose is a text without what does not belong into one that a model reads.
+	Prose func(text string) (clean string, flagged []string)
 	// RestoreToModel lets a person give the model the values behind tokens.
 	RestoreToModel bool
 }
@@ -106,14 +113,15 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	}
 	checked := x.req
 	checked.Code = x.code
-	verdict, refusal := p.Gate.Check(ctx, checked, x.tools)
+	verdict, refusal := p.Gate.Check(ctx, checked, x.tools, library{x})
 	if refusal != nil && refusal.Kind != run.KindLimit && !refusal.Denies() && x.seesMore(ctx) {
-		verdict, refusal = p.Gate.Check(ctx, checked, x.tools)
+		verdict, refusal = p.Gate.Check(ctx, checked, x.tools, library{x})
 	}
 	if refusal != nil {
 		return x.refuse(refusal)
 	}
-	x.risk = &verdict.Risk
+	x.risk, x.skills = &verdict.Risk, verdict.Skills
+	x.outdated()
 	spec := isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: p.Routing.floor(verdict.Risk)}
 	if refused := p.Sandboxes.Able(x.req.Sandbox, spec); refused != nil { // nobody is asked for nothing
 		return x.fail(refused)
@@ -185,6 +193,7 @@ type execution struct {
 	host     isolate.Host
 	tally    *relay.Tally
 	risk     *rules.Risk // of the program, once it has passed the gate
+	skills   []run.Skill // that it uses, as they were checked
 	entry    *ledger.Entry
 	flight   *flight
 	notes    notes

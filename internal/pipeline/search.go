@@ -50,6 +50,9 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 	for _, hit := range answer.Hits {
 		found.Tools = append(found.Tools, describe(tools, hit.Tool, q))
 	}
+	if q.Server == "" && q.Category == "" && q.Text != "" {
+		found.Skills = p.findSkills(q)
+	}
 	return found, nil
 }
 
@@ -102,10 +105,13 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Langua
 
 // functions are the engine's own functions that programs can call.
 func (p *Pipeline) functions(x *execution) map[string]relay.Function {
-	tree := workspace.Tree{Workspace: x.scene(), Folders: map[string]workspace.Folder{"servers": wrappers(x)}}
-	own := map[string]relay.Function{"search_tools": func(ctx context.Context, raw json.RawMessage) (any, error) {
-		return p.searchTools(ctx, raw, x.req.Language)
-	}}
+	tree := workspace.Tree{Workspace: x.scene(), Folders: map[string]workspace.Folder{"servers": wrappers(x), "skills": saved(x)}}
+	own := map[string]relay.Function{
+		"search_tools": func(ctx context.Context, raw json.RawMessage) (any, error) {
+			return p.searchTools(ctx, raw, x.req.Language)
+		},
+		"load_skill": func(_ context.Context, raw json.RawMessage) (any, error) { return p.loadSkill(x, raw) },
+	}
 	if x.screen != nil {
 		maps.Copy(own, x.helpers())
 	}

@@ -28,6 +28,16 @@ type sight struct {
 // Principal is for whom the view is; empty is everybody whom no rule names.
 func (v *View) Principal() string { return v.principal }
 
+// ReadOnly is the setting by which nothing may be changed, "" if there is none.
+func (v *View) ReadOnly() string {
+	for _, l := range v.layers {
+		if l.level == ReadOnly {
+			return l.prefix + "permissionLevel: " + string(ReadOnly)
+		}
+	}
+	return ""
+}
+
 // Tool decides on a tool before anything is known of arguments.
 func (s *sight) Tool(t *run.Tool) Decision {
 	const most = 4096

@@ -21,7 +21,8 @@ type Question struct {
 	Session   string   `json:"session,omitempty"`
 	Client    string   `json:"client,omitempty"` // name and version of the MCP client
 	Language  Language `json:"language,omitempty"`
-	Code      string   `json:"code,omitempty"` // the program, as written; empty for a call without one
+	Code      string   `json:"code,omitempty"`   // the program, as written; empty for a call without one
+	Skills    []Skill  `json:"skills,omitempty"` // that the program imports, and those that they import
 	// Server and Tool name the call that waits; they are empty if it is the
 	// program that waits, before it runs.
 	Server    string          `json:"server,omitempty"`
@@ -44,6 +45,9 @@ type Question struct {
 func (q Question) Digest() string {
 	h := sha256.New()
 	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Pin, q.Policy}
+	for _, s := range q.Skills {
+		parts = append(parts, s.Name, string(s.Language), s.Code)
+	}
 	for _, e := range q.Effects {
 		parts = append(parts, e.Server, e.Tool, string(e.Arguments), e.Pin)
 	}
@@ -135,6 +139,9 @@ func (a Approval) Text() string {
 	}
 	if a.Code != "" {
 		fmt.Fprintf(&b, "\nthe program:\n%s\n", Legible(strings.TrimRight(a.Code, "\n")))
+	}
+	for _, s := range a.Skills {
+		fmt.Fprintf(&b, "\nthe skill %s, which it uses:\n%s\n", Legible(s.Name), Legible(strings.TrimRight(s.Code, "\n")))
 	}
 	return b.String()
 }

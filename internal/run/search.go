@@ -22,9 +22,10 @@ type Query struct {
 
 // Found is what a search answers.
 type Found struct {
-	Tools    []FoundTool `json:"tools"`
-	Total    int         `json:"total"`
-	Warnings []string    `json:"warnings,omitempty"`
+	Tools    []FoundTool  `json:"tools"`
+	Total    int          `json:"total"`
+	Skills   []FoundSkill `json:"skills,omitempty"` // that fit the question, the best first
+	Warnings []string     `json:"warnings,omitempty"`
 }
 
 // FoundTool is one tool of a search's answer. Name is what a program writes.
@@ -36,6 +37,13 @@ type FoundTool struct {
 	Description string `json:"description,omitempty"`
 	Definition  string `json:"definition,omitempty"`
 	Cached      bool   `json:"cached,omitempty"` // known from an earlier run; the server has not answered yet
+}
+
+// FoundSkill is one skill of a search's answer.
+type FoundSkill struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Use         string `json:"use"` // how a program imports it
 }
 
 // Definition is the typed definition of one tool.

@@ -104,3 +104,50 @@ func SkillIdentifier(name string, lang Language) string {
 	}
 	return strings.Join(parts, "")
 }
+
+// SkillDraft asks for a skill to be saved.
+type SkillDraft struct {
+	Name        string
+	Code        string
+	Description string
+	Language    Language // TypeScript if empty
+	Tags        []string
+	ForUser     bool // among the user's own, not in the project
+}
+
+// SavedSkill is what is told of a skill that was saved.
+type SavedSkill struct {
+	Name      string   `json:"name"`
+	Version   string   `json:"version"`
+	Path      string   `json:"path"` // of its source, as programs see it
+	Use       string   `json:"use,omitempty"`
+	Unchanged bool     `json:"unchanged,omitempty"` // it was there already
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+// SkillInfo is what a list tells of one skill.
+type SkillInfo struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Language    Language `json:"language"`
+	Version     string   `json:"version"`
+	Tags        []string `json:"tags,omitempty"`
+	Use         string   `json:"use"`              // how a program imports it
+	Origin      string   `json:"origin,omitempty"` // "project" if it came with the project's files
+	Warnings    []string `json:"warnings,omitempty"`
+}
+
+// LoadedSkill is a skill with all there is to know of it.
+type LoadedSkill struct {
+	Name        string   `json:"name"`
+	Version     string   `json:"version"`
+	Language    Language `json:"language"`
+	Code        string   `json:"code"`
+	Description string   `json:"description"`
+	Usage       string   `json:"usage"`
+	Tags        []string `json:"tags,omitempty"`
+	Tools       []string `json:"tools,omitempty"`    // that it needs
+	Versions    []string `json:"versions,omitempty"` // that can be loaded, the newest first
+	Origin      string   `json:"origin,omitempty"`
+	Warnings    []string `json:"warnings,omitempty"`
+}

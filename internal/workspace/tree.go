@@ -239,7 +239,7 @@ func (t *Tree) rename(a pathArgument) (any, error) {
 
 func (t *Tree) missing(name string) error {
 	return failed(name, "ENOENT", "no such file or folder").
-		WithHint("a program sees ./servers/ (read-only) and ./workspace/; a name without a folder is a file of ./workspace/")
+		WithHint("a program sees ./servers/ and ./skills/ (read-only) and ./workspace/; a name without a folder is a file of ./workspace/")
 }
 
 // renamed puts the path as the program wrote it into an error.

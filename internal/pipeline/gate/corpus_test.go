@@ -39,7 +39,7 @@ func TestCorpus(t *testing.T) {
 		var refused, ruled [4]int
 		for _, f := range archive.Files {
 			for k, g := range gates {
-				_, refusal := g.Check(context.Background(), run.Request{Code: string(f.Data), Language: language(f.Name), Name: f.Name}, tools)
+				_, refusal := g.Check(context.Background(), run.Request{Code: string(f.Data), Language: language(f.Name), Name: f.Name}, tools, nil)
 				if refusal != nil {
 					refused[k]++
 				}

@@ -40,7 +40,6 @@ type Gate struct {
 	python     *python.Checker // nil if nothing parses Python here
 	level      rules.Level
 	trusted    func(server string) bool
-	skills     source.Library
 }
 
 // Options say how programs are judged.
@@ -49,12 +48,11 @@ type Options struct {
 	Parser  python.Parser            // parses Python; without one, programs in Python are refused
 	Level   rules.Level              // how strictly
 	Trusted func(server string) bool // whether a server's hints may lower the effect of its tools; nil trusts none
-	Skills  source.Library           // nil has none
 }
 
 // New returns a gate.
 func New(o Options) *Gate {
-	g := &Gate{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted, skills: o.Skills}
+	g := &Gate{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted}
 	if o.Parser != nil {
 		g.python = python.New(o.Parser)
 	}
@@ -67,13 +65,14 @@ func (g *Gate) Warm() { g.typescript.Warm() }
 // Close ends the compiler's processes.
 func (g *Gate) Close() error { return g.typescript.Close() }
 
-// Check decides on the program of req against the tools it may see.
-func (g *Gate) Check(ctx context.Context, req run.Request, tools *run.Toolset) (Verdict, *run.Error) {
+// Check decides on the program of req against the tools it may see, and the skills
+// that it may import; nil has none.
+func (g *Gate) Check(ctx context.Context, req run.Request, tools *run.Toolset, skills source.Library) (Verdict, *run.Error) {
 	switch req.Language {
 	case run.TypeScript, run.JavaScript:
-		return g.script(ctx, req, tools)
+		return g.script(ctx, req, tools, skills)
 	case run.Python:
-		return g.snake(ctx, req, tools)
+		return g.snake(ctx, req, tools, skills)
 	}
 	return Verdict{}, run.Errorf(run.KindInvalidArguments, "gate", "there is no language %q", req.Language).
 		WithHint("language is typescript, javascript or python")
@@ -83,12 +82,12 @@ func notBuilt(what string) *run.Error {
 	return run.Errorf(run.KindPolicy, "gate", "%s is not built in this version of Retort", what)
 }
 
-func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset) (Verdict, *run.Error) {
+func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset, skills source.Library) (Verdict, *run.Error) {
 	name := req.Name
 	if name == "" {
 		name = "program.ts"
 	}
-	checked, refusal := g.typescript.Check(ctx, typescript.Source{Code: req.Code, Name: name, Language: req.Language, Level: g.level, Skills: g.skills}, tools)
+	checked, refusal := g.typescript.Check(ctx, typescript.Source{Code: req.Code, Name: name, Language: req.Language, Level: g.level, Skills: skills}, tools)
 	if refusal != nil {
 		return Verdict{}, refusal
 	}
@@ -108,7 +107,7 @@ func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset) 
 	return v, nil
 }
 
-func (g *Gate) snake(ctx context.Context, req run.Request, tools *run.Toolset) (Verdict, *run.Error) {
+func (g *Gate) snake(ctx context.Context, req run.Request, tools *run.Toolset, skills source.Library) (Verdict, *run.Error) {
 	if g.python == nil {
 		return Verdict{}, notBuilt("running Python programs").WithHint("write the program in TypeScript")
 	}
@@ -116,7 +115,7 @@ func (g *Gate) snake(ctx context.Context, req run.Request, tools *run.Toolset) (
 	if name == "" {
 		name = "program.py"
 	}
-	checked, refusal := g.python.Check(ctx, python.Source{Code: req.Code, Level: g.level, Skills: g.skills}, tools)
+	checked, refusal := g.python.Check(ctx, python.Source{Code: req.Code, Level: g.level, Skills: skills}, tools)
 	if refusal != nil {
 		return Verdict{}, refusal
 	}

@@ -69,7 +69,7 @@ func TestRisk(t *testing.T) {
 		{run.Python, "with open('a.csv', 'w') as f: f.write(read_file('b.csv'))", "3 low b.csv a.csv"},
 		{run.Python, "result = getattr(crm, 'create_' + 'record')", "60 high 6"},
 	} {
-		verdict, refusal := g.Check(context.Background(), run.Request{Code: c.code, Language: c.language}, tools)
+		verdict, refusal := g.Check(context.Background(), run.Request{Code: c.code, Language: c.language}, tools, nil)
 		if refusal != nil {
 			t.Errorf("%s: %s", c.code, refusal.Message)
 			continue
@@ -84,7 +84,7 @@ func TestTrust(t *testing.T) {
 	tools := demoTools(t)
 	for _, trusted := range []bool{false, true} {
 		g := New(Options{Start: inside, Trusted: func(server string) bool { return trusted && server == "chat" }})
-		verdict, refusal := g.Check(context.Background(), run.Request{Code: "await chat.sendMessage({ channel: 'x', text: 'y' })", Language: run.TypeScript}, tools)
+		verdict, refusal := g.Check(context.Background(), run.Request{Code: "await chat.sendMessage({ channel: 'x', text: 'y' })", Language: run.TypeScript}, tools, nil)
 		if refusal != nil {
 			t.Fatal(refusal)
 		}

@@ -21,13 +21,13 @@ type Examined struct {
 const maxSkillCode = 256 << 10
 
 // Examine checks a skill as a program that imports it would be checked, before it
-// is saved: it takes the place of what is saved under its name.
-func (g *Gate) Examine(ctx context.Context, skill run.Skill, tools *run.Toolset) (Examined, *run.Error) {
+// is saved: it takes the place of what others has under its name.
+func (g *Gate) Examine(ctx context.Context, skill run.Skill, tools *run.Toolset, others source.Library) (Examined, *run.Error) {
 	if len(skill.Code) > maxSkillCode {
 		return Examined{}, run.Errorf(run.KindLimit, "gate.skills", "the skill has %d bytes, %d are allowed", len(skill.Code), maxSkillCode).
 			WithHint("put data into a workspace file")
 	}
-	library := replaced{g.skills, skill}
+	library := replaced{others, skill}
 	var e Examined
 	var refusal *run.Error
 	if skill.Language == run.Python {

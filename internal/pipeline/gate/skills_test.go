@@ -46,7 +46,7 @@ var shelved = shelf{
 
 func TestSkillsOfPrograms(t *testing.T) {
 	p, tools := gatetest.NewInterpreter(t), demoTools(t)
-	g := New(Options{Start: inside, Parser: p, Level: rules.Standard, Skills: shelved})
+	g := New(Options{Start: inside, Parser: p, Level: rules.Standard})
 	t.Cleanup(func() { _ = g.Close() })
 	for _, c := range []struct {
 		language run.Language
@@ -78,7 +78,7 @@ func TestSkillsOfPrograms(t *testing.T) {
 		{run.Python, "import skills", "type 1:8 skills are named one by one"},
 		{run.Python, "from skills import *", "type 1:20 skills are named one by one"},
 	} {
-		verdict, refusal := g.Check(context.Background(), run.Request{Code: c.code, Language: c.language}, tools)
+		verdict, refusal := g.Check(context.Background(), run.Request{Code: c.code, Language: c.language}, tools, shelved)
 		got := ""
 		if refusal != nil {
 			got = fmt.Sprintf("%s %d:%d %s", refusal.Kind, refusal.Line, refusal.Column, strings.SplitN(refusal.Message, "\n", 2)[0])
@@ -98,10 +98,10 @@ func TestSkillsOfPrograms(t *testing.T) {
 // What a skill may not do, it may not do for a program either.
 func TestSkillsAreJudged(t *testing.T) {
 	p, tools := gatetest.NewInterpreter(t), demoTools(t)
-	g := New(Options{Start: inside, Parser: p, Level: rules.Strict, Skills: shelved})
+	g := New(Options{Start: inside, Parser: p, Level: rules.Strict})
 	t.Cleanup(func() { _ = g.Close() })
 	for lang, code := range map[run.Language]string{run.TypeScript: "import { f } from './skills/evil'; f('1')", run.Python: "from skills.evil import f\nf('1')"} {
-		_, refusal := g.Check(context.Background(), run.Request{Code: code, Language: lang}, tools)
+		_, refusal := g.Check(context.Background(), run.Request{Code: code, Language: lang}, tools, shelved)
 		if refusal == nil || refusal.Kind != run.KindPolicy || refusal.Skill != "evil" {
 			t.Errorf("%s: %+v", lang, refusal)
 		}
@@ -110,7 +110,7 @@ func TestSkillsAreJudged(t *testing.T) {
 
 func TestExamine(t *testing.T) {
 	p, tools := gatetest.NewInterpreter(t), demoTools(t)
-	g := New(Options{Start: inside, Parser: p, Level: rules.Standard, Skills: shelved})
+	g := New(Options{Start: inside, Parser: p, Level: rules.Standard})
 	t.Cleanup(func() { _ = g.Close() })
 	for _, c := range []struct {
 		skill run.Skill
@@ -123,7 +123,7 @@ func TestExamine(t *testing.T) {
 		{run.Skill{Name: "x", Language: run.Python, Code: "x = 1\ndef _f(): pass"}, "type 0:0 the skill exports no function, so that nothing could use it"},
 		{run.Skill{Name: "x", Language: run.TypeScript, Code: "\nexport const f = () => drive.nothing()"}, "tool_not_found 2:30 drive has no tool \"nothing\""},
 	} {
-		e, refusal := g.Examine(context.Background(), c.skill, tools)
+		e, refusal := g.Examine(context.Background(), c.skill, tools, shelved)
 		got := ""
 		if refusal != nil {
 			got = fmt.Sprintf("%s %d:%d %s", refusal.Kind, refusal.Line, refusal.Column, refusal.Message)

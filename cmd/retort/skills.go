@@ -1,0 +1,268 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+)
+
+func (a *app) skills() *cobra.Command {
+	c := &cobra.Command{
+		Use: "skills", Short: "Saved programs: find, show, save, run", Args: cobra.NoArgs,
+		Long: "Skills are functions that programs import. They lie in .retort/skills of a project, to be\ncommitted with it, and in the user's own folder, each as SKILL.md with skill.ts or skill.py.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(a.skillsList(), a.skillsShow(), a.skillsSave(), a.skillsRun(), a.skillsRemove(), a.skillsExport(), a.skillsImport())
+	return c
+}
+
+func (a *app) skillsList() *cobra.Command {
+	var asJSON bool
+	var tags []string
+	c := &cobra.Command{
+		Use: "list [QUERY]", Aliases: []string{"search"}, Short: "List skills, or find those that fit a question",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(e *retort.Engine) error {
+				list, err := e.ListSkills(strings.Join(args, " "), tags)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(map[string]any{"skills": list})
+				}
+				return a.printSkills(list)
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringArrayVar(&tags, "tag", nil, "only skills with this tag (repeatable)")
+	return c
+}
+
+func (a *app) printSkills(list []retort.SkillInfo) error {
+	if len(list) == 0 {
+		fmt.Fprintln(a.stderr, "there is none; retort skills save FILE --name NAME --description TEXT saves one")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SKILL\tLANGUAGE\tVERSION\tFROM\tDESCRIPTION")
+	for _, s := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.Name, s.Language, s.Version, s.Origin, printable(firstLine(s.Description)))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, s := range list {
+		for _, warning := range s.Warnings {
+			a.warn(printable(s.Name + ": " + warning))
+		}
+	}
+	return nil
+}
+
+func (a *app) skillsShow() *cobra.Command {
+	var asJSON bool
+	var version string
+	c := &cobra.Command{
+		Use: "show NAME", Short: "Print a skill with its code", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(e *retort.Engine) error {
+				s, err := e.LoadSkill(args[0], version)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(s)
+				}
+				fmt.Fprintf(a.stdout, "%s\n\n%s", a.safe(a.stdout, s.Usage), a.safe(a.stdout, s.Code))
+				fmt.Fprintln(a.stderr, a.style(a.stderr, dim, fmt.Sprintf("%s · version %s · from %s · kept: %s", s.Language, s.Version, s.Origin, strings.Join(s.Versions, " "))))
+				for _, warning := range s.Warnings {
+					a.warn(printable(warning))
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&version, "version", "", "as it was in this version")
+	return c
+}
+
+func (a *app) skillsSave() *cobra.Command {
+	var asJSON bool
+	var lang string
+	var d retort.SkillDraft
+	c := &cobra.Command{
+		Use: "save FILE | -", Short: "Check functions and save them for programs", Args: cobra.ExactArgs(1),
+		Example: "  retort skills save find.ts --name find-events --description 'Finds events by title' --tag calendar",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			code, err := a.read(args[0])
+			if err != nil {
+				return err
+			}
+			if d.Language, err = language(lang, args[0]); err != nil {
+				return err
+			}
+			if d.Name == "" && args[0] != "-" {
+				d.Name = strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0]))
+			}
+			d.Code = code
+			return a.ask(cmd, func(e *retort.Engine) error {
+				return a.printSaved(unresumed(e.SaveSkill(a.asked(cmd.Context()), run.Request{Client: "retort skills"}, d)), asJSON)
+			})
+		},
+	}
+	c.Flags().StringVar(&d.Name, "name", "", "name; that of the file if not given")
+	c.Flags().StringVar(&d.Description, "description", "", "what it does and when it is of use, in a sentence")
+	c.Flags().StringArrayVar(&d.Tags, "tag", nil, "tag (repeatable)")
+	c.Flags().StringVar(&lang, "lang", "", "ts or py; by the file's name if not given")
+	c.Flags().BoolVar(&d.ForUser, "user", false, "among your own, not in the project")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// printSaved prints what became of a save.
+func (a *app) printSaved(o run.Outcome, asJSON bool) error {
+	if o.Status != run.StatusOK || asJSON && o.Result == nil {
+		return a.printOutcome(o, asJSON)
+	}
+	var saved retort.SavedSkill
+	if err := json.Unmarshal(o.Result, &saved); err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(saved)
+	}
+	state := "saved"
+	if saved.Unchanged {
+		state = "unchanged"
+	}
+	fmt.Fprintf(a.stdout, "%s %s, version %s\n%s\n", state, saved.Name, saved.Version, printable(saved.Use))
+	for _, warning := range saved.Warnings {
+		a.warn(printable(warning))
+	}
+	return nil
+}
+
+func (a *app) skillsRun() *cobra.Command {
+	var f runFlags
+	var given []string
+	c := &cobra.Command{
+		Use: "run NAME [FUNCTION]", Short: "Call a function of a skill", Args: cobra.RangeArgs(1, 2),
+		Example: "  retort skills run find-events --arg title=Review --arg most=3",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			values, err := argumentsGiven(given)
+			if err != nil {
+				return err
+			}
+			function := strings.Join(args[1:], "")
+			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout = f.timeout })
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			req, err := e.CallOfSkill(cmd.Context(), args[0], function, values)
+			if err != nil {
+				return err
+			}
+			req.Session, req.Sandbox, req.Client = f.session, f.sandbox, "retort skills run"
+			return a.printOutcome(a.execute(cmd.Context(), e, req), f.json)
+		},
+	}
+	c.Flags().StringArrayVar(&given, "arg", nil, "NAME=VALUE; the value is JSON, or else text (repeatable)")
+	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
+	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker or vm")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
+	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
+	return c
+}
+
+// argumentsGiven reads --arg flags. What is no JSON is text; text that is, as the
+// number of a house may be, is written in quotes.
+func argumentsGiven(given []string) (map[string]json.RawMessage, error) {
+	values := map[string]json.RawMessage{}
+	for _, g := range given {
+		name, value, ok := strings.Cut(g, "=")
+		if !ok || name == "" {
+			return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "--arg %q is not NAME=VALUE", g)
+		}
+		raw := json.RawMessage(value)
+		if !json.Valid(raw) {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return nil, err
+			}
+			raw = text
+		}
+		values[name] = raw
+	}
+	return values, nil
+}
+
+func (a *app) skillsRemove() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "rm NAME", Short: "Remove a skill with all its versions", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(e *retort.Engine) error {
+				s, err := e.RemoveSkill(args[0])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(map[string]any{"removed": s})
+				}
+				_, err = fmt.Fprintf(a.stdout, "removed %s (from %s)\n", s.Name, s.Origin)
+				return err
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) skillsExport() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "export NAME DIR", Short: "Write a skill as a folder of Agent Skills", Args: cobra.ExactArgs(2),
+		Long:    "Writes a skill into DIR, as a folder that Claude Code and others read. The skill using-retort\nsays how a model finds tools and writes programs with Retort.",
+		Example: "  retort skills export using-retort .claude/skills",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(e *retort.Engine) error {
+				folder, err := e.ExportSkill(args[0], args[1])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(map[string]any{"path": folder})
+				}
+				_, err = fmt.Fprintln(a.stdout, folder)
+				return err
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) skillsImport() *cobra.Command {
+	var asJSON, user bool
+	c := &cobra.Command{
+		Use: "import DIR", Short: "Check and save a folder of Agent Skills that has skill.ts or skill.py", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ask(cmd, func(e *retort.Engine) error {
+				return a.printSaved(unresumed(e.ImportSkill(a.asked(cmd.Context()), run.Request{Client: "retort skills"}, args[0], user)), asJSON)
+			})
+		},
+	}
+	c.Flags().BoolVar(&user, "user", false, "among your own, not in the project")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

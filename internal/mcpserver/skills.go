@@ -1,0 +1,62 @@
+package mcpserver
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/run"
+)
+
+func (s *Server) saveSkill(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Name        string       `json:"name"`
+		Code        string       `json:"code"`
+		Description string       `json:"description"`
+		Language    run.Language `json:"language"`
+		Tags        []string     `json:"tags"`
+	}
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	if err := arguments(req, &a, "name", "code", "description", "language", "tags"); err != nil {
+		return nil, err
+	}
+	for _, given := range [][2]string{{"name", a.Name}, {"code", a.Code}, {"description", a.Description}} {
+		if err := required(given[0], given[1]); err != nil {
+			return nil, err
+		}
+	}
+	draft := run.SkillDraft{Name: a.Name, Code: a.Code, Description: a.Description, Language: a.Language, Tags: a.Tags}
+	o := s.engine.SaveSkill(asking(ctx, req), run.Request{Client: client(req)}, draft)
+	if o.Status == run.StatusOK {
+		return o.Result, nil
+	}
+	return s.outcome(req, o, 0), nil
+}
+
+func (s *Server) loadSkill(_ context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	if err := arguments(req, &a, "name", "version"); err != nil {
+		return nil, err
+	}
+	if err := required("name", a.Name); err != nil {
+		return nil, err
+	}
+	return s.engine.LoadSkill(a.Name, a.Version)
+}
+
+func (s *Server) listSkills(_ context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Query string   `json:"query"`
+		Tags  []string `json:"tags"`
+	}
+	if err := arguments(req, &a, "query", "tags"); err != nil {
+		return nil, err
+	}
+	list, err := s.engine.ListSkills(a.Query, a.Tags)
+	return map[string]any{"skills": list}, err
+}

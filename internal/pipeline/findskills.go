@@ -1,0 +1,51 @@
+package pipeline
+
+import (
+	"strings"
+
+	"retort/internal/pipeline/discover/index"
+	"retort/internal/run"
+	"retort/internal/skills"
+)
+
+// maxFoundSkills bounds the skills in the answer of a search for tools.
+const maxFoundSkills = 3
+
+// findSkills finds the skills that fit a search for tools.
+func (p *Pipeline) findSkills(q run.Query) []run.FoundSkill {
+	var found []run.FoundSkill
+	for _, s := range p.rankSkills(q.Text, maxFoundSkills) {
+		info := p.infoOf(s)
+		if q.Detail == run.DetailName {
+			info.Description = ""
+		}
+		found = append(found, run.FoundSkill{Name: info.Name, Description: info.Description, Use: info.Use})
+	}
+	return found
+}
+
+// rankSkills are the skills that fit a question, the best first; all if there is none.
+func (p *Pipeline) rankSkills(query string, limit int) []skills.Skill {
+	all, _ := p.Skills.List()
+	if strings.TrimSpace(query) == "" || len(all) == 0 {
+		return all
+	}
+	byName := map[string]skills.Skill{}
+	shelf := &run.Server{Name: "skills"}
+	for _, s := range all {
+		byName[s.Name] = s
+		text := s.Description + ". " + strings.Join(s.Tags, ", ") + "."
+		for _, f := range s.Functions {
+			text += " " + f.Name
+		}
+		shelf.Tools = append(shelf.Tools, &run.Tool{Server: "skills", Name: s.Name, Description: text, Pin: s.Version})
+	}
+	x := index.New()
+	x.Update(run.NewToolset([]*run.Server{shelf}))
+	hits, _ := x.Search(query, index.Filter{}, limit)
+	var found []skills.Skill
+	for _, h := range hits {
+		found = append(found, byName[h.Tool.Name])
+	}
+	return found
+}

@@ -1,0 +1,390 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"retort/internal/pipeline/gate"
+	"retort/internal/pipeline/gate/rules"
+	"retort/internal/pipeline/gate/source"
+	"retort/internal/run"
+	"retort/internal/skills"
+	"retort/internal/workspace"
+)
+
+// library is the skills as one execution imports them: with tokens for what is sealed.
+type library struct{ *execution }
+
+func (l library) Skill(name string, lang run.Language) (run.Skill, *run.Error) {
+	s, refused := l.pipeline.Skills.Skill(name, lang)
+	if refused != nil || l.screen == nil {
+		return s, refused
+	}
+	code, err := l.screen.Program(s.Code)
+	if err != nil {
+		return run.Skill{}, run.AsError(err)
+	}
+	s.Code = code
+	return s, nil
+}
+
+const (
+	maxDescription = 1024 // code points: what readers of Agent Skills take
+	pinSize        = 12   // hexadecimal digits
+)
+
+// SaveSkill saves a skill that passes the gate as a program that imports it would.
+// The result of the Outcome is a run.SavedSkill. It waits for a person as Execute does.
+func (p *Pipeline) SaveSkill(ctx context.Context, req run.Request, d run.SkillDraft) run.Outcome {
+	req = p.complete(req)
+	return p.fly(ctx, req.ID, func(ctx context.Context, _ *flight) run.Outcome {
+		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
+		saved, refused := p.saveSkill(ctx, req, d)
+		if refused != nil {
+			o.Error, o.Status = refused, run.StatusRejected
+			if refused.Denies() || refused.Kind == run.KindInternal || refused.Kind == run.KindCancelled {
+				o.Status = statusOf(refused)
+			}
+			return o
+		}
+		var err error
+		if o.Result, err = json.Marshal(saved); err != nil {
+			o.Error, o.Status = run.AsError(err), run.StatusError
+		}
+		return o
+	})
+}
+
+func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, d run.SkillDraft) (run.SavedSkill, *run.Error) {
+	if rule := p.Policy.ReadOnly(); rule != "" {
+		return run.SavedSkill{}, run.Errorf(run.KindPolicy, "skills.save", "skills cannot be saved: %s", rule)
+	}
+	skill, refused := p.drafted(&d)
+	if refused != nil {
+		return run.SavedSkill{}, refused
+	}
+	examined, tools, refused := p.examine(ctx, skill)
+	if refused != nil {
+		return run.SavedSkill{}, refused
+	}
+	if refused := p.approveSkill(ctx, req, d); refused != nil {
+		return run.SavedSkill{}, refused
+	}
+	draft := skills.Draft{Skill: skill, Document: skills.Document{Description: d.Description, Tags: d.Tags, Tools: map[string]string{}}}
+	if d.ForUser {
+		draft.Origin = skills.User
+	}
+	for _, f := range examined.Functions {
+		draft.Functions = append(draft.Functions, described(f, skill.Language))
+	}
+	answer := run.SavedSkill{Name: skill.Name, Path: skill.File(), Warnings: examined.Warnings}
+	if examined.Unknown {
+		answer.Warnings = append(answer.Warnings, "it computes which tools it calls, so that each program that uses it counts as one that may call any")
+	} else {
+		for _, t := range examined.Tools {
+			draft.Tools[tools.Qualified(t)] = t.Pin[:min(len(t.Pin), pinSize)]
+		}
+	}
+	if found := piiToken.FindString(skill.Code); found != "" {
+		answer.Warnings = append(answer.Warnings, found+" in the code means nothing in other sessions: make it a parameter")
+	}
+	saved, refused := p.Skills.Save(draft)
+	if refused != nil {
+		return run.SavedSkill{}, refused
+	}
+	answer.Version, answer.Unchanged = saved.Version, saved.Unchanged
+	answer.Use = skills.Import(skill, draft.Functions)
+	return answer, nil
+}
+
+var piiToken = regexp.MustCompile(`\[[A-Z][A-Z_]*_[0-9]+\]`)
+
+// drafted completes a draft and makes a skill of it.
+func (p *Pipeline) drafted(d *run.SkillDraft) (run.Skill, *run.Error) {
+	d.Name = strings.ReplaceAll(d.Name, "_", "-")
+	if refused := run.ValidSkillName(d.Name); refused != nil {
+		return run.Skill{}, refused
+	}
+	switch d.Language {
+	case "", run.JavaScript, run.TypeScript:
+		d.Language = run.TypeScript
+	case run.Python:
+	default:
+		return run.Skill{}, run.Errorf(run.KindInvalidArguments, "skills.save", "there is no language %q", d.Language).WithHint("language is typescript or python")
+	}
+	d.Description = strings.TrimSpace(d.Description)
+	clean, flagged := p.prose(d.Description)
+	switch {
+	case d.Description == "":
+		return run.Skill{}, run.Errorf(run.KindInvalidArguments, "skills.save", "a skill needs a description").WithHint("say in one sentence what it does and when it is of use")
+	case len([]rune(d.Description)) > maxDescription:
+		return run.Skill{}, run.Errorf(run.KindInvalidArguments, "skills.save", "the description has more than %d characters", maxDescription)
+	case len(flagged) > 0 || clean != d.Description:
+		return run.Skill{}, run.Errorf(run.KindPolicy, "skills.save", "the description has what reads like instructions to a model, or cannot be seen: %s", strings.Join(flagged, "; ")).
+			WithHint("describe what the skill does, and nothing else")
+	}
+	return run.Skill{Name: d.Name, Language: d.Language, Code: d.Code}, nil
+}
+
+func (p *Pipeline) prose(text string) (string, []string) {
+	if p.Prose == nil {
+		return text, nil
+	}
+	return p.Prose(text)
+}
+
+// examine checks a skill, once more if that may be needed when more servers are known.
+func (p *Pipeline) examine(ctx context.Context, skill run.Skill) (gate.Examined, *run.Toolset, *run.Error) {
+	tools := p.Toolset()
+	examined, refused := p.Gate.Examine(ctx, skill, tools, p.Skills)
+	if refused == nil || refused.Kind == run.KindLimit || refused.Denies() {
+		return examined, tools, refused
+	}
+	p.Tools.Wait(ctx, patience)
+	if now := p.Toolset(); now != tools {
+		tools = now
+		examined, refused = p.Gate.Examine(ctx, skill, tools, p.Skills)
+	}
+	return examined, tools, refused
+}
+
+// approveSkill asks a person, if they are asked about what changes something: a skill
+// is there for programs of other sessions.
+func (p *Pipeline) approveSkill(ctx context.Context, req run.Request, d run.SkillDraft) *run.Error {
+	rule := p.Approvals.aboutLevel(rules.RiskMedium)
+	if rule == "" {
+		return nil
+	}
+	arguments, err := json.Marshal(map[string]any{"name": d.Name, "description": d.Description, "language": d.Language, "code": d.Code})
+	if err != nil {
+		return run.AsError(err)
+	}
+	return p.Approvals.Table.Ask(ctx, run.Question{
+		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "save_skill",
+		Arguments: arguments, Effect: run.EffectWrite.String(), Rule: rule, Policy: p.Approvals.Version,
+	})
+}
+
+// described is a function as SKILL.md tells of it.
+func described(f source.Function, lang run.Language) skills.Function {
+	var params, required []string
+	var properties strings.Builder
+	for i, param := range f.Params {
+		text, optional := param.Name, "?"
+		if param.Rest {
+			text, optional = map[run.Language]string{run.Python: "*", run.TypeScript: "..."}[lang]+text, ""
+		}
+		if lang == run.Python {
+			optional = map[bool]string{true: " = …", false: ""}[param.Optional && !param.Rest]
+			text += typed(": ", param.Type) + optional
+		} else {
+			text += map[bool]string{true: optional, false: ""}[param.Optional] + typed(": ", param.Type)
+		}
+		params = append(params, text)
+		name, _ := json.Marshal(param.Name) // a string is always JSON
+		if i > 0 {
+			properties.WriteString(",")
+		}
+		fmt.Fprintf(&properties, "%s:%s", name, param.Schema)
+		if !param.Optional && !param.Rest {
+			required = append(required, string(name))
+		}
+	}
+	schema := `{"type":"object","properties":{` + properties.String() + "}"
+	if len(required) > 0 {
+		schema += `,"required":[` + strings.Join(required, ",") + "]"
+	}
+	arrow := map[run.Language]string{run.Python: " -> ", run.TypeScript: ": "}[lang]
+	result := f.Result
+	if result != "" && f.Async && lang == run.Python {
+		result = "Awaitable[" + result + "]"
+	}
+	return skills.Function{Name: f.Name, Signature: f.Name + "(" + strings.Join(params, ", ") + ")" + typed(arrow, result), Doc: f.Doc, Parameters: json.RawMessage(schema + "}")}
+}
+
+func typed(before, t string) string {
+	if t == "" {
+		return ""
+	}
+	return before + strings.Join(strings.Fields(t), " ")
+}
+
+// SkillFunctions are the functions that a skill exports, whatever SKILL.md says of them.
+func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills.Function, *run.Error) {
+	examined, _, refused := p.examine(ctx, s.Skill)
+	if refused != nil {
+		return nil, source.InSkill(s.Skill, refused)
+	}
+	var list []skills.Function
+	for _, f := range examined.Functions {
+		list = append(list, described(f, s.Language))
+	}
+	return list, nil
+}
+
+// LoadSkill tells all of a skill, as it is or was in a version.
+func (p *Pipeline) LoadSkill(name, version, session string) (run.LoadedSkill, *run.Error) {
+	s, refused := p.Skills.Get(strings.ReplaceAll(name, "_", "-"), version)
+	if refused != nil {
+		return run.LoadedSkill{}, refused
+	}
+	l := run.LoadedSkill{
+		Name: s.Name, Version: s.Version, Language: s.Language, Code: s.Code, Tags: s.Tags, Versions: s.Versions,
+		Tools: slices.Sorted(maps.Keys(s.Tools)), Origin: string(s.Origin), Warnings: p.doubts(s),
+	}
+	l.Description, _ = p.prose(s.Description)
+	l.Usage, _ = p.prose(s.Usage)
+	open, err := p.screened(session)
+	if err != nil {
+		return run.LoadedSkill{}, run.AsError(err)
+	}
+	if open != nil {
+		l.Code, l.Description, l.Usage = open.Text(l.Code), open.Text(l.Description), open.Text(l.Usage)
+		err = open.Sync()
+	}
+	return l, run.AsError(err)
+}
+
+// loadSkill answers a program.
+func (p *Pipeline) loadSkill(x *execution, raw json.RawMessage) (any, error) {
+	var a struct{ Name, Version string }
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.skills", "load_skill: %v", err)
+	}
+	l, refused := p.LoadSkill(a.Name, a.Version, x.req.Session)
+	if refused != nil {
+		return nil, refused
+	}
+	return l, nil
+}
+
+// ListSkills lists the skills that fit a question and have all these tags, the best
+// first; all by name if there is no question.
+func (p *Pipeline) ListSkills(query string, tags []string, session string) ([]run.SkillInfo, *run.Error) {
+	open, err := p.screened(session)
+	if err != nil {
+		return nil, run.AsError(err)
+	}
+	list := []run.SkillInfo{}
+	for _, s := range p.rankSkills(query, 0) {
+		if slices.ContainsFunc(tags, func(t string) bool { return !slices.Contains(s.Tags, t) }) {
+			continue
+		}
+		info := p.infoOf(s)
+		if open != nil {
+			info.Description = open.Text(info.Description)
+		}
+		list = append(list, info)
+	}
+	if query == "" && len(tags) == 0 {
+		_, broken := p.Skills.List()
+		for _, b := range broken {
+			list = append(list, run.SkillInfo{Name: b.Name, Origin: string(b.Origin), Warnings: []string{"it cannot be used: " + b.Err.Message}})
+		}
+	}
+	if open != nil {
+		err = open.Sync()
+	}
+	return list, run.AsError(err)
+}
+
+func (p *Pipeline) infoOf(s skills.Skill) run.SkillInfo {
+	info := run.SkillInfo{
+		Name: s.Name, Language: s.Language, Version: s.Version, Tags: s.Tags, Use: skills.Import(s.Skill, s.Functions),
+		Origin: string(s.Origin), Warnings: p.doubts(s),
+	}
+	info.Description, _ = p.prose(s.Description)
+	return info
+}
+
+// doubts are what somebody who uses a skill should know first.
+func (p *Pipeline) doubts(s skills.Skill) []string {
+	var said []string
+	if s.Edited {
+		said = append(said, "its files were written or edited by hand since it was saved")
+	}
+	if _, flagged := p.prose(s.Description + "\n" + s.Usage); len(flagged) > 0 {
+		said = append(said, "its description has what does not belong there, which is left out: "+strings.Join(flagged, "; "))
+	}
+	if _, flagged := p.prose(s.Code); len(flagged) > 0 {
+		said = append(said, "its code has text that reads like instructions to a model, which are none: "+strings.Join(flagged, "; "))
+	}
+	return append(said, p.drift(s)...)
+}
+
+// drift says which tools of a skill are not as they were when it was saved.
+func (p *Pipeline) drift(s skills.Skill) []string {
+	tools, whole := p.Toolset(), p.Tools.Toolset()
+	pending := p.Tools.Pending()
+	var said []string
+	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
+		t, ok := tools.Tool(name)
+		pin := s.Tools[name]
+		_, exists := whole.Tool(name)
+		switch {
+		case ok && pin != "" && t.Pin != "" && !strings.HasPrefix(t.Pin, pin):
+			said = append(said, "its tool "+name+" has changed since the skill was saved")
+		case ok:
+		case exists:
+			said = append(said, "its tool "+name+" may not be called here")
+		case len(pending) == 0:
+			said = append(said, "its tool "+name+" is gone")
+		}
+	}
+	return said
+}
+
+// outdated notes which skills of a program were saved for other tools.
+func (x *execution) outdated() {
+	for _, used := range x.skills {
+		s, refused := x.pipeline.Skills.Get(used.Name, "")
+		if refused != nil {
+			continue
+		}
+		for _, d := range x.pipeline.drift(s) {
+			x.notes.add("the skill " + used.Name + ": " + d)
+		}
+	}
+}
+
+// saved is the read-only folder skills/ as an execution sees it.
+func saved(x *execution) workspace.Folder {
+	source := func(s skills.Skill) string { return strings.TrimPrefix(s.File(), "skills/"+s.Name+"/") }
+	return workspace.Folder{
+		File: func(name string) (string, bool) {
+			skill, file, _ := strings.Cut(name, "/")
+			s, refused := x.pipeline.Skills.Get(skill, "")
+			switch {
+			case refused != nil:
+				return "", false
+			case file == "SKILL.md":
+				text, _ := x.pipeline.prose(s.Text)
+				if x.screen != nil {
+					text = x.screen.Text(text)
+				}
+				return text, true
+			case file == source(s):
+				l, refused := library{x}.Skill(skill, s.Language)
+				return l.Code, refused == nil
+			}
+			return "", false
+		},
+		List: func(name string) ([]string, bool) {
+			if name == "" {
+				found, _ := x.pipeline.Skills.List()
+				names := []string{}
+				for _, s := range found {
+					names = append(names, s.Name+"/")
+				}
+				return names, true
+			}
+			s, refused := x.pipeline.Skills.Get(name, "")
+			return []string{"SKILL.md", source(s)}, refused == nil
+		},
+	}
+}

@@ -1,0 +1,297 @@
+package skills
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"retort/internal/run"
+	"retort/internal/seal"
+)
+
+const (
+	documentFile = "SKILL.md"
+	scriptFile   = "skill.ts"
+	pythonFile   = "skill.py"
+	history      = ".history"
+	saving       = ".saving" // in it the version that is being written
+)
+
+// text is the files of a skill.
+type text struct {
+	document string
+	file     string // of the code
+	code     string
+}
+
+func (t text) language() run.Language {
+	if t.file == pythonFile {
+		return run.Python
+	}
+	return run.TypeScript
+}
+
+// version is the beginning of the hash of all that is in the files.
+func (t text) version() string {
+	const digits = 12
+	h := sha256.New()
+	for _, part := range []string{t.file, t.document, t.code} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:digits]
+}
+
+// readPair reads both files of a folder so that they belong to each other, also while
+// somebody saves: a save is marked from before the code is replaced until after
+// the document is.
+func readPair(root *os.Root, dir string) (text, error) {
+	const attempts = 50
+	for range attempts {
+		before := marked(root, dir)
+		t, err := readFiles(root, dir)
+		after := marked(root, dir)
+		if err != nil {
+			return t, err
+		}
+		again, err := readFile(root, dir+"/"+documentFile, MaxDocument)
+		if err != nil && !missing(err) {
+			return t, err
+		}
+		if before == "" && after == "" && again == t.document {
+			return t, nil
+		}
+		if v := marked(root, dir); v != "" {
+			if t, err := readFiles(root, dir+"/"+history+"/"+v); err == nil {
+				return t, nil
+			}
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return text{}, run.Errorf(run.KindInternal, "skills", "the skill %s is being written all the time", dir)
+}
+
+func readFiles(root *os.Root, dir string) (t text, err error) {
+	if t.document, err = readFile(root, dir+"/"+documentFile, MaxDocument); err != nil && !missing(err) {
+		return t, err
+	}
+	for _, t.file = range []string{scriptFile, pythonFile} {
+		if t.code, err = readFile(root, dir+"/"+t.file, MaxCode); err == nil || !missing(err) {
+			return t, err
+		}
+	}
+	return t, err
+}
+
+// readFile reads a regular file that is reached over no link.
+func readFile(root *os.Root, name string, most int64) (string, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", run.Errorf(run.KindPolicy, "skills", "%s is no plain file; links are not followed", name)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
+		return "", run.Errorf(run.KindPolicy, "skills", "%s was replaced while it was read", name)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return "", err
+	case int64(len(data)) > most:
+		return "", run.Errorf(run.KindLimit, "skills", "%s is larger than %d bytes", name, most)
+	case !utf8.Valid(data):
+		return "", run.Errorf(run.KindSyntax, "skills", "%s is not text in UTF-8", name)
+	}
+	return string(data), nil
+}
+
+// isFolder reports an error unless a name is that of a folder, and no link.
+func isFolder(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	if err == nil && !info.IsDir() {
+		err = run.Errorf(run.KindPolicy, "skills", "%s is no folder; links are not followed", name)
+	}
+	return err
+}
+
+func exists(root *os.Root, name string) bool {
+	_, err := root.Lstat(name)
+	return err == nil
+}
+
+func isVersion(s string) bool { return len(s) == 12 && strings.Trim(s, "0123456789abcdef") == "" }
+
+// versions are those that are kept, the newest first.
+func versions(root *os.Root, name string) []string {
+	if isFolder(root, name+"/"+history) != nil {
+		return nil
+	}
+	dir, err := root.Open(name + "/" + history)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(10 * maxHistory)
+	type kept struct {
+		version string
+		at      time.Time
+	}
+	var list []kept
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && e.IsDir() && isVersion(e.Name()) {
+			list = append(list, kept{e.Name(), info.ModTime()})
+		}
+	}
+	slices.SortFunc(list, func(a, b kept) int {
+		if c := b.at.Compare(a.at); c != 0 {
+			return c
+		}
+		return strings.Compare(a.version, b.version)
+	})
+	var names []string
+	for _, k := range list {
+		names = append(names, k.version)
+	}
+	return names
+}
+
+// lock waits until nobody else writes here.
+func (p Place) lock() (unlock func(), err error) {
+	const patience = 10 * time.Second
+	unlock, err = seal.Lock(filepath.Join(p.Dir, ".lock"), patience)
+	if err != nil {
+		return nil, run.Errorf(run.KindInternal, "skills", "another process writes skills: %w", err)
+	}
+	return unlock, nil
+}
+
+// marked is the version that a save has decided on and not written to its place; ""
+// if there is none.
+func marked(root *os.Root, name string) string {
+	v, err := readFile(root, name+"/"+saving, 64)
+	if err != nil || !isVersion(v) || !exists(root, name+"/"+history+"/"+v+"/"+documentFile) {
+		return ""
+	}
+	return v
+}
+
+// finish ends what a save has left behind that was cut off.
+func (p Place) finish(name string) {
+	unlock, err := p.lock()
+	if err != nil {
+		return
+	}
+	defer unlock()
+	root, err := p.open(false)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	if v := marked(root, name); v != "" {
+		_ = install(root, name, v) // whoever reads finds the version in the history as long as it fails
+	}
+}
+
+// install writes a version of the history to its place. From the mark on it is
+// what everybody reads.
+func install(root *os.Root, name, version string) error {
+	t, err := readFiles(root, name+"/"+history+"/"+version)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(root, name+"/"+saving, version); err != nil {
+		return err
+	}
+	if err := writeFile(root, name+"/"+t.file, t.code); err != nil {
+		return err
+	}
+	for _, other := range []string{scriptFile, pythonFile} {
+		if other != t.file {
+			if err := root.Remove(name + "/" + other); err != nil && !missing(err) {
+				return err
+			}
+		}
+	}
+	if err := writeFile(root, name+"/"+documentFile, t.document); err != nil {
+		return err
+	}
+	if err := root.Remove(name + "/" + saving); err != nil {
+		return err
+	}
+	return syncFolder(root, name)
+}
+
+// keep puts the files of a version into the history.
+func keep(root *os.Root, name string, t text) error {
+	parent := name + "/" + history
+	if err := makeFolder(root, parent); err != nil {
+		return err
+	}
+	dir, fresh := parent+"/"+t.version(), parent+"/.new-"+rand.Text()[:8]
+	if exists(root, dir+"/"+documentFile) {
+		return nil
+	}
+	if err := makeFolder(root, fresh); err != nil {
+		return err
+	}
+	for file, content := range map[string]string{documentFile: t.document, t.file: t.code} {
+		if err := writeFile(root, fresh+"/"+file, content); err != nil {
+			return err
+		}
+	}
+	if err := root.Rename(fresh, dir); err != nil {
+		return err
+	}
+	return syncFolder(root, parent)
+}
+
+func makeFolder(root *os.Root, name string) error {
+	err := root.Mkdir(name, 0o755)
+	if err != nil && !os.IsExist(err) {
+		return err
+	}
+	if err := isFolder(root, name); err != nil {
+		return err
+	}
+	return syncFolder(root, path.Dir(name))
+}
+
+// writeFile writes a file so that at any moment, also after a crash, either the old
+// or the new one is there.
+func writeFile(root *os.Root, name, content string) error {
+	fresh := path.Dir(name) + "/.new-" + rand.Text()[:8]
+	f, err := root.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = root.Rename(fresh, name)
+	}
+	if err != nil {
+		_ = root.Remove(fresh)
+		return err
+	}
+	return syncFolder(root, path.Dir(name))
+}

@@ -1,0 +1,329 @@
+package skills
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"retort/internal/run"
+)
+
+// Document is what SKILL.md says of a skill.
+type Document struct {
+	Description string
+	Tags        []string
+	Tools       map[string]string // that the code needs, as server.tool with raw names → pin of the definition when it was saved; "" if that is not known
+	Functions   []Function        // with their parameters
+	Usage       string            // what stands below the front matter
+}
+
+// Function is a function of a skill as SKILL.md tells of it.
+type Function struct {
+	Name       string
+	Signature  string          // in the skill's language; "" if only the front matter was read
+	Doc        string          // ""
+	Parameters json.RawMessage // JSON Schema of an object, in the order of the parameters
+}
+
+// matter is the front matter. The first two are what every reader of Agent Skills
+// knows; the others are ours, and in an exported skill in metadata.
+type matter struct {
+	Name        string         `yaml:"name"`
+	Description string         `yaml:"description"`
+	Tags        any            `yaml:"tags"`
+	Language    string         `yaml:"language"`
+	Tools       any            `yaml:"tools"`
+	Parameters  map[string]any `yaml:"parameters"`
+	Metadata    map[string]any `yaml:"metadata"`
+}
+
+const fence = "---\n"
+
+// parseDocument reads SKILL.md. Text without front matter is all usage.
+func parseDocument(text string) (Document, error) {
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
+	rest, ok := strings.CutPrefix(text, fence)
+	if !ok {
+		return Document{Usage: strings.TrimSpace(text)}, nil
+	}
+	front, body, closed := strings.Cut("\n"+rest, "\n"+fence)
+	if !closed {
+		if front, closed = strings.CutSuffix("\n"+rest, "\n---"); !closed {
+			return Document{}, errors.New("the front matter does not end: a line --- is missing")
+		}
+		body = ""
+	}
+	m, err := parseMatter(front)
+	if err != nil {
+		return Document{}, err
+	}
+	return m.document(body), nil
+}
+
+// Bounds of front matter, beyond which the parser of YAML takes its time.
+const (
+	maxTokens  = 4000
+	maxNesting = 24
+	maxTags    = 32
+	maxWord    = 200 // bytes of a tag or the name of a tool
+)
+
+func parseMatter(front string) (m matter, err error) {
+	defer func() {
+		if r := recover(); r != nil { // the parser panics on a few malformed inputs
+			err = errors.New("the front matter is not YAML")
+		}
+	}()
+	tokens := lexer.Tokenize(front)
+	if err := checkTokens(tokens); err != nil {
+		return m, err
+	}
+	file, err := parser.Parse(tokens, 0)
+	if err != nil {
+		return m, fmt.Errorf("the front matter is not YAML: %s", strings.SplitN(yaml.FormatError(err, false, false), "\n", 2)[0])
+	}
+	if len(file.Docs) > 1 {
+		return m, errors.New("the front matter is more than one document")
+	}
+	var raw map[string]any
+	if err := yaml.NodeToValue(file.Docs[0].Body, &raw); err != nil {
+		return m, errors.New("the front matter is not a list of names with values")
+	}
+	if err := yaml.NodeToValue(file.Docs[0].Body, &m); err != nil {
+		return m, fmt.Errorf("the front matter has a value of another kind than it should: %s", strings.SplitN(yaml.FormatError(err, false, false), "\n", 2)[0])
+	}
+	return m, nil
+}
+
+// checkTokens refuses what a front matter has no use for, and what would keep the
+// parser busy.
+func checkTokens(tokens token.Tokens) error {
+	if len(tokens) > maxTokens {
+		return errors.New("the front matter is too long")
+	}
+	open, prefixes, line, deepest := 0, 0, 0, 0
+	for _, t := range tokens {
+		if t.Position != nil && t.Position.Line != line {
+			line, prefixes = t.Position.Line, 0
+		}
+		switch t.Type {
+		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType:
+			return errors.New("the front matter has anchors or tags, which are not read")
+		case token.MappingStartType, token.SequenceStartType:
+			open++
+		case token.MappingEndType, token.SequenceEndType:
+			open--
+		case token.SequenceEntryType, token.MappingKeyType:
+			prefixes++
+		case token.MappingValueType:
+			if t.Position != nil {
+				deepest = max(deepest, t.Position.IndentNum)
+			}
+		}
+		if open > maxNesting || prefixes > maxNesting || deepest > 8*maxNesting {
+			return errors.New("the front matter is too deeply nested")
+		}
+	}
+	return nil
+}
+
+func (m matter) document(body string) Document {
+	d := Document{Description: strings.TrimSpace(m.Description), Tags: wordsOf(m.Tags), Tools: map[string]string{}, Usage: strings.TrimSpace(body)}
+	if len(d.Tags) == 0 {
+		d.Tags = wordsOf(m.Metadata["tags"])
+	}
+	switch tools := m.Tools.(type) {
+	case map[string]any:
+		for name, pin := range tools {
+			if len(name) <= maxWord && len(d.Tools) < maxTools {
+				d.Tools[name] = fmt.Sprint(pin)
+			}
+		}
+	default:
+		for _, name := range append(wordsOf(m.Tools), wordsOf(m.Metadata["tools"])...) {
+			name, pin, _ := strings.Cut(name, "@")
+			d.Tools[name] = pin
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Parameters)) {
+		if schema, err := json.Marshal(m.Parameters[name]); err == nil && len(name) <= maxWord {
+			d.Functions = append(d.Functions, Function{Name: name, Parameters: schema})
+		}
+	}
+	return d
+}
+
+const maxTools = 500
+
+// wordsOf reads a list, or words in one text with blanks or commas between.
+func wordsOf(v any) []string {
+	var words []string
+	switch v := v.(type) {
+	case string:
+		words = strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	case []any:
+		for _, item := range v {
+			words = append(words, strings.TrimSpace(fmt.Sprint(item)))
+		}
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" || len(w) > maxWord })
+	return words[:min(len(words), maxTools)]
+}
+
+// render is SKILL.md. It is the same for the same document.
+func (d Document) render(s run.Skill) (string, error) {
+	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
+	if len(tags) > maxTags {
+		return "", run.Errorf(run.KindInvalidArguments, "skills", "%d tags are more than a skill has (%d)", len(tags), maxTags)
+	}
+	fields := yaml.MapSlice{{Key: "name", Value: s.Name}, {Key: "description", Value: d.Description}}
+	if len(tags) > 0 {
+		fields = append(fields, yaml.MapItem{Key: "tags", Value: tags})
+	}
+	fields = append(fields, yaml.MapItem{Key: "language", Value: string(s.Language)})
+	if len(d.Tools) > 0 {
+		tools := yaml.MapSlice{}
+		for _, name := range slices.Sorted(maps.Keys(d.Tools)) {
+			tools = append(tools, yaml.MapItem{Key: name, Value: d.Tools[name]})
+		}
+		fields = append(fields, yaml.MapItem{Key: "tools", Value: tools})
+	}
+	front, err := yaml.Marshal(fields)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	b.WriteString(fence)
+	b.Write(front)
+	d.parameters(&b)
+	b.WriteString(fence)
+	d.body(&b, s)
+	return b.String(), nil
+}
+
+// parameters writes the schemas as JSON, which is YAML too, and keeps their order.
+func (d Document) parameters(b *bytes.Buffer) {
+	lead := "parameters:\n"
+	for _, f := range d.Functions {
+		if len(f.Parameters) == 0 {
+			continue
+		}
+		name, err := json.Marshal(f.Name)
+		if err != nil {
+			continue
+		}
+		fmt.Fprintf(b, "%s  %s: %s\n", lead, name, f.Parameters)
+		lead = ""
+	}
+}
+
+// body is what a model reads that wants to use the skill.
+func (d Document) body(b *bytes.Buffer, s run.Skill) {
+	fmt.Fprintf(b, "\n# %s\n\n%s\n\n## Usage\n\n", s.Name, quoted(d.Description))
+	language, use := "ts", Import(s, d.Functions)
+	if s.Language == run.Python {
+		language = "python"
+	}
+	fmt.Fprintf(b, "```%s\n%s\n```\n", language, use)
+	for _, f := range d.Functions {
+		fmt.Fprintf(b, "\n`%s`\n", strings.ReplaceAll(strings.Join(strings.Fields(f.Signature), " "), "`", "'"))
+		if f.Doc != "" {
+			fmt.Fprintf(b, "\n%s\n", quoted(f.Doc))
+		}
+	}
+	fmt.Fprintf(b, "\nFrom a terminal: `retort skills run %s%s`\n", s.Name, d.example())
+	if len(d.Tools) > 0 {
+		fmt.Fprintf(b, "\nIt calls %s.\n", strings.Join(slices.Sorted(maps.Keys(d.Tools)), ", "))
+	}
+}
+
+// Import is the line with which a program imports functions of a skill.
+func Import(s run.Skill, functions []Function) string {
+	var names []string
+	for _, f := range functions {
+		names = append(names, f.Name)
+	}
+	if s.Language == run.Python {
+		if len(names) == 0 {
+			return "from skills import " + run.SkillIdentifier(s.Name, run.Python)
+		}
+		return "from skills." + run.SkillIdentifier(s.Name, run.Python) + " import " + strings.Join(names, ", ")
+	}
+	var clauses []string
+	for i, name := range names {
+		if name == "default" {
+			clauses = append([]string{run.SkillIdentifier(s.Name, run.TypeScript)}, clauses...)
+			names = slices.Delete(slices.Clone(names), i, i+1)
+			break
+		}
+	}
+	if len(names) == 0 && len(clauses) == 0 {
+		clauses = append(clauses, "* as "+run.SkillIdentifier(s.Name, run.TypeScript))
+	}
+	if len(names) > 0 {
+		clauses = append(clauses, "{ "+strings.Join(names, ", ")+" }")
+	}
+	return "import " + strings.Join(clauses, ", ") + " from './skills/" + s.Name + "';"
+}
+
+// example are the arguments of the first function, for the command line.
+func (d Document) example() string {
+	if len(d.Functions) == 0 {
+		return ""
+	}
+	var schema struct{ Required []string }
+	_ = json.Unmarshal(d.Functions[0].Parameters, &schema) // without it, it is an example without arguments
+	text := ""
+	if len(d.Functions) > 1 {
+		text = " " + d.Functions[0].Name
+	}
+	for _, name := range schema.Required {
+		text += " --arg " + name + "=…"
+	}
+	return text
+}
+
+// quoted is text that can be taken for nothing but text in Markdown.
+func quoted(text string) string {
+	if text == "" {
+		return "> (no description)"
+	}
+	return "> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ")
+}
+
+// Params are the parameters of a function in their order, and their schemas.
+func Params(f Function) (names []string, schemas []json.RawMessage) {
+	var s struct{ Properties json.RawMessage }
+	if json.Unmarshal(f.Parameters, &s) != nil || len(s.Properties) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(s.Properties))
+	if _, err := d.Token(); err != nil {
+		return nil, nil
+	}
+	for d.More() {
+		key, err := d.Token()
+		var schema json.RawMessage
+		if err != nil || d.Decode(&schema) != nil {
+			return nil, nil
+		}
+		name, _ := key.(string)
+		names, schemas = append(names, name), append(schemas, schema)
+	}
+	return names, schemas
+}
+
+// Members are the names of an object's members, by its schema.
+func Members(schema json.RawMessage) []string {
+	names, _ := Params(Function{Parameters: schema})
+	return names
+}

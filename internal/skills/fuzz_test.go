@@ -1,0 +1,41 @@
+package skills
+
+import (
+	"testing"
+	"time"
+
+	"retort/internal/run"
+)
+
+// FuzzDocument: whatever stands in SKILL.md is read in bounded time, and what is
+// written of it says the same.
+func FuzzDocument(f *testing.F) {
+	for _, seed := range []string{"", "---\n---\n", "---\nname: x\ndescription: 'y: z'\ntags: [a, b]\ntools: {a.b: c}\nparameters: {f: {type: object}}\n---\n# x\n", "---\ntools: [a, b]\nmetadata: {tags: 'a, b'}\n---", "---\na: &a [*a]\n---\n", "---\n? - - - a\n---\n", "\ufeff---\r\nname: x\r\n---\r\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > MaxDocument {
+			t.Skip()
+		}
+		start := time.Now()
+		doc, err := parseDocument(text)
+		if time.Since(start) > 5*time.Second {
+			t.Errorf("it took %v", time.Since(start))
+		}
+		if err != nil {
+			return
+		}
+		doc.Tags = doc.Tags[:min(len(doc.Tags), maxTags)]
+		written, err := doc.render(run.Skill{Name: "x", Language: run.TypeScript})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := parseDocument(written)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, written)
+		}
+		if again.Description != doc.Description || len(again.Tools) != len(doc.Tools) {
+			t.Errorf("%q became %q, %v became %v\n%s", doc.Description, again.Description, doc.Tools, again.Tools, written)
+		}
+	})
+}

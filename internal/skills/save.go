@@ -1,0 +1,174 @@
+package skills
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"strings"
+
+	"retort/internal/run"
+)
+
+// Draft is a skill to be saved. Its code was checked by whoever saves it.
+type Draft struct {
+	run.Skill
+	Document
+	Origin Origin // where; the first place if empty
+}
+
+// Saved is where a skill was saved.
+type Saved struct {
+	Version   string
+	Path      string // of its folder
+	Origin    Origin
+	Unchanged bool   // it was there already, and nothing was written
+	Before    string // the version that it took the place of; "" if there was none
+}
+
+// Save makes a draft the current version of its skill. When it returns, that is
+// durable; if it is cut off before, what was there before is whole. Versions that were
+// there stay in the history, also those that a person edited.
+func (s *Store) Save(d Draft) (Saved, *run.Error) {
+	if err := run.ValidSkillName(d.Name); err != nil {
+		return Saved{}, err
+	}
+	p, err := s.place(d.Origin)
+	if err != nil {
+		return Saved{}, run.AsError(err)
+	}
+	document, err := d.Document.render(d.Skill)
+	if err != nil {
+		return Saved{}, run.AsError(err)
+	}
+	t := text{document: document, file: scriptFile, code: ending(d.Code)}
+	if d.Language == run.Python {
+		t.file = pythonFile
+	}
+	if len(t.code) > MaxCode || len(t.document) > MaxDocument {
+		return Saved{}, run.Errorf(run.KindLimit, "skills", "the skill is too large: code may have %d bytes, its description %d", MaxCode, MaxDocument)
+	}
+	saved, err := p.save(d.Name, t)
+	if err != nil {
+		var e *run.Error
+		if errors.As(err, &e) {
+			return Saved{}, e
+		}
+		return Saved{}, run.Errorf(run.KindInternal, "skills", "the skill could not be saved: %w", err)
+	}
+	return saved, nil
+}
+
+// ending is code that ends in one line break.
+func ending(code string) string {
+	return strings.TrimRight(strings.ReplaceAll(code, "\r\n", "\n"), " \t\n") + "\n"
+}
+
+func (s *Store) place(o Origin) (Place, error) {
+	for _, p := range s.places {
+		if o == "" || p.Origin == o {
+			return p, nil
+		}
+	}
+	return Place{}, run.Errorf(run.KindInvalidArguments, "skills", "there is no place for skills here").WithHint("the settings need a home: --home DIR")
+}
+
+func (p Place) save(name string, t text) (Saved, error) {
+	root, err := p.open(true)
+	if err != nil {
+		return Saved{}, err
+	}
+	defer root.Close()
+	unlock, err := p.lock()
+	if err != nil {
+		return Saved{}, err
+	}
+	defer unlock()
+	saved := Saved{Version: t.version(), Path: p.Dir + "/" + name, Origin: p.Origin}
+	if err := makeFolder(root, name); err != nil {
+		return Saved{}, err
+	}
+	if v := marked(root, name); v != "" {
+		if err := install(root, name, v); err != nil {
+			return Saved{}, err
+		}
+	}
+	switch before, err := readFiles(root, name); {
+	case err == nil:
+		if saved.Before = before.version(); saved.Before == saved.Version && exists(root, name+"/"+history+"/"+saved.Version) {
+			saved.Unchanged = true
+			return saved, nil
+		}
+		if err := keep(root, name, before); err != nil {
+			return Saved{}, err
+		}
+	case !missing(err):
+		return Saved{}, err
+	}
+	if err := keep(root, name, t); err != nil {
+		return Saved{}, err
+	}
+	if err := install(root, name, saved.Version); err != nil {
+		return Saved{}, err
+	}
+	sweep(root, name, saved.Version)
+	return saved, nil
+}
+
+// sweep removes what is too old to be kept, and what was cut off.
+func sweep(root *os.Root, name, current string) {
+	for i, v := range versions(root, name) {
+		if i > maxHistory && v != current {
+			_ = root.RemoveAll(name + "/" + history + "/" + v)
+		}
+	}
+	for _, dir := range []string{".", name, name + "/" + history} {
+		f, err := root.Open(dir)
+		if err != nil {
+			continue
+		}
+		entries, _ := f.ReadDir(10 * maxSkills)
+		_ = f.Close()
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".new-") || strings.HasPrefix(e.Name(), ".gone-") {
+				_ = root.RemoveAll(dir + "/" + e.Name())
+			}
+		}
+	}
+}
+
+// Remove takes a skill away with all its versions.
+func (s *Store) Remove(name string) (Skill, *run.Error) {
+	skill, refused := s.Get(name, "")
+	if refused != nil {
+		return Skill{}, refused
+	}
+	p, err := s.place(skill.Origin)
+	if err == nil {
+		err = p.remove(name)
+	}
+	if err != nil {
+		return Skill{}, run.Errorf(run.KindInternal, "skills", "the skill could not be removed: %w", err)
+	}
+	return skill, nil
+}
+
+func (p Place) remove(name string) error {
+	root, err := p.open(false)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	unlock, err := p.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	gone := ".gone-" + rand.Text()[:8]
+	if err := root.Rename(name, gone); err != nil { // at once, and then bit by bit
+		return err
+	}
+	if err := syncFolder(root, "."); err != nil {
+		return err
+	}
+	return root.RemoveAll(gone)
+}

@@ -1,0 +1,251 @@
+// Package skills keeps programs that proved themselves, as folders that a person could
+// have written: skills/<name>/SKILL.md and skill.ts or skill.py, and the versions
+// before in .history. It knows nothing of what is in the code, and it never runs
+// or checks any: whoever uses a skill has it checked each time, since anybody may
+// have edited the files.
+package skills
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Bounds, in bytes.
+const (
+	MaxCode     = 256 << 10
+	MaxDocument = 64 << 10
+)
+
+const (
+	maxSkills  = 2000 // folders that are looked at in one place
+	maxHistory = 20   // versions that are kept of one skill, beside the current one
+)
+
+// Origin says where a skill lies.
+type Origin string
+
+// The places of skills. A skill of the project hides the user's of the same name.
+const (
+	Project Origin = "project" // beside the configuration, shared by committing it
+	User    Origin = "user"
+)
+
+// Skill is one skill as it is on disk now.
+type Skill struct {
+	run.Skill
+	Document
+	Text     string // of SKILL.md
+	Origin   Origin
+	Modified time.Time
+	Edited   bool     // by something else than Save
+	Versions []string // that are kept, the newest first; the current one is among them unless Edited
+}
+
+// Place is a folder with skills.
+type Place struct {
+	Origin Origin
+	Dir    string
+}
+
+// Store is the skills of all places, the first of which counts where names are equal.
+// It is safe for concurrent use, and so are several on the same places.
+type Store struct {
+	places []Place
+}
+
+// New returns the skills of these places. Folders are made when something is saved.
+func New(places ...Place) *Store {
+	return &Store{slices.DeleteFunc(slices.Clone(places), func(p Place) bool { return p.Dir == "" })}
+}
+
+// Broken is a folder that is there, and no skill.
+type Broken struct {
+	Name   string
+	Origin Origin
+	Err    *run.Error
+}
+
+// List is every skill, by name, and what cannot be read.
+func (s *Store) List() (found []Skill, broken []Broken) {
+	seen := map[string]bool{}
+	for _, p := range s.places {
+		for _, name := range p.names() {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			skill, err := p.read(name)
+			switch {
+			case err == nil:
+				found = append(found, skill)
+			case !missing(err):
+				broken = append(broken, Broken{name, p.Origin, run.AsError(err)})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
+	return found, broken
+}
+
+// names are those of the folders that may be skills.
+func (p Place) names() []string {
+	root, err := p.open(false)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(maxSkills)
+	var names []string
+	for _, e := range entries {
+		if run.ValidSkillName(e.Name()) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// Get is a skill by its name, as it is now or as it was in a version, which may be
+// told by its beginning.
+func (s *Store) Get(name, version string) (Skill, *run.Error) {
+	if err := run.ValidSkillName(name); err != nil {
+		return Skill{}, err
+	}
+	for _, p := range s.places {
+		skill, err := p.read(name)
+		if err == nil && version != "" {
+			skill, err = p.readVersion(skill, version)
+		}
+		if err == nil {
+			return skill, nil
+		}
+		if !missing(err) {
+			return Skill{}, run.AsError(err)
+		}
+	}
+	return Skill{}, s.absent(name)
+}
+
+func (s *Store) absent(name string) *run.Error {
+	e := run.Errorf(run.KindType, "skills", "there is no skill %q", name)
+	found, _ := s.List()
+	var names []string
+	for _, f := range found {
+		names = append(names, f.Name)
+	}
+	if near := run.Nearest(name, names, 2); len(near) > 0 {
+		return e.WithHint("did you mean %s? list_skills lists them", strings.Join(near, " or "))
+	}
+	return e.WithHint("list_skills lists them, save_skill saves one")
+}
+
+// Skill is the source of a skill for programs in a language.
+func (s *Store) Skill(name string, lang run.Language) (run.Skill, *run.Error) {
+	found, err := s.Get(name, "")
+	if err != nil {
+		return run.Skill{}, err
+	}
+	if lang == run.JavaScript {
+		lang = run.TypeScript
+	}
+	if found.Language != lang {
+		return run.Skill{}, run.Errorf(run.KindType, "skills", "the skill %s is written in %s, and a program in %s cannot import it", name, found.Language, lang).
+			WithHint("write the program in %s; or read it with load_skill and save it in %s under another name", found.Language, lang)
+	}
+	return found.Skill, nil
+}
+
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// read reads a skill: the current files, or those of a save that was cut off.
+func (p Place) read(name string) (Skill, error) {
+	root, err := p.open(false)
+	if err != nil {
+		return Skill{}, err
+	}
+	defer root.Close()
+	if err := isFolder(root, name); err != nil {
+		return Skill{}, err
+	}
+	if marked(root, name) != "" {
+		p.finish(name)
+	}
+	text, err := readPair(root, name)
+	if err != nil {
+		return Skill{}, err
+	}
+	skill, err := p.skill(name, text)
+	if err != nil {
+		return Skill{}, err
+	}
+	skill.Versions = versions(root, name)
+	skill.Edited = !slices.Contains(skill.Versions, skill.Version)
+	if info, err := root.Lstat(name + "/" + text.file); err == nil {
+		skill.Modified = info.ModTime().UTC()
+	}
+	return skill, nil
+}
+
+func (p Place) readVersion(current Skill, version string) (Skill, error) {
+	if version == current.Version {
+		return current, nil
+	}
+	root, err := p.open(false)
+	if err != nil {
+		return Skill{}, err
+	}
+	defer root.Close()
+	for _, v := range current.Versions {
+		if len(version) >= 4 && strings.HasPrefix(v, version) {
+			text, err := readPair(root, current.Name+"/"+history+"/"+v)
+			if err != nil {
+				return Skill{}, err
+			}
+			old, err := p.skill(current.Name, text)
+			old.Versions = current.Versions
+			return old, err
+		}
+	}
+	return Skill{}, run.Errorf(run.KindInvalidArguments, "skills", "the skill %s has no version %q", current.Name, version).
+		WithHint("there are %s", strings.Join(append([]string{current.Version}, current.Versions...), ", "))
+}
+
+// skill is what the texts of a folder are.
+func (p Place) skill(name string, t text) (Skill, error) {
+	doc, err := parseDocument(t.document)
+	if err != nil {
+		return Skill{}, run.Errorf(run.KindSyntax, "skills", "the skill %s: SKILL.md: %v", name, err).WithHint("mend the file, or save the skill again")
+	}
+	return Skill{
+		Skill:    run.Skill{Name: name, Language: t.language(), Code: t.code, Version: t.version()},
+		Document: doc, Text: t.document, Origin: p.Origin,
+	}, nil
+}
+
+// open opens the folder of a place, which may be no link.
+func (p Place) open(create bool) (*os.Root, error) {
+	if create {
+		if err := os.MkdirAll(p.Dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	info, err := os.Lstat(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, run.Errorf(run.KindPolicy, "skills", "the folder of the skills is a link or a file; it is not followed")
+	}
+	return os.OpenRoot(p.Dir)
+}

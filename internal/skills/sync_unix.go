@@ -1,0 +1,15 @@
+//go:build unix
+
+package skills
+
+import "os"
+
+// syncFolder makes durable what a folder has in it.
+func syncFolder(root *os.Root, name string) error {
+	dir, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}

@@ -1,0 +1,105 @@
+package skills
+
+import (
+	_ "embed"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"retort/internal/run"
+)
+
+// Guide is a SKILL.md that teaches a client how to find tools and write programs
+// with Retort; its name is GuideName.
+//
+//go:embed using-retort.md
+var Guide string
+
+// GuideName is the name of the folder that Guide belongs into.
+const GuideName = "using-retort"
+
+// Export writes a skill into dir as a folder of its name that readers of Agent Skills
+// know: SKILL.md with nothing in its front matter that their format does not have,
+// and the code. It returns the folder. What is there already is not replaced.
+func Export(s Skill, dir string) (string, *run.Error) {
+	description := s.Description
+	if description == "" {
+		description = "A program for Retort."
+	}
+	metadata := yaml.MapSlice{{Key: "language", Value: string(s.Language)}}
+	if len(s.Tags) > 0 {
+		metadata = append(metadata, yaml.MapItem{Key: "tags", Value: strings.Join(s.Tags, ", ")})
+	}
+	if tools := slices.Sorted(maps.Keys(s.Tools)); len(tools) > 0 {
+		metadata = append(metadata, yaml.MapItem{Key: "tools", Value: strings.Join(tools, ", ")})
+	}
+	front, err := yaml.Marshal(yaml.MapSlice{{Key: "name", Value: s.Name}, {Key: "description", Value: description}, {Key: "metadata", Value: metadata}})
+	if err != nil {
+		return "", run.Errorf(run.KindInternal, "skills.export", "%w", err)
+	}
+	file := scriptFile
+	if s.Language == run.Python {
+		file = pythonFile
+	}
+	return export(dir, s.Name, map[string]string{documentFile: fence + string(front) + fence + "\n" + s.Usage + "\n", file: s.Code})
+}
+
+// ExportGuide writes Guide into dir as Export does.
+func ExportGuide(dir string) (string, *run.Error) {
+	return export(dir, GuideName, map[string]string{documentFile: Guide})
+}
+
+func export(dir, name string, files map[string]string) (string, *run.Error) {
+	folder := filepath.Join(dir, name)
+	failed := func(err error) (string, *run.Error) {
+		return "", run.Errorf(run.KindInvalidArguments, "skills.export", "the skill could not be exported: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return failed(err)
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return failed(err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return failed(err)
+	}
+	defer root.Close()
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if err := writeFile(root, file, files[file]); err != nil {
+			return failed(err)
+		}
+	}
+	return folder, nil
+}
+
+// ReadFolder reads a folder as others have written it: a skill under the name of the
+// folder, or of its front matter. Nothing of it was checked.
+func ReadFolder(dir string) (Skill, *run.Error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Skill{}, run.Errorf(run.KindInvalidArguments, "skills.import", "the folder cannot be read: %w", err)
+	}
+	defer root.Close()
+	t, err := readFiles(root, ".")
+	if missing(err) {
+		return Skill{}, run.Errorf(run.KindInvalidArguments, "skills.import", "%s has neither %s nor %s", dir, scriptFile, pythonFile).
+			WithHint("a skill for Retort is a folder with SKILL.md and the code")
+	}
+	if err != nil {
+		return Skill{}, run.AsError(err)
+	}
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return Skill{}, run.AsError(err)
+	}
+	s, err := Place{}.skill(filepath.Base(absolute), t)
+	if err != nil {
+		return Skill{}, run.AsError(err)
+	}
+	return s, nil
+}

@@ -1,0 +1,179 @@
+package retort
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"retort/internal/run"
+	"retort/internal/skills"
+)
+
+// The nouns of skills.
+type (
+	SkillDraft  = run.SkillDraft  // asks for a skill to be saved
+	SavedSkill  = run.SavedSkill  // what is told of it then
+	SkillInfo   = run.SkillInfo   // one skill in a list
+	LoadedSkill = run.LoadedSkill // a skill with its code
+)
+
+// SaveSkill saves a program's functions for other programs, once they have passed the
+// gate. The Outcome's result is a SavedSkill; it may be pending as that of Execute.
+func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome {
+	return e.logged("saved a skill", e.pipeline.SaveSkill(ctx, r, d))
+}
+
+// LoadSkill tells all of a skill: as it is, or as it was in a version, which may be
+// told by its beginning.
+func (e *Engine) LoadSkill(name, version string) (LoadedSkill, error) {
+	return failing(e.pipeline.LoadSkill(name, version, sessionOf("")))
+}
+
+// ListSkills lists the skills that fit a question and have all these tags, the best first.
+func (e *Engine) ListSkills(query string, tags []string) ([]SkillInfo, error) {
+	return failing(e.pipeline.ListSkills(query, tags, sessionOf("")))
+}
+
+// failing keeps a nil *Error from becoming an error that is not nil.
+func failing[T any](v T, err *Error) (T, error) {
+	if err != nil {
+		return v, err
+	}
+	return v, nil
+}
+
+// RemoveSkill takes a skill away with all its versions, and tells what it was.
+func (e *Engine) RemoveSkill(name string) (SkillInfo, error) {
+	s, err := e.pipeline.Skills.Remove(name)
+	if err != nil {
+		return SkillInfo{}, err
+	}
+	return SkillInfo{Name: s.Name, Description: s.Description, Language: s.Language, Version: s.Version, Tags: s.Tags, Origin: string(s.Origin)}, nil
+}
+
+// ExportSkill writes a skill into dir as a folder of its name that readers of Agent
+// Skills know, and returns that folder. The name using-retort is a skill for them that
+// says how to work with Retort.
+func (e *Engine) ExportSkill(name, dir string) (string, error) {
+	if name == skills.GuideName {
+		return failing(skills.ExportGuide(dir))
+	}
+	s, err := e.pipeline.Skills.Get(name, "")
+	if err != nil {
+		return "", err
+	}
+	return failing(skills.Export(s, dir))
+}
+
+// ImportSkill saves what a folder of Agent Skills has in it, as SaveSkill does.
+func (e *Engine) ImportSkill(ctx context.Context, r Request, dir string, forUser bool) Outcome {
+	s, err := skills.ReadFolder(dir)
+	if err != nil {
+		return Outcome{Status: run.StatusRejected, Error: err}
+	}
+	return e.SaveSkill(ctx, r, SkillDraft{Name: s.Name, Code: s.Code, Description: s.Description, Language: s.Language, Tags: s.Tags, ForUser: forUser})
+}
+
+// CallOfSkill is a request for a program that calls one function of a skill: the only
+// one, or that of the skill's name, unless function names another. Values are JSON by
+// the names of parameters.
+func (e *Engine) CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (Request, error) {
+	s, err := e.pipeline.Skills.Get(name, "")
+	if err != nil {
+		return Request{}, err
+	}
+	if s.Functions, err = e.pipeline.SkillFunctions(ctx, s); err != nil {
+		return Request{}, err
+	}
+	f, err := functionOf(s, function)
+	if err != nil {
+		return Request{}, err
+	}
+	args, err := argumentsOf(f, values)
+	if err != nil {
+		return Request{}, err
+	}
+	var code strings.Builder
+	if s.Language == run.Python {
+		fmt.Fprintf(&code, "import inspect, json\nfrom skills.%s import %s as f\n\nanswer = f(", run.SkillIdentifier(s.Name, run.Python), f.Name)
+		for _, a := range args {
+			text, _ := json.Marshal(string(a.value)) // a string is always JSON, and its JSON is Python
+			fmt.Fprintf(&code, "%s=json.loads(%s), ", a.name, text)
+		}
+		code.WriteString(")\nresult = await answer if inspect.isawaitable(answer) else answer\n")
+	} else {
+		clause := "{ " + f.Name + " as f }"
+		if f.Name == "default" {
+			clause = "f"
+		}
+		fmt.Fprintf(&code, "import %s from './skills/%s';\nreturn await f(", clause, s.Name)
+		for _, a := range args {
+			fmt.Fprintf(&code, "%s, ", orUndefined(a.value))
+		}
+		code.WriteString(");\n")
+	}
+	return Request{Language: s.Language, Code: code.String()}, nil
+}
+
+func orUndefined(value json.RawMessage) string {
+	if value == nil {
+		return "undefined"
+	}
+	return string(value)
+}
+
+// functionOf is the function of a skill that is meant.
+func functionOf(s skills.Skill, name string) (skills.Function, *Error) {
+	var names []string
+	for _, f := range s.Functions {
+		names = append(names, f.Name)
+	}
+	wanted := name
+	if wanted == "" && len(names) == 1 {
+		wanted = names[0]
+	}
+	if wanted == "" {
+		wanted = run.SkillIdentifier(s.Name, s.Language)
+	}
+	if i := slices.Index(names, wanted); i >= 0 {
+		return s.Functions[i], nil
+	}
+	return skills.Function{}, run.Errorf(run.KindInvalidArguments, "skills.run", "the skill %s has no function %q", s.Name, wanted).
+		WithHint("name one of %s", strings.Join(names, ", "))
+}
+
+type argument struct {
+	name  string
+	value json.RawMessage // nil if it is not given
+}
+
+// argumentsOf are the arguments of a call, in the order of the parameters. A function
+// with one parameter that is an object takes its members by their own names.
+func argumentsOf(f skills.Function, values map[string]json.RawMessage) ([]argument, *Error) {
+	params, schemas := skills.Params(f)
+	if len(params) == 1 && len(values) > 0 && values[params[0]] == nil {
+		if members := skills.Members(schemas[0]); len(members) > 0 || strings.HasPrefix(params[0], "{") {
+			whole, err := json.Marshal(values)
+			if err != nil {
+				return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "%w", err)
+			}
+			return []argument{{params[0], whole}}, nil
+		}
+	}
+	var args []argument
+	for name := range values {
+		if !slices.Contains(params, name) {
+			return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "%s has no parameter %q", f.Name, name).WithHint("it has %s", strings.Join(params, ", "))
+		}
+	}
+	last := -1
+	for i, name := range params {
+		args = append(args, argument{name, values[name]})
+		if values[name] != nil {
+			last = i
+		}
+	}
+	return args[:last+1], nil
+}
