@@ -99,8 +99,10 @@ func (e *Engine) CallOfSkill(ctx context.Context, name, function string, values 
 	if s.Language == run.Python {
 		fmt.Fprintf(&code, "import inspect, json\nfrom skills.%s import %s as f\n\nanswer = f(", run.SkillIdentifier(s.Name, run.Python), f.Name)
 		for _, a := range args {
-			text, _ := json.Marshal(string(a.value)) // a string is always JSON, and its JSON is Python
-			fmt.Fprintf(&code, "%s=json.loads(%s), ", a.name, text)
+			if a.value != nil {
+				text, _ := json.Marshal(string(a.value)) // a string is always JSON, and its JSON is Python
+				fmt.Fprintf(&code, "%s=json.loads(%s), ", a.name, text)
+			}
 		}
 		code.WriteString(")\nresult = await answer if inspect.isawaitable(answer) else answer\n")
 	} else {
@@ -149,31 +151,28 @@ type argument struct {
 	value json.RawMessage // nil if it is not given
 }
 
-// argumentsOf are the arguments of a call, in the order of the parameters. A function
-// with one parameter that is an object takes its members by their own names.
+// argumentsOf are the arguments of a call, in the order of the parameters.
 func argumentsOf(f skills.Function, values map[string]json.RawMessage) ([]argument, *Error) {
-	params, schemas := skills.Params(f)
-	if len(params) == 1 && len(values) > 0 && values[params[0]] == nil {
-		if members := skills.Members(schemas[0]); len(members) > 0 || strings.HasPrefix(params[0], "{") {
-			whole, err := json.Marshal(values)
-			if err != nil {
-				return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "%w", err)
-			}
-			return []argument{{params[0], whole}}, nil
-		}
-	}
-	var args []argument
+	params := skills.Params(f)
 	for name := range values {
 		if !slices.Contains(params, name) {
 			return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "%s has no parameter %q", f.Name, name).WithHint("it has %s", strings.Join(params, ", "))
 		}
 	}
-	last := -1
+	if f.Whole {
+		whole, err := json.Marshal(values)
+		if err != nil {
+			return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "%w", err)
+		}
+		return []argument{{"", whole}}, nil
+	}
+	var args []argument
+	last := 0
 	for i, name := range params {
 		args = append(args, argument{name, values[name]})
 		if values[name] != nil {
-			last = i
+			last = i + 1
 		}
 	}
-	return args[:last+1], nil
+	return args[:last], nil
 }

@@ -88,10 +88,13 @@ func (a *app) printFound(found run.Found) error {
 			fmt.Fprintln(a.stdout, printable(t.Name))
 		}
 	}
+	for _, s := range found.Skills {
+		fmt.Fprintf(a.stdout, "%s  %s\n", a.style(a.stdout, bold, "skill "+s.Name), printable(s.Description))
+	}
 	if rest := found.Total - len(found.Tools); rest > 0 {
 		fmt.Fprintln(a.stderr, a.style(a.stderr, dim, fmt.Sprintf("%d more; --limit shows them", rest)))
 	}
-	if found.Total == 0 {
+	if found.Total == 0 && len(found.Skills) == 0 {
 		fmt.Fprintln(a.stderr, "no tool fits; retort tools lists what is connected")
 	}
 	return nil

@@ -66,6 +66,24 @@ func (e *engine) Waiting(string) []run.Approval { return nil }
 
 func (e *engine) Decide(string, string, run.Answer) error { return nil }
 
+func (e *engine) SaveSkill(_ context.Context, _ run.Request, d run.SkillDraft) run.Outcome {
+	if d.Code == "bad" {
+		return run.Outcome{ExecutionID: "x3", Status: run.StatusRejected, Error: &run.Error{Kind: run.KindType, Message: "no", Line: 1, Column: 2}}
+	}
+	return run.Outcome{ExecutionID: "x3", Status: run.StatusOK, Result: json.RawMessage(`{"name":"` + d.Name + `","version":"0123456789ab","path":"skills/x/skill.ts"}`)}
+}
+
+func (e *engine) LoadSkill(name, version string) (run.LoadedSkill, error) {
+	if name != "x" {
+		return run.LoadedSkill{}, run.Errorf(run.KindType, "test", "there is no skill %q", name)
+	}
+	return run.LoadedSkill{Name: name, Version: version, Language: run.TypeScript, Code: "export const f = () => 1", Description: "One.", Usage: "f()"}, nil
+}
+
+func (e *engine) ListSkills(string, []string) ([]run.SkillInfo, error) {
+	return []run.SkillInfo{{Name: "x", Description: "One.", Language: run.TypeScript, Version: "0123456789ab", Use: "import { f } from './skills/x';"}}, nil
+}
+
 func (e *engine) Stats(context.Context, string) any { return map[string]int{"servers": 1} }
 
 func (e *engine) WriteFile(_, name, content, _ string, _ bool) (run.FileWritten, error) {

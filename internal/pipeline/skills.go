@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -172,39 +171,58 @@ func (p *Pipeline) approveSkill(ctx context.Context, req run.Request, d run.Skil
 
 // described is a function as SKILL.md tells of it.
 func described(f source.Function, lang run.Language) skills.Function {
-	var params, required []string
-	var properties strings.Builder
-	for i, param := range f.Params {
-		text, optional := param.Name, "?"
-		if param.Rest {
-			text, optional = map[run.Language]string{run.Python: "*", run.TypeScript: "..."}[lang]+text, ""
-		}
-		if lang == run.Python {
-			optional = map[bool]string{true: " = …", false: ""}[param.Optional && !param.Rest]
-			text += typed(": ", param.Type) + optional
-		} else {
-			text += map[bool]string{true: optional, false: ""}[param.Optional] + typed(": ", param.Type)
-		}
-		params = append(params, text)
-		name, _ := json.Marshal(param.Name) // a string is always JSON
-		if i > 0 {
-			properties.WriteString(",")
-		}
-		fmt.Fprintf(&properties, "%s:%s", name, param.Schema)
-		if !param.Optional && !param.Rest {
+	var params, required, properties []string
+	for _, p := range f.Params {
+		params = append(params, paramText(p, lang))
+		name, _ := json.Marshal(p.Name) // a string is always JSON
+		properties = append(properties, string(name)+":"+p.Schema)
+		if !p.Optional && !p.Rest {
 			required = append(required, string(name))
 		}
 	}
-	schema := `{"type":"object","properties":{` + properties.String() + "}"
+	schema := `{"type":"object","properties":{` + strings.Join(properties, ",") + "}"
 	if len(required) > 0 {
 		schema += `,"required":[` + strings.Join(required, ",") + "]"
 	}
-	arrow := map[run.Language]string{run.Python: " -> ", run.TypeScript: ": "}[lang]
-	result := f.Result
-	if result != "" && f.Async && lang == run.Python {
-		result = "Awaitable[" + result + "]"
+	d := skills.Function{Name: f.Name, Doc: f.Doc, Parameters: json.RawMessage(schema + "}")}
+	if len(f.Params) == 1 && isObject(f.Params[0].Schema) {
+		d.Parameters, d.Whole = json.RawMessage(f.Params[0].Schema), true
 	}
-	return skills.Function{Name: f.Name, Signature: f.Name + "(" + strings.Join(params, ", ") + ")" + typed(arrow, result), Doc: f.Doc, Parameters: json.RawMessage(schema + "}")}
+	arrow, result := ": ", f.Result
+	if lang == run.Python {
+		arrow = " -> "
+		if result != "" && f.Async {
+			result = "Awaitable[" + result + "]"
+		}
+	}
+	d.Signature = f.Name + "(" + strings.Join(params, ", ") + ")" + typed(arrow, result)
+	return d
+}
+
+// paramText is a parameter as it is written.
+func paramText(p source.Param, lang run.Language) string {
+	switch {
+	case lang == run.Python && p.Rest:
+		return "*" + p.Name + typed(": ", p.Type)
+	case lang == run.Python && p.Optional:
+		return p.Name + typed(": ", p.Type) + " = …"
+	case lang == run.Python:
+		return p.Name + typed(": ", p.Type)
+	case p.Rest:
+		return "..." + p.Name + typed(": ", p.Type)
+	case p.Optional:
+		return p.Name + "?" + typed(": ", p.Type)
+	}
+	return p.Name + typed(": ", p.Type)
+}
+
+// isObject says that a schema is that of an object whose members are known.
+func isObject(schema string) bool {
+	var s struct {
+		Type       string
+		Properties map[string]json.RawMessage
+	}
+	return json.Unmarshal([]byte(schema), &s) == nil && s.Type == "object" && len(s.Properties) > 0
 }
 
 func typed(before, t string) string {

@@ -32,6 +32,7 @@ type Function struct {
 	Signature  string          // in the skill's language; "" if only the front matter was read
 	Doc        string          // ""
 	Parameters json.RawMessage // JSON Schema of an object, in the order of the parameters
+	Whole      bool            // it takes one object, and Parameters are its members
 }
 
 // matter is the front matter. The first two are what every reader of Agent Skills
@@ -300,30 +301,23 @@ func quoted(text string) string {
 	return "> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ")
 }
 
-// Params are the parameters of a function in their order, and their schemas.
-func Params(f Function) (names []string, schemas []json.RawMessage) {
+// Params are the parameters of a function in their order.
+func Params(f Function) (names []string) {
 	var s struct{ Properties json.RawMessage }
 	if json.Unmarshal(f.Parameters, &s) != nil || len(s.Properties) == 0 {
-		return nil, nil
+		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(s.Properties))
 	if _, err := d.Token(); err != nil {
-		return nil, nil
+		return nil
 	}
 	for d.More() {
 		key, err := d.Token()
-		var schema json.RawMessage
-		if err != nil || d.Decode(&schema) != nil {
-			return nil, nil
+		if err != nil || d.Decode(new(json.RawMessage)) != nil {
+			return nil
 		}
 		name, _ := key.(string)
-		names, schemas = append(names, name), append(schemas, schema)
+		names = append(names, name)
 	}
-	return names, schemas
-}
-
-// Members are the names of an object's members, by its schema.
-func Members(schema json.RawMessage) []string {
-	names, _ := Params(Function{Parameters: schema})
 	return names
 }
