@@ -210,6 +210,8 @@ func paramText(p source.Param, lang run.Language) string {
 		return p.Name + typed(": ", p.Type)
 	case p.Rest:
 		return "..." + p.Name + typed(": ", p.Type)
+	case p.Default != "" && len(p.Default) < 40:
+		return p.Name + typed(": ", p.Type) + " = " + p.Default
 	case p.Optional:
 		return p.Name + "?" + typed(": ", p.Type)
 	}

@@ -36,6 +36,7 @@ type Param struct {
 	Name     string
 	Type     string // as written; "" if it is not written
 	Schema   string // its JSON Schema, as far as the text tells; {} if it does not
+	Default  string // as written; "" if there is none, or it is not known
 	Optional bool
 	Rest     bool
 }

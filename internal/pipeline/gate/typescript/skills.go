@@ -255,7 +255,7 @@ func functionsOf(facts tsc.Facts) []source.Function {
 	for _, e := range facts.Exports {
 		f := source.Function{Name: e.Name, Result: e.Result, Async: e.Async, Doc: e.Doc}
 		for _, p := range e.Params {
-			f.Params = append(f.Params, source.Param{Name: p.Name, Type: p.Type, Schema: p.Schema, Optional: p.Optional, Rest: p.Rest})
+			f.Params = append(f.Params, source.Param{Name: p.Name, Type: p.Type, Schema: p.Schema, Default: p.Default, Optional: p.Optional, Rest: p.Rest})
 		}
 		list = append(list, f)
 	}

@@ -1,0 +1,139 @@
+package skills
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"retort/internal/run"
+)
+
+const savingDir = "RETORT_TEST_SAVE"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(savingDir); dir != "" {
+		saveForever(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// numbered is a draft whose document and code tell the same number.
+func numbered(n int) Draft {
+	d := draft("x", fmt.Sprintf("// %d\n%s", n, strings.Repeat("// more\n", n%500)))
+	d.Description = strconv.Itoa(n)
+	if n%3 == 0 {
+		d.Language = run.Python
+	}
+	return d
+}
+
+func saveForever(dir string) {
+	s := New(Place{Project, dir})
+	start := 0
+	if found, err := s.Get("x", ""); err == nil {
+		start, _ = strconv.Atoi(found.Description)
+	}
+	for n := start + 1; ; n++ {
+		if _, err := s.Save(numbered(n)); err != nil {
+			fmt.Println("error", err, err.Err)
+			return
+		}
+		fmt.Println(n)
+	}
+}
+
+// A process that saves is killed at any moment: what is there is whole, and at least
+// as new as what was acknowledged.
+func TestKilledWhileSaving(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "skills")
+	s := New(Place{Project, dir})
+	acknowledged, times := 0, 50
+	if testing.Short() {
+		times = 5
+	}
+	for range times {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), savingDir+"="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(10*time.Millisecond+rand.N(60*time.Millisecond), func() { _ = cmd.Process.Kill() })
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			n, err := strconv.Atoi(lines.Text())
+			if err != nil {
+				t.Fatal(lines.Text())
+			}
+			acknowledged = n
+		}
+		_ = cmd.Wait()
+		if acknowledged == 0 {
+			continue
+		}
+		found, refused := s.Get("x", "")
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		n, err := strconv.Atoi(found.Description)
+		if err != nil || n < acknowledged || n > acknowledged+1 {
+			t.Fatalf("%d was acknowledged, %q is there", acknowledged, found.Description)
+		}
+		if want := numbered(n); found.Code != want.Code || found.Language != want.Language || found.Edited {
+			t.Fatalf("version %d is torn: %s %v", n, found.Language, found.Edited)
+		}
+		if n > 1 && len(found.Versions) < 2 {
+			t.Fatalf("the versions before %d are lost", n)
+		}
+	}
+	t.Logf("%d saves were acknowledged", acknowledged)
+	mustSave(t, s, numbered(acknowledged+7))
+	for _, pattern := range []string{".new-*", ".gone-*", "x/.new-*", "x/.saving", "x/.history/.new-*"} {
+		if left, _ := filepath.Glob(filepath.Join(dir, pattern)); len(left) > 0 {
+			t.Errorf("%v is left", left)
+		}
+	}
+}
+
+// Whoever reads while another saves sees one version or the other.
+func TestReadWhileSaving(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "skills")
+	s := New(Place{Project, dir})
+	mustSave(t, s, numbered(1))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 2; n < 60; n++ {
+			if _, err := s.Save(numbered(n)); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	reads := 0
+	for going := true; going; reads++ {
+		select {
+		case <-done:
+			going = false
+		default:
+		}
+		found, err := s.Get("x", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := strconv.Atoi(found.Description)
+		if want := numbered(n); found.Code != want.Code || found.Language != want.Language {
+			t.Fatalf("read %d is torn", n)
+		}
+	}
+	t.Logf("%d reads", reads)
+}
