@@ -38,6 +38,7 @@ type Stats struct {
 	Ready      int            `json:"ready"`
 	Tools      int            `json:"tools"`
 	Tokens     int            `json:"definition_tokens"` // of all tools' definitions
+	Skills     int            `json:"skills"`
 	Executions ledger.Summary `json:"executions"`
 	Kept       run.Kept       `json:"kept"` // of the session, or of the default one
 }
@@ -66,7 +67,8 @@ func (e *Engine) Toolset() *run.Toolset { return e.pipeline.Toolset() }
 
 // Stats counts servers, tools and executions: those of one session, or of all.
 func (e *Engine) Stats(_ context.Context, session string) any {
-	s := Stats{Executions: e.ledger.Summary(session), Kept: e.pipeline.Kept(sessionOf(session))}
+	saved, _ := e.pipeline.Skills.List()
+	s := Stats{Executions: e.ledger.Summary(session), Skills: len(saved), Kept: e.pipeline.Kept(sessionOf(session))}
 	for _, server := range e.Servers() {
 		s.Servers++
 		s.Tools += server.Tools

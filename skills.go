@@ -31,6 +31,11 @@ func (e *Engine) LoadSkill(name, version string) (LoadedSkill, error) {
 	return failing(e.pipeline.LoadSkill(name, version, sessionOf("")))
 }
 
+// ShowSkill is LoadSkill for a person: with values where a model sees tokens.
+func (e *Engine) ShowSkill(name, version string) (LoadedSkill, error) {
+	return failing(e.pipeline.ShowSkill(name, version))
+}
+
 // ListSkills lists the skills that fit a question and have all these tags, the best first.
 func (e *Engine) ListSkills(query string, tags []string) ([]SkillInfo, error) {
 	return failing(e.pipeline.ListSkills(query, tags, sessionOf("")))

@@ -74,7 +74,7 @@ func (a *app) skillsShow() *cobra.Command {
 		Use: "show NAME", Short: "Print a skill with its code", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd, func(e *retort.Engine) error {
-				s, err := e.LoadSkill(args[0], version)
+				s, err := e.ShowSkill(args[0], version)
 				if err != nil {
 					return err
 				}

@@ -247,8 +247,8 @@ func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills
 	return list, nil
 }
 
-// LoadSkill tells all of a skill, as it is or was in a version.
-func (p *Pipeline) LoadSkill(name, version, session string) (run.LoadedSkill, *run.Error) {
+// ShowSkill tells all of a skill, as it is or was in a version: to a person.
+func (p *Pipeline) ShowSkill(name, version string) (run.LoadedSkill, *run.Error) {
 	s, refused := p.Skills.Get(strings.ReplaceAll(name, "_", "-"), version)
 	if refused != nil {
 		return run.LoadedSkill{}, refused
@@ -259,15 +259,24 @@ func (p *Pipeline) LoadSkill(name, version, session string) (run.LoadedSkill, *r
 	}
 	l.Description, _ = p.prose(s.Description)
 	l.Usage, _ = p.prose(s.Usage)
-	open, err := p.screened(session)
-	if err != nil {
-		return run.LoadedSkill{}, run.AsError(err)
+	return l, nil
+}
+
+// LoadSkill tells the same to a model.
+func (p *Pipeline) LoadSkill(name, version, session string) (run.LoadedSkill, *run.Error) {
+	l, refused := p.ShowSkill(name, version)
+	if refused != nil {
+		return l, refused
 	}
-	if open != nil {
+	open, err := p.screened(session)
+	if err == nil && open != nil {
 		l.Code, l.Description, l.Usage = open.Text(l.Code), open.Text(l.Description), open.Text(l.Usage)
 		err = open.Sync()
 	}
-	return l, run.AsError(err)
+	if err != nil {
+		return run.LoadedSkill{}, run.AsError(err)
+	}
+	return l, nil
 }
 
 // loadSkill answers a program.
@@ -326,7 +335,7 @@ func (p *Pipeline) infoOf(s skills.Skill) run.SkillInfo {
 func (p *Pipeline) doubts(s skills.Skill) []string {
 	var said []string
 	if s.Edited {
-		said = append(said, "its files were written or edited by hand since it was saved")
+		said = append(said, "it was not saved here: it came with the files, or was edited by hand")
 	}
 	if _, flagged := p.prose(s.Description + "\n" + s.Usage); len(flagged) > 0 {
 		said = append(said, "its description has what does not belong there, which is left out: "+strings.Join(flagged, "; "))

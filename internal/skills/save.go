@@ -83,6 +83,9 @@ func (p Place) save(name string, t text) (Saved, error) {
 		return Saved{}, err
 	}
 	defer unlock()
+	if err := p.ignore(root); err != nil {
+		return Saved{}, err
+	}
 	saved := Saved{Version: t.version(), Path: p.Dir + "/" + name, Origin: p.Origin}
 	if err := makeFolder(root, name); err != nil {
 		return Saved{}, err
@@ -112,6 +115,17 @@ func (p Place) save(name string, t text) (Saved, error) {
 	}
 	sweep(root, name, saved.Version)
 	return saved, nil
+}
+
+// ignored are the files of ours that belong to a machine and not to a project.
+const ignored = ".gitignore\n.lock\n.history/\n.saving\n.new-*\n.gone-*\n"
+
+// ignore has Git leave out what is not for others. What is there already stays.
+func (p Place) ignore(root *os.Root) error {
+	if p.Origin != Project || exists(root, ".gitignore") {
+		return nil
+	}
+	return writeFile(root, ".gitignore", ignored)
 }
 
 // sweep removes what is too old to be kept, and what was cut off.

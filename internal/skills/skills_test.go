@@ -169,7 +169,11 @@ func TestLinks(t *testing.T) {
 	for _, link := range []string{"project", "project/x", "project/x/skill.ts", "project/x/SKILL.md", "project/x/.history", "project/x/.saving"} {
 		s, dir := newStore(t)
 		saved := mustSave(t, s, draft("x", code))
-		secret := filepath.Join(dir, "secret")
+		mustSave(t, s, draft("y", code))
+		secret := filepath.Join(dir, "project", "y", "secret") // which the root itself would let be reached
+		if link == "project" || link == "project/x" {
+			secret = filepath.Join(dir, "secret")
+		}
 		if err := os.Rename(filepath.Join(dir, link), secret); err != nil && !strings.HasSuffix(link, ".saving") {
 			t.Fatal(err)
 		}
@@ -178,7 +182,7 @@ func TestLinks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := os.Symlink(secret, filepath.Join(dir, link)); err != nil {
+		if err := os.Symlink(relative(t, filepath.Dir(filepath.Join(dir, link)), secret), filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Get("x", "")
@@ -200,6 +204,14 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	}
+}
+
+func relative(t *testing.T, from, to string) string {
+	path, err := filepath.Rel(from, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestBroken(t *testing.T) {

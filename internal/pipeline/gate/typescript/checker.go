@@ -55,6 +55,7 @@ type Checker struct {
 	names     names
 	made      source.Memo[*run.Server, run.Namespace]
 	skills    source.Memo[skillKey, *Skill]
+	parsed    source.Memo[[2]string, *program] // skills by name and code
 }
 
 // New returns a checker whose compiler works in processes that start makes. The
@@ -62,7 +63,7 @@ type Checker struct {
 func New(start Start) *Checker {
 	return &Checker{
 		compilers: newCompilers(start), wrappers: newWrappers(tsc.Limits{}.Admit),
-		names: names{emit.Builtins()}, made: source.NewMemo[*run.Server, run.Namespace](512), skills: source.NewMemo[skillKey, *Skill](256),
+		names: names{emit.Builtins()}, made: source.NewMemo[*run.Server, run.Namespace](512), skills: source.NewMemo[skillKey, *Skill](256), parsed: source.NewMemo[[2]string, *program](256),
 	}
 }
 

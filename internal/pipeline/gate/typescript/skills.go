@@ -50,6 +50,7 @@ type linker struct {
 	level    rules.Level
 	tools    *run.Toolset
 	linked   map[string]*Skill
+	dirty    bool // the compiler has parsed skills since it has the program
 }
 
 func (c *Checker) linker(compiler *process, src Source, tools *run.Toolset) *linker {
@@ -80,7 +81,9 @@ func (l *linker) program(ctx context.Context, p *program) (*tsc.Result, *run.Err
 		if refusal := l.uses(ctx, p.reach, nil, p.importing); refusal != nil {
 			return nil, refusal
 		}
-		if _, err := l.compiler.parse(ctx, p.source.Text(), p.kind()); err != nil { // again: the skills came between
+	}
+	if l.dirty { // skills came between
+		if _, err := l.compiler.parse(ctx, p.source.Text(), p.kind()); err != nil {
 			return nil, p.failure(err)
 		}
 	}
@@ -124,14 +127,13 @@ func (l *linker) link(ctx context.Context, name string, chain source.Chain) (*Sk
 
 // check checks a skill. What the compiler has parsed last is another text then.
 func (l *linker) check(ctx context.Context, skill run.Skill, chain source.Chain) (*Skill, *run.Error) {
-	p, refusal := parse(ctx, l.compiler, Source{Code: skill.Code, Name: skill.File(), Language: run.TypeScript, Level: l.level}, l.tools)
+	p, refusal := l.parse(ctx, skill)
 	if refusal != nil {
 		return nil, refusal
 	}
 	if refusal := p.policy(); refusal != nil {
 		return nil, refusal
 	}
-	p.module, p.builtins = true, l.checker.names.builtins
 	p.reach = reachOf(p.source.Facts(), l.tools, l.checker.names.globals(l.tools))
 	own := *p.reach
 	own.servers = cloneNeeds(p.reach.servers)
@@ -154,8 +156,29 @@ func (l *linker) check(ctx context.Context, skill run.Skill, chain source.Chain)
 	return s, nil
 }
 
+// parse parses a skill, unless that was done.
+func (l *linker) parse(ctx context.Context, skill run.Skill) (*program, *run.Error) {
+	key := [2]string{skill.Name, skill.Code}
+	if kept, ok := l.checker.parsed.Find(key); ok {
+		p := *kept
+		p.src.Level, p.tools = l.level, l.tools
+		return &p, nil
+	}
+	l.dirty = true
+	p, refusal := parse(ctx, l.compiler, Source{Code: skill.Code, Name: skill.File(), Language: run.TypeScript, Level: l.level}, l.tools)
+	if refusal != nil {
+		return nil, refusal
+	}
+	p.module, p.builtins = true, l.checker.names.builtins
+	kept := *p
+	kept.tools = nil
+	l.checker.parsed.Put(key, &kept)
+	return p, nil
+}
+
 // compile type-checks a skill and makes its module.
 func (l *linker) compile(ctx context.Context, p *program, s *Skill) *run.Error {
+	l.dirty = true
 	parsed, err := l.compiler.parse(ctx, p.source.Text(), tsc.TypeScript)
 	if err != nil {
 		return p.failure(err)
