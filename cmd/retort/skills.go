@@ -42,7 +42,7 @@ func (a *app) skillsList() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringArrayVar(&tags, "tag", nil, "only skills with this tag (repeatable)")
+	c.Flags().StringSliceVar(&tags, "tags", nil, "only skills with these tags, with commas between")
 	return c
 }
 
@@ -101,7 +101,7 @@ func (a *app) skillsSave() *cobra.Command {
 	var d retort.SkillDraft
 	c := &cobra.Command{
 		Use: "save FILE | -", Short: "Check functions and save them for programs", Args: cobra.ExactArgs(1),
-		Example: "  retort skills save find.ts --name find-events --description 'Finds events by title' --tag calendar",
+		Example: "  retort skills save find.ts --name find-events --description 'Finds events by title' --tags calendar,search",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			code, err := a.read(args[0])
 			if err != nil {
@@ -121,7 +121,7 @@ func (a *app) skillsSave() *cobra.Command {
 	}
 	c.Flags().StringVar(&d.Name, "name", "", "name; that of the file if not given")
 	c.Flags().StringVar(&d.Description, "description", "", "what it does and when it is of use, in a sentence")
-	c.Flags().StringArrayVar(&d.Tags, "tag", nil, "tag (repeatable)")
+	c.Flags().StringSliceVar(&d.Tags, "tags", nil, "tags, with commas between")
 	c.Flags().StringVar(&lang, "lang", "", "ts or py; by the file's name if not given")
 	c.Flags().BoolVar(&d.ForUser, "user", false, "among your own, not in the project")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,7 +23,10 @@ func (l library) Skill(name string, lang run.Language) (run.Skill, *run.Error) {
 	if refused != nil || l.screen == nil {
 		return s, refused
 	}
-	code, err := l.screen.Program(s.Code)
+	if refused := l.pipeline.foreign(s); refused != nil {
+		return run.Skill{}, source.InSkill(s, refused)
+	}
+	code, err := l.screen.Skill(s.Code)
 	if err != nil {
 		return run.Skill{}, run.AsError(err)
 	}
@@ -67,6 +69,9 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, d run.SkillDr
 	if refused != nil {
 		return run.SavedSkill{}, refused
 	}
+	if refused := p.foreign(run.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
+		return run.SavedSkill{}, refused
+	}
 	examined, tools, refused := p.examine(ctx, skill)
 	if refused != nil {
 		return run.SavedSkill{}, refused
@@ -89,9 +94,6 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, d run.SkillDr
 			draft.Tools[tools.Qualified(t)] = t.Pin[:min(len(t.Pin), pinSize)]
 		}
 	}
-	if found := piiToken.FindString(skill.Code); found != "" {
-		answer.Warnings = append(answer.Warnings, found+" in the code means nothing in other sessions: make it a parameter")
-	}
 	saved, refused := p.Skills.Save(draft)
 	if refused != nil {
 		return run.SavedSkill{}, refused
@@ -101,7 +103,18 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, d run.SkillDr
 	return answer, nil
 }
 
-var piiToken = regexp.MustCompile(`\[[A-Z][A-Z_]*_[0-9]+\]`)
+// foreign refuses a skill with a token in its code: in another session it stands for
+// somebody else.
+func (p *Pipeline) foreign(s run.Skill) *run.Error {
+	if p.Privacy == nil {
+		return nil
+	}
+	if token := p.Privacy.TokenIn(s.Code); token != "" {
+		return run.Errorf(run.KindPolicy, "skills", "the skill has %s in it, which stands for something else in each session", token).
+			WithHint("make it a parameter, which the program gives")
+	}
+	return nil
+}
 
 // drafted completes a draft and makes a skill of it.
 func (p *Pipeline) drafted(d *run.SkillDraft) (run.Skill, *run.Error) {

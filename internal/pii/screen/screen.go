@@ -375,23 +375,38 @@ func (s *Session) Text(text string) string {
 
 // Program is the text of a program in which what is sealed stands as its token, so that
 // it is equal to what servers answer. The model knows these values: it wrote them.
-func (s *Session) Program(code string) (string, error) {
+func (s *Session) Program(code string) (string, error) { return s.source(code, []string{models}) }
+
+// Skill is the same for the text of a skill, which somebody else has written: the model
+// does not know its values.
+func (s *Session) Skill(code string) (string, error) { return s.source(code, nil) }
+
+func (s *Session) source(code string, from []string) (string, error) {
 	var out strings.Builder
-	from := 0
+	at := 0
 	for _, f := range s.screen.scanner.Text(nil, []byte(code)) {
 		if s.screen.modes[f.Type] != Sealed || f.Type == pii.Secret || !quoted(code, f.Start, f.End) {
 			continue
 		}
-		token, err := s.tokens.Mint(vault.Entry{Type: string(f.Type), Value: code[f.Start:f.End], From: []string{models}})
+		token, err := s.tokens.Mint(vault.Entry{Type: string(f.Type), Value: code[f.Start:f.End], From: from})
 		if err != nil {
 			return "", err
 		}
-		out.WriteString(code[from:f.Start])
+		out.WriteString(code[at:f.Start])
 		out.WriteString(token)
-		from = f.End
+		at = f.End
 	}
-	out.WriteString(code[from:])
+	out.WriteString(code[at:])
 	return out.String(), nil
+}
+
+// TokenIn is the first token in a text, "" if there is none. What outlives a session
+// has none: in another one it would stand for somebody else.
+func (s *Screen) TokenIn(text string) string {
+	for _, f := range s.scanner.Tokens(nil, []byte(text)) {
+		return text[f.Start:f.End]
+	}
+	return ""
 }
 
 // quoted reports whether a piece of a program lies in a string on one line.

@@ -121,6 +121,8 @@ func TestExamine(t *testing.T) {
 		{run.Skill{Name: "events", Language: run.TypeScript, Code: "import { find } from './skills/wipe'; export const f = 1"}, "type 0:0 skills import each other in a circle: events → wipe → events"},
 		{run.Skill{Name: "x", Language: run.TypeScript, Code: "return 1"}, "type 0:0 the skill exports no function, so that nothing could use it"},
 		{run.Skill{Name: "x", Language: run.Python, Code: "x = 1\ndef _f(): pass"}, "type 0:0 the skill exports no function, so that nothing could use it"},
+		{run.Skill{Name: "x", Language: run.Python, Code: "async def f():\n    return await drive.search_files(query='a')\nx = await f()"}, "syntax 3:5 await outside of functions, in a skill"},
+		{run.Skill{Name: "x", Language: run.Python, Code: "def f(): pass\nif f():\n    return 1"}, "syntax 3:5 return outside of functions, in a skill"},
 		{run.Skill{Name: "x", Language: run.TypeScript, Code: "\nexport const f = () => drive.nothing()"}, "tool_not_found 2:30 drive has no tool \"nothing\""},
 	} {
 		e, refusal := g.Examine(context.Background(), c.skill, tools, shelved)

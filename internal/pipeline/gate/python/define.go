@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"retort/internal/pipeline/gate/source"
+	"retort/internal/run"
 )
 
 // topNames are the names that a module has.
@@ -33,6 +34,37 @@ func (p *program) functions() []source.Function {
 		}
 	}
 	return found
+}
+
+// importable refuses what only a program may do outside of functions.
+func (p *program) importable() *run.Error {
+	s := p.scopes.s
+	what := ""
+	var find func(id nodeID) nodeID
+	find = func(id nodeID) nodeID {
+		switch c := s.class(id); {
+		case isFunction(c), c == classClassDef:
+			return 0
+		case c == classReturn:
+			what = "return"
+			return id
+		case c == classAwait, c == classAsyncFor, c == classAsyncWith:
+			what = "await"
+			return id
+		}
+		for child := range s.children(id) {
+			if found := find(child); found != 0 {
+				return found
+			}
+		}
+		return 0
+	}
+	id := find(s.root)
+	if id == 0 {
+		return nil
+	}
+	n := s.nodes[id]
+	return p.refuse([]finding{{kind: run.KindSyntax, message: what + " outside of functions, in a skill", hint: "a skill is imported: put what it does into functions", place: place{int(n.line), int(n.column) + 1, len(what)}}})
 }
 
 // docstring is the text that a function begins with, without its indentation.

@@ -164,6 +164,9 @@ func (l *linker) check(ctx context.Context, skill run.Skill, chain source.Chain)
 		if p, refusal = l.checker.judged(ctx, Source{Code: skill.Code, Level: l.level}, l.tools); refusal != nil {
 			return nil, refusal
 		}
+		if refusal := p.importable(); refusal != nil {
+			return nil, refusal
+		}
 		l.checker.skills.Put(key, p)
 	}
 	all := *p

@@ -1,0 +1,121 @@
+package retort_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/run"
+)
+
+func saved(t *testing.T, e *retort.Engine, d retort.SkillDraft) retort.SavedSkill {
+	t.Helper()
+	yes := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
+	o := e.SaveSkill(retort.WithChannel(t.Context(), yes), retort.Request{}, d)
+	var s retort.SavedSkill
+	if o.Error != nil || json.Unmarshal(o.Result, &s) != nil {
+		t.Fatalf("%+v %v", o, o.Error)
+	}
+	return s
+}
+
+// skilled is an engine with a home.
+func skilled(t *testing.T, settings string) *retort.Engine {
+	t.Helper()
+	e, _ := judgedAt(t, t.TempDir(), settings)
+	return e
+}
+
+// A person who is asked about a program is asked about its skills, too: a yes to one
+// version is none to another.
+func TestApprovalOfSkills(t *testing.T) {
+	e := skilled(t, "approval: {autoApproveLow: false, autoApproveMedium: true}")
+	asked := func(version string) run.Approval {
+		saved(t, e, retort.SkillDraft{Name: "greet", Description: "Greets.", Code: "export const greet = () => '" + version + "';"})
+		var seen run.Approval
+		ctx := retort.WithChannel(t.Context(), func(_ context.Context, a run.Approval) (run.Answer, bool) {
+			seen = a
+			return run.Answer{Approve: true}, true
+		})
+		o := e.Execute(ctx, retort.Request{Code: "import { greet } from './skills/greet'; return greet()"})
+		if o.Error != nil || string(o.Result) != `"`+version+`"` {
+			t.Fatalf("%+v %v", o, o.Error)
+		}
+		return seen
+	}
+	one, two := asked("one"), asked("two")
+	if one.Digest == two.Digest || one.Code != two.Code {
+		t.Errorf("%s and %s", one.Digest, two.Digest)
+	}
+	if !strings.Contains(one.Text(), "the skill greet, which it uses:\nexport const greet = () => 'one';") {
+		t.Error(one.Text())
+	}
+}
+
+// What is personal in a skill's code is a token for models and programs, and a value
+// for people.
+func TestPersonalDataInSkills(t *testing.T) {
+	const address = "olga.petrova@norden-tech.example"
+	e := skilled(t, "")
+	saved(t, e, retort.SkillDraft{Name: "boss", Description: "Writes to " + address, Code: "export const boss = () => '" + address + "';"})
+	l, err := e.LoadSkill("boss", "")
+	list, _ := e.ListSkills("", nil)
+	o := e.Execute(t.Context(), retort.Request{Code: "import { boss } from './skills/boss'; import fs from 'node:fs/promises';\nreturn [boss(), boss().includes('olga'), (await fs.readFile('skills/boss/skill.ts', 'utf8')).includes('olga')]"})
+	for _, text := range []string{l.Code, l.Usage, l.Description, list[0].Description, string(o.Result)} {
+		if strings.Contains(text, "olga") || !strings.Contains(text, "[EMAIL_1]") {
+			t.Errorf("%s %v", text, err)
+		}
+	}
+	if !strings.Contains(string(o.Result), "false,false") {
+		t.Errorf("%s", o.Result)
+	}
+	if l, err := e.ShowSkill("boss", ""); err != nil || !strings.Contains(l.Code, address) {
+		t.Errorf("%+v %v", l, err)
+	}
+}
+
+// A token stands for something else in each session, so no skill has one.
+func TestTokensInSkills(t *testing.T) {
+	home := t.TempDir()
+	e, _ := judgedAt(t, home, "")
+	code := "export const f = () => '[EMAIL_1]';"
+	o := e.SaveSkill(t.Context(), retort.Request{}, retort.SkillDraft{Name: "token", Description: "Has a token", Code: code})
+	if o.Status != run.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "[EMAIL_1]") {
+		t.Errorf("%+v %v", o, o.Error)
+	}
+	dir := filepath.Join(home, "skills", "token")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "skill.ts"), []byte(code), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o = e.Execute(t.Context(), retort.Request{Code: "import { f } from './skills/token'; return f()"})
+	if o.Error == nil || !strings.Contains(o.Error.Message, "[EMAIL_1] in it") {
+		t.Errorf("%+v %v", o, o.Error)
+	}
+}
+
+// Checking a program with skills takes as long as without, once they were checked.
+func TestSkillsAreCheckedOnce(t *testing.T) {
+	e := skilled(t, "")
+	for _, name := range []string{"a", "b", "c"} {
+		saved(t, e, retort.SkillDraft{Name: name, Description: "One of three.", Code: strings.Repeat("/** A line of text. */\n", 200) + "export const f = (n: number) => n + 1;"})
+	}
+	for _, code := range []string{"return 4 + 0", "import { f } from './skills/a'; import { f as g } from './skills/b'; import { f as h } from './skills/c'; return h(g(f(1)))"} {
+		var took []time.Duration
+		for range 4 {
+			start := time.Now()
+			if o := e.Execute(t.Context(), retort.Request{Code: code}); string(o.Result) != "4" {
+				t.Fatalf("%+v %v", o, o.Error)
+			}
+			took = append(took, time.Since(start))
+		}
+		t.Log(took)
+	}
+}
