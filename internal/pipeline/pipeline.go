@@ -143,6 +143,9 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	if result.Status == run.StatusError && result.Error != nil && result.Error.Denies() {
 		result.Status = run.StatusDenied
 	}
+	if result.Status == run.StatusError && ctx.Err() != nil {
+		result.Status = run.StatusCancelled // a call that was cancelled threw before the sandbox was told
+	}
 	result.Warnings = append(verdict.Warnings, result.Warnings...)
 	o := report.Make(result, x.reporting())
 	o.Stats.SandboxWhy = spec.Floor.Why
