@@ -112,3 +112,25 @@ func at(e *run.Error) string {
 	}
 	return fmt.Sprintf(":%d:%d", e.Line, e.Column)
 }
+
+// Link is the skill of a name, checked, once for all who import it. linked has those that
+// were checked before.
+func Link[S any](linked map[string]*S, library Library, name string, lang run.Language, chain Chain, check func(run.Skill, Chain) (*S, *run.Error)) (*S, *run.Error) {
+	chain, refusal := chain.With(name, len(linked))
+	if refusal != nil {
+		return nil, refusal
+	}
+	if s, ok := linked[name]; ok {
+		return s, nil
+	}
+	found, refusal := library.Skill(name, lang)
+	if refusal != nil {
+		return nil, refusal
+	}
+	s, refusal := check(found, chain)
+	if refusal != nil {
+		return nil, InSkill(found, refusal)
+	}
+	linked[name] = s
+	return s, nil
+}

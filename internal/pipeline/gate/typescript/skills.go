@@ -106,23 +106,9 @@ func (p *program) importing(at place, e *run.Error) *run.Error {
 
 // link checks a skill by its name, unless that was done.
 func (l *linker) link(ctx context.Context, name string, chain source.Chain) (*Skill, *run.Error) {
-	chain, refusal := chain.With(name, len(l.linked))
-	if refusal != nil {
-		return nil, refusal
-	}
-	if s, ok := l.linked[name]; ok {
-		return s, nil
-	}
-	found, refusal := l.library.Skill(name, run.TypeScript)
-	if refusal != nil {
-		return nil, refusal
-	}
-	s, refusal := l.check(ctx, found, chain)
-	if refusal != nil {
-		return nil, source.InSkill(found, refusal)
-	}
-	l.linked[name] = s
-	return s, nil
+	return source.Link(l.linked, l.library, name, run.TypeScript, chain, func(s run.Skill, chain source.Chain) (*Skill, *run.Error) {
+		return l.check(ctx, s, chain)
+	})
 }
 
 // check checks a skill. What the compiler has parsed last is another text then.
