@@ -1,11 +1,9 @@
 package skills
 
 import (
-	"bufio"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 const savingDir = "RETORT_TEST_SAVE"
@@ -60,24 +59,7 @@ func TestKilledWhileSaving(t *testing.T) {
 		times = 5
 	}
 	for range times {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), savingDir+"="+dir)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(10*time.Millisecond+rand.N(60*time.Millisecond), func() { _ = cmd.Process.Kill() })
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			n, err := strconv.Atoi(lines.Text())
-			if err != nil {
-				t.Fatal(lines.Text())
-			}
-			acknowledged = n
-		}
-		_ = cmd.Wait()
+		acknowledged = testenv.Killed(t, savingDir, dir, 10*time.Millisecond+rand.N(60*time.Millisecond), acknowledged)
 		if acknowledged == 0 {
 			continue
 		}

@@ -1,19 +1,18 @@
 package workspace
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"retort/internal/testenv"
 )
 
 // killed is the variable that makes the test program the one that is killed.
@@ -45,31 +44,6 @@ func scribble(dir string) {
 	}
 }
 
-// acknowledged starts the program, kills it at a random moment, and returns the last write
-// that it was told of; -1 if there was none.
-func acknowledged(t *testing.T, dir string) int {
-	t.Helper()
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), killed+"="+dir)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.AfterFunc(time.Duration(5+rand.IntN(35))*time.Millisecond, func() { _ = c.Process.Kill() })
-	last := -1
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if n, err := strconv.Atoi(lines.Text()); err == nil {
-			last = n
-		}
-	}
-	_, _ = io.Copy(io.Discard, out)
-	_ = c.Wait()
-	return last
-}
-
 // Whenever the process is killed, files and values are those of one write, and what was
 // acknowledged is there.
 func TestKills(t *testing.T) {
@@ -80,7 +54,7 @@ func TestKills(t *testing.T) {
 	wrote := 0
 	for range kills {
 		dir := t.TempDir()
-		last := acknowledged(t, dir)
+		last := testenv.Killed(t, killed, dir, time.Duration(5+rand.IntN(35))*time.Millisecond, -1)
 		if last < 0 {
 			continue
 		}
