@@ -66,7 +66,7 @@ var sepOf = func() (of [256]uint8) {
 
 var idForms = sync.OnceValue(func() *forms {
 	fs := &forms{}
-	for _, list := range [][]rule{europe(), america(), asia(), papers()} {
+	for _, list := range [][]rule{europe(), balkans(), america(), asia(), papers()} {
 		for i := range list {
 			fs.add(&list[i])
 		}

@@ -62,6 +62,12 @@ func europe() []rule {
 		{"al-nipt", NationalID, "AddddddddA", "nipt", func(id []byte) bool {
 			return id[0] <= 'M' && date((number(id[2:4])+11)%12+1, number(id[4:6]))
 		}},
+	}
+}
+
+// balkans: and of Turkey, Russia and Ukraine.
+func balkans() []rule {
+	return []rule{
 		{"hr-oib", NationalID, "ddddddddddd", "oib tax national", mod1110},
 		{"si-emso", NationalID, "ddddddddddddd", "emso national", emso},
 		{"tr-tckn", NationalID, "ddddddddddd", "tckn national", tckn},
