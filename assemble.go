@@ -101,7 +101,7 @@ func (p *parts) connect(children *reaper.Reaper) (err error) {
 		dir = filepath.Join(p.config.Home, "catalog")
 	}
 	settings := p.config.Settings
-	kept := catalog.Options{Dir: dir, Changes: func(server string) run.Changes { return run.Changes(settings.ChangesOf(server)) }}
+	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.Bool(), Changes: func(server string) run.Changes { return run.Changes(settings.ChangesOf(server)) }}
 	if p.screen != nil {
 		kept.Sealed = p.screen.Sealed
 	}
@@ -177,6 +177,13 @@ func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, str
 	return listing.Tools, listing.Instructions, err
 }
 
+// learner has the catalogue learn from answers.
+type learner struct{ catalog *catalog.Catalog }
+
+func (l learner) Learn(t *run.Tool, answer json.RawMessage, private func(string) bool) {
+	l.catalog.Learn(catalog.Observation{Tool: t, Answer: answer, Private: private})
+}
+
 func (p *parts) isolate(guest []string) *process.Backend {
 	settings := p.config.Settings
 	commands := map[string]string{"python": settings.Runtimes.Python, "node": settings.Runtimes.Node, "bun": settings.Runtimes.Bun, "deno": settings.Runtimes.Deno}
@@ -233,7 +240,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
-		Privacy: p.screen, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
+		Privacy: p.screen, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
 		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),

@@ -31,6 +31,9 @@ type Diagnostic struct {
 	// Widened says that it is about a value that may well fit: only its type is
 	// too wide, as string is for "a" | "b", or string | number for string.
 	Widened bool
+	// Lack is set if it says that a member does not exist, of a type that comes from
+	// Input.Files.
+	Lack *Lack
 }
 
 // Target is something declared in one of Input.Files.
@@ -111,6 +114,7 @@ func (d *describer) describe(f *ast.Diagnostic) Diagnostic {
 		out.Open = d.isOpen(value) || d.filled(value)
 	}
 	out.Widened = d.isWidened(f, node, out.Argument)
+	out.Lack = d.lack(f, node)
 	return out
 }
 

@@ -25,6 +25,7 @@ import (
 type Catalog struct {
 	dir     string // empty: memory only
 	counts  *counts
+	learner *learner // nil: nothing is learned
 	book    *book
 	changes func(server string) run.Changes
 	sealed  func(server, property string) string // nil: nothing is
@@ -81,6 +82,8 @@ type Options struct {
 	Changes func(server string) run.Changes
 	// Sealed is what run.Tool.Sealed of a server's tools is; nil: nothing is hidden.
 	Sealed func(server, property string) string
+	// Learn has the catalogue learn what tools answer that do not declare it.
+	Learn bool
 }
 
 // Open reads a catalogue. Files that cannot be read are ignored and named by Problems.
@@ -90,6 +93,9 @@ func Open(o Options) (*Catalog, error) {
 		dir: dir, counts: newCounts(), book: &book{dir: dir, key: o.Key}, changes: o.Changes, sealed: o.Sealed, scanner: sync.OnceValue(prose.New),
 		servers: map[string]*source{}, static: map[string]*source{}, trusts: map[string]*trust{},
 		categories: map[string]string{}, problems: map[string][]Problem{}, listeners: map[int]func(*run.Toolset){},
+	}
+	if o.Learn {
+		c.learner = newLearner(c)
 	}
 	if c.changes == nil {
 		c.changes = func(string) run.Changes { return run.ChangesBlock }
@@ -104,6 +110,7 @@ func Open(o Options) (*Catalog, error) {
 	if err := c.load(); err != nil {
 		return nil, run.Errorf(run.KindInternal, "catalog.open", "cannot read the kept tool definitions: %w", err)
 	}
+	c.learner.load()
 	c.counts.path = filepath.Join(dir, countsFile)
 	if err := c.counts.load(); err != nil {
 		c.problem(Problem{File: c.counts.path, Message: "it is ignored: " + err.Error()})
@@ -137,7 +144,10 @@ func (c *Catalog) load() error {
 }
 
 // Close saves what is not saved yet.
-func (c *Catalog) Close() error { return c.counts.save(c.pins()) }
+func (c *Catalog) Close() error {
+	c.learner.close()
+	return c.counts.save(c.pins())
+}
 
 // Replace makes definitions, as received from a server, what is known of it. A
 // broken definition is skipped, the first of several with one name is taken; the
@@ -157,6 +167,7 @@ func (c *Catalog) Replace(server string, definitions []json.RawMessage, instruct
 	change.Problems = problems
 	c.servers[server] = next
 	c.problems[server] = problems
+	c.learner.listed(server, tools)
 	c.invalidate()
 	c.mu.Unlock()
 	if err := c.write(server, next); err != nil {
@@ -229,13 +240,14 @@ func (c *Catalog) Forget(server string) error {
 	c.mu.Lock()
 	delete(c.servers, server)
 	delete(c.problems, server)
+	c.learner.listed(server, nil)
 	c.invalidate()
 	c.mu.Unlock()
 	c.tell()
 	if c.dir == "" {
 		return nil
 	}
-	if err := removeFile(filepath.Join(c.dir, fileName(server))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := errors.Join(removeFile(filepath.Join(c.dir, fileName(server))), removeFile(filepath.Join(c.dir, shapesName(server)))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return run.Errorf(run.KindInternal, "catalog.forget", "cannot remove the definitions of %s: %w", server, err)
 	}
 	return nil

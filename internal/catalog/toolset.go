@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"retort/internal/pipeline/emit"
 	"retort/internal/run"
@@ -12,16 +13,19 @@ import (
 // Toolset is the current set of servers and tools. It costs next to nothing
 // unless something has changed.
 func (c *Catalog) Toolset() *run.Toolset {
-	if ts := c.current.Load(); ts != nil && !c.rewritten() {
+	if ts := c.current.Load(); ts != nil && !c.rewritten() && !c.learner.hasNews() {
 		return ts
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reread()
+	c.adopt()
 	if ts := c.current.Load(); ts != nil {
 		return ts
 	}
+	began := time.Now()
 	ts := c.build()
+	c.learner.told(time.Since(began))
 	c.current.Store(ts)
 	return ts
 }
@@ -63,6 +67,7 @@ func (c *Catalog) server(name string, s *source) *run.Server {
 	if s.categorized == nil {
 		s.categorize(name, c.categories[name])
 		c.seal(name, s.categorized)
+		c.learner.mark(name, s.categorized)
 		if !s.static {
 			c.judge(name, s.categorized)
 		}

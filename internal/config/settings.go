@@ -172,9 +172,10 @@ type ResourceLimits struct {
 	Concurrency int
 }
 
-// Results bound what one answer brings to the model.
+// Results bound what one answer brings to the model, and say whether types are learned.
 type Results struct {
-	MaxTokens int // o200k_base
+	MaxTokens int    // o200k_base
+	Learn     Switch // the types of answers that tools do not declare
 }
 
 // Workspace says how long files of sessions stay, when nobody uses them.
@@ -313,6 +314,7 @@ func (s Settings) Defaults() Settings {
 	state(&s.PII.RestoreToModel, Off)
 	state(&s.AuditLogging, On)
 	state(&s.Results.MaxTokens, 2000)
+	state(&s.Results.Learn, On)
 	state(&s.Workspace.Results, 7*24*time.Hour)
 	state(&s.Workspace.Sessions, 30*24*time.Hour)
 	state(&s.Workspace.Size, 10*gib)
@@ -361,7 +363,7 @@ func (s *Settings) read() into {
 		field{"pii", s.PII.read()},
 		field{"auditLogging", toggle(&s.AuditLogging)},
 		field{"resourceLimits", s.ResourceLimits.read()},
-		field{"results", object(field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)})},
+		field{"results", object(field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)}, field{"learn", toggle(&s.Results.Learn)})},
 		field{"workspace", s.Workspace.read()},
 		field{"cache", object(field{"ttl", duration(&s.Cache.TTL, 0, 30*24*time.Hour)}, field{"size", size(&s.Cache.Size, mib, tib)}, field{"tools", list(&s.Cache.Tools, pattern)})},
 		field{"approval", s.Approval.read()},

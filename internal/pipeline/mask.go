@@ -46,6 +46,15 @@ func (x *execution) masked(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
+// personal says of the key of an object that the model may not see it; nil if it may see all.
+func (x *execution) personal() func(key string) bool {
+	session := x.screen
+	if session == nil {
+		return nil
+	}
+	return func(key string) bool { return session.Text(key) != key }
+}
+
 // hidden is an Outcome as the model may see it. The tokens in it are durable.
 func (x *execution) hidden(o run.Outcome) run.Outcome {
 	if x.screen == nil {

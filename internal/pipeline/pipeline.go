@@ -39,6 +39,13 @@ type Tools interface {
 	Tokens(tools *run.Toolset) int
 }
 
+// Learner learns the types of answers that tools do not declare.
+type Learner interface {
+	// Learn takes in an answer as a program got it. It does not wait. Private says of a
+	// key of an object that it is personal; nil says it of none.
+	Learn(t *run.Tool, answer json.RawMessage, private func(key string) bool)
+}
+
 // Searcher finds tools by what they do.
 type Searcher interface {
 	Search(ctx context.Context, q discover.Query) (discover.Answer, error)
@@ -58,7 +65,7 @@ type Sandboxes interface {
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields but Routing and Privacy are needed.
+// Pipeline executes programs. All fields but Routing, Privacy and Learner are needed.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -79,6 +86,7 @@ type Pipeline struct {
 	Skills     *skills.Store
 	// Prose is a text without what does not belong into one that a model reads.
 	Prose func(text string) (clean string, flagged []string)
+	Learner    Learner        // nil: nothing is learned
 	// RestoreToModel lets a person give the model the values behind tokens.
 	RestoreToModel bool
 }
@@ -276,6 +284,9 @@ func (x *execution) see(tools *run.Toolset) {
 	}
 	if x.rehearses() {
 		r.Rehearse = x.plan.record
+	}
+	if x.pipeline.Learner != nil {
+		r.Learn = func(t *run.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personal()) }
 	}
 	x.host, x.tally = x.pipeline.Relay.Open(r)
 }

@@ -22,9 +22,24 @@ type Tool struct {
 	Python       string          // identifier in Python, unique on its server: list_issues
 	Flags        []Flag          // what does not belong into the definition
 	Change       *Change         // nil if the definition is the one that was trusted
+	Learned      *Learned        // nil if the tool declares its output, or nothing is known of it
 	// Sealed is the type of personal data, "email", of which programs get tokens under a
 	// property of the tool's answers; "" if they get what is there. Nil: nothing is hidden.
 	Sealed func(property string) string
+}
+
+// Learned is what a tool's answers looked like so far: advice, where OutputSchema is fact.
+type Learned struct {
+	Schema       json.RawMessage // of what programs get
+	Observations int             // answers that were looked at
+}
+
+// Answer is the schema of what programs get from the tool; empty if nothing is known.
+func (t *Tool) Answer() json.RawMessage {
+	if len(t.OutputSchema) == 0 && t.Learned != nil {
+		return t.Learned.Schema
+	}
+	return t.OutputSchema
 }
 
 // Annotations are MCP's hints about a tool; nil means that the server said nothing.

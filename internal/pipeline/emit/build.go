@@ -57,15 +57,16 @@ func describe(t *run.Tool) *tool {
 	b := &builder{prefix: pascal(t.TypeScript)}
 	out := &tool{prefix: b.prefix}
 	out.input = b.root("Input", t.InputSchema, true)
-	if len(bytes.TrimSpace(t.OutputSchema)) > 0 {
+	if answer := t.Answer(); len(bytes.TrimSpace(answer)) > 0 {
 		b.sealed = t.Sealed
-		out.output = b.root("Output", t.OutputSchema, false)
+		out.output = b.root("Output", answer, false)
 	}
 	for len(b.queue) > 0 {
 		next := b.queue[0]
 		b.queue = b.queue[1:]
 		next.node = b.schema(next.of, next.where)
 	}
+	out.learn(t)
 	out.names = b.names
 	cutAliases(append([]*named{out.input, out.output}, out.names...))
 	return out

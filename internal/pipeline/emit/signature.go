@@ -34,7 +34,7 @@ func signature(name string, t *run.Tool) string {
 		b.WriteString(c.short(types.output.node, maxResult))
 	}
 	b.WriteString(">")
-	if s := Summary(t); s != "" {
+	if s := remarks(types.learned, Summary(t)); s != "" {
 		b.WriteString(" // ")
 		b.WriteString(s)
 	}
@@ -47,16 +47,24 @@ func signature(name string, t *run.Tool) string {
 func pySignature(name string, t *run.Tool) string {
 	types := describe(t)
 	c := compact{dialect: pythonDialect{}}
-	list, remarks := c.keywords(types.input.node)
+	list, said := c.keywords(types.input.node)
 	result := "Any"
 	if types.output != nil {
 		result = c.short(types.output.node, maxResult)
 	}
 	text := name + "(" + list + ") -> " + result
-	if s := strings.TrimSpace(Summary(t) + " " + remarks); s != "" {
+	if s := remarks(types.learned, strings.TrimSpace(Summary(t)+" "+said)); s != "" {
 		text += "  # " + s
 	}
 	return text
+}
+
+// remarks are what stands behind a signature.
+func remarks(learned, text string) string {
+	if learned != "" && text != "" {
+		return "(" + learned + ") " + text
+	}
+	return learned + text
 }
 
 // compact writes types for models: names of types are replaced by what they

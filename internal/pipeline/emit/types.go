@@ -62,8 +62,10 @@ func (d doc) empty() bool { return d.text == "" && len(d.tags) == 0 }
 type tool struct {
 	prefix string // of all its type names
 	input  *named
-	output *named // nil if the tool declares no output
+	output *named // nil if nothing is known of the output
 	names  []*named
+
+	learned string // from what output was; "" if the tool declares it
 }
 
 var (

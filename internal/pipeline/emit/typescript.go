@@ -15,7 +15,7 @@ import (
 func Declaration(t *run.Tool) string {
 	types := describe(t)
 	var p tsPrinter
-	p.b.Grow(len(t.InputSchema) + len(t.OutputSchema) + 2*len(t.Description))
+	p.b.Grow(len(t.InputSchema) + len(t.Answer()) + 2*len(t.Description))
 	p.types(types)
 	p.signatures(t, types, ";")
 	return p.b.String()

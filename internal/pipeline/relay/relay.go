@@ -56,13 +56,15 @@ type Execution struct {
 	// the call that it returns leaves at once. Nil approves all.
 	Approve func(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error)
 	// Rehearse, if it is set, is told of each such call instead: it is not made, and
-	// the program gets a value of the shape that the tool declares.
+	// the program gets a value of the shape that the tool declares, or that was learned.
 	Rehearse func(t *run.Tool, c run.Call, d policy.Decision) *run.Error
 	Privacy  Privacy // nil hides nothing
 	// Scope is whose answers may be given again: principal, session and policy. NoCache
 	// has none given again.
 	Scope   string
 	NoCache bool
+	// Learn, if it is set, is told of each answer as the program gets it. It must not wait.
+	Learn func(t *run.Tool, answer json.RawMessage)
 	// CallTimeout, if it is not 0, bounds each call from when it leaves.
 	CallTimeout time.Duration
 }
@@ -136,7 +138,7 @@ func rehearse(x Execution, t *run.Tool, c run.Call, d policy.Decision) (run.Resu
 	if err := x.Rehearse(t, c, d); err != nil {
 		return run.Result{}, err.At(c.Server, c.Tool)
 	}
-	return run.Result{Value: schema.Placeholder(t.OutputSchema)}, nil
+	return run.Result{Value: schema.Placeholder(t.Answer())}, nil
 }
 
 // out is the innermost Host: the call leaves for the upstream, and what comes
@@ -160,7 +162,13 @@ func (r *Relay) out(x Execution) isolate.Host {
 		if err != nil {
 			return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
 		}
-		return shown(x, c.Server, value)
+		result, err := shown(x, c.Server, value)
+		if err == nil && x.Learn != nil {
+			if t, ok := x.Tools.Exact(c.Server, c.Tool); ok {
+				x.Learn(t, result.Value)
+			}
+		}
+		return result, err
 	})
 }
 

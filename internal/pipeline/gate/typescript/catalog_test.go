@@ -45,7 +45,7 @@ func checkCatalog(t *testing.T, tools *run.Toolset) {
 // a program does not look into declaration files.
 func checkDeclaration(t *testing.T, c *Checker, tool *run.Tool) {
 	t.Helper()
-	text := strings.ReplaceAll("\n"+c.wrappers.declaration(tool), "\nexport function ", "\nexport declare function ")
+	text := strings.ReplaceAll("\n"+c.wrappers.declaration(declared{tool, true}), "\nexport function ", "\nexport declare function ")
 	ctx := context.Background()
 	compiler, err := c.compilers.take(ctx)
 	if err != nil {

@@ -102,11 +102,10 @@ func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Ch
 	program.builtins = c.names.builtins
 	program.reach = reachOf(program.source.Facts(), tools, c.names.globals(tools))
 	linker := c.linker(compiler, src, tools)
-	result, refusal := linker.program(ctx, program)
+	result, findings, refusal := linker.program(ctx, program)
 	if refusal != nil {
 		return Checked{}, refusal
 	}
-	findings := program.judge(result.Diagnostics, c.wrappers.modules())
 	if refusal := program.refuse(findings); refusal != nil {
 		return Checked{}, refusal
 	}

@@ -19,6 +19,7 @@ type finding struct {
 	start, end int
 	server     string
 	tool       string
+	advice     bool // by what was learned of a tool's answers
 }
 
 // syntax are the findings of a program that does not parse.
@@ -39,10 +40,11 @@ func (p *program) at(offset int) string {
 	return text[strings.LastIndexByte(text[:min(offset, len(text))], '\n')+1:]
 }
 
-// judge finds everything that is wrong, in source order.
-func (p *program) judge(diagnostics []tsc.Diagnostic, modules []string) []finding {
+// judge finds everything that is wrong, in source order, beside what is advised.
+func (p *program) judge(diagnostics []tsc.Diagnostic, modules []string, advice []finding) []finding {
 	found := p.absences()
 	found = append(found, p.imports(modules)...)
+	found = append(found, advice...)
 	for _, at := range p.reach.loose {
 		found = append(found, finding{kind: run.KindType, message: "skills are named one by one", hint: "import { f } from './skills/<name>', or skills.<name>.f(…); list_skills lists them", start: at.start, end: at.end})
 	}
@@ -169,14 +171,12 @@ const (
 	maxWarningSize = 200 // code points
 )
 
-// warnings are the findings that are no reason to refuse.
+// warnings are the findings that are no reason to refuse. Of types that JavaScript does
+// not state only those of tools count.
 func (p *program) warnings(found []finding) []string {
-	if p.src.Language == run.JavaScript {
-		return nil
-	}
 	var list []string
 	for _, f := range found {
-		if f.kind != "" {
+		if f.kind != "" || p.src.Language == run.JavaScript && !f.advice {
 			continue
 		}
 		if len(list) == maxWarnings {

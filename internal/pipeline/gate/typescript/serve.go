@@ -20,7 +20,7 @@ import (
 func Serve(in io.Reader, out io.Writer) error {
 	s := &service{
 		compiler: tsc.New(tsc.Limits{}), builtins: emit.Builtins(),
-		bare: newWrappers(tsc.Limits{}.Admit).input(newReach(run.NewToolset(nil))),
+		bare: newWrappers(tsc.Limits{}.Admit).input(newReach(run.NewToolset(nil)), false),
 	}
 	// Whatever fails here fails for the first program too, which tells.
 	_ = s.compiler.Warm(context.Background(), s.bare)

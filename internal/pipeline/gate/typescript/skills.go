@@ -76,22 +76,40 @@ func (l *linker) uses(ctx context.Context, r *reach, chain source.Chain, at func
 }
 
 // program type-checks a program, with the skills that it uses.
-func (l *linker) program(ctx context.Context, p *program) (*tsc.Result, *run.Error) {
+func (l *linker) program(ctx context.Context, p *program) (*tsc.Result, []finding, *run.Error) {
 	if len(p.reach.skills) > 0 {
 		if refusal := l.uses(ctx, p.reach, nil, p.importing); refusal != nil {
-			return nil, refusal
+			return nil, nil, refusal
 		}
 	}
 	if l.dirty { // skills came between
 		if _, err := l.compiler.parse(ctx, p.source.Text(), p.kind()); err != nil {
-			return nil, p.failure(err)
+			return nil, nil, p.failure(err)
 		}
 	}
-	result, err := l.compiler.check(ctx, p.source, l.input(p.reach), p.reach.isBare())
+	result, findings, err := l.findings(ctx, p, p.source)
 	if err != nil {
-		return nil, p.failure(err)
+		return nil, nil, p.failure(err)
 	}
-	return result, nil
+	return result, findings, nil
+}
+
+// findings are what the compiler says of what it has parsed last, src. What was learned of
+// answers is advice: what it says of fields is told, and nothing else. So a text that is not
+// clean is checked again without.
+func (l *linker) findings(ctx context.Context, p *program, src *tsc.Source) (*tsc.Result, []finding, error) {
+	result, err := l.compiler.check(ctx, src, l.input(p, true), !p.module && p.reach.isBare())
+	if err != nil {
+		return nil, nil, err
+	}
+	diagnostics, advice := p.advised(result.Diagnostics)
+	if len(diagnostics) > 0 && p.reach.learned() {
+		if result, err = l.compiler.check(ctx, src, l.input(p, false), false); err != nil {
+			return nil, nil, err
+		}
+		diagnostics = result.Diagnostics
+	}
+	return result, p.judge(diagnostics, l.checker.wrappers.modules(), advice), nil
 }
 
 // importing is the error of a skill, at the place where the program names it.
@@ -169,16 +187,10 @@ func (l *linker) compile(ctx context.Context, p *program, s *Skill) *run.Error {
 	if err != nil {
 		return p.failure(err)
 	}
-	in := l.input(p.reach)
-	in.Module = true
-	for written, canonical := range in.Specifiers {
-		in.Specifiers[written] = strings.TrimPrefix(canonical, ".") // its text will lie in another folder
-	}
-	result, err := l.compiler.check(ctx, parsed, in, false)
+	result, findings, err := l.findings(ctx, p, parsed)
 	if err != nil {
 		return p.failure(err)
 	}
-	findings := p.judge(result.Diagnostics, l.checker.wrappers.modules())
 	if refusal := p.refuse(findings); refusal != nil {
 		return refusal
 	}
@@ -204,9 +216,15 @@ func (l *linker) closure(skill run.Skill, r *reach) string {
 
 // input is what a text is checked against: what it can reach, and the skills that
 // are linked.
-func (l *linker) input(r *reach) tsc.Input {
-	in := l.checker.wrappers.input(r)
+func (l *linker) input(p *program, learned bool) tsc.Input {
+	r := p.reach
+	in := l.checker.wrappers.input(r, learned)
 	in.Specifiers = maps.Clone(in.Specifiers)
+	if in.Module = p.module; p.module {
+		for written, canonical := range in.Specifiers {
+			in.Specifiers[written] = strings.TrimPrefix(canonical, ".") // its text will lie in another folder
+		}
+	}
 	var index, ambient strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(l.linked)) {
 		in.Files["/skills/"+name+".ts"] = l.linked[name].text

@@ -16,13 +16,19 @@ import (
 // wrappers make the declaration files that a program is checked against.
 type wrappers struct {
 	ambient      string
-	declarations source.Memo[*run.Tool, string]
+	declarations source.Memo[declared, string]
 	known        func() []string
 	admit        func(text string) error
 }
 
+// declared is a tool's declaration, with what was learned of its answers or without.
+type declared struct {
+	tool    *run.Tool
+	learned bool
+}
+
 func newWrappers(admit func(text string) error) *wrappers {
-	w := &wrappers{ambient: emit.Ambient(), admit: admit, declarations: source.NewMemo[*run.Tool, string](4096)}
+	w := &wrappers{ambient: emit.Ambient(), admit: admit, declarations: source.NewMemo[declared, string](4096)}
 	w.known = sync.OnceValue(func() []string { return declaredModules(w.ambient) })
 	return w
 }
@@ -51,15 +57,16 @@ export { call as callMCPTool, search as searchTools, pause as sleep, failure as 
 `
 
 // input declares what a program can reach: the globals, and of each server
-// that it names the tools that it names.
-func (w *wrappers) input(r *reach) tsc.Input {
+// that it names the tools that it names. Without learned, tools that do not declare what
+// they answer may answer anything.
+func (w *wrappers) input(r *reach, learned bool) tsc.Input {
 	files := map[string]string{"/globals.d.ts": w.ambient, "/client.d.ts": clientDeclaration}
 	in := tsc.Input{Files: files, Ambient: []string{"/globals.d.ts"}, Specifiers: r.specifiers}
 	var all, index strings.Builder
 	for _, s := range r.named() {
 		needs := r.servers[s]
 		path := "/servers/" + s.TypeScript + "/index.d.ts"
-		files[path] = w.index(s, needs, files)
+		files[path] = w.index(s, needs, files, learned)
 		if needs.global {
 			in.Ambient = append(in.Ambient, path)
 		}
@@ -86,13 +93,14 @@ const manyTools = 150
 
 // index is a server's module. It declares each tool in a file of its own, which
 // stays parsed for the next program that names it.
-func (w *wrappers) index(s *run.Server, needs *needs, files map[string]string) string {
+func (w *wrappers) index(s *run.Server, needs *needs, files map[string]string, learned bool) string {
 	var index strings.Builder
 	for _, t := range s.Tools {
 		switch {
 		case needs.tools[t], needs.whole && len(s.Tools) <= manyTools:
 			path := toolPath(s, t)
-			files["/"+path+".d.ts"] = w.declarations.Get(t, func() string { return w.declaration(t) })
+			d := declared{t, learned && t.Learned != nil}
+			files["/"+path+".d.ts"] = w.declarations.Get(d, func() string { return w.declaration(d) })
 			index.WriteString(`export * from "/` + path + "\";\n")
 		case needs.whole:
 			index.WriteString("export declare const " + t.TypeScript + ": any;\n")
@@ -122,7 +130,13 @@ func has(s *run.Server, name string) bool {
 // the overloads by the last one, so the usual one, with one object, comes last.
 // What a server wrote into its schema may be more than the compiler survives:
 // such a tool takes anything.
-func (w *wrappers) declaration(t *run.Tool) string {
+func (w *wrappers) declaration(d declared) string {
+	t := d.tool
+	if !d.learned && t.Learned != nil {
+		c := *t
+		c.Learned = nil
+		t = &c
+	}
 	text := strings.TrimRight(emit.Declaration(t), "\n")
 	lead := "export function " + t.TypeScript + "("
 	if w.admit(text) != nil {

@@ -1,0 +1,277 @@
+package catalog
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retort/internal/catalog/shape"
+	"retort/internal/run"
+)
+
+// Observation is one answer of a tool, as a program got it.
+type Observation struct {
+	Tool   *run.Tool
+	Answer json.RawMessage // it must not change any more
+	// Private says of a key of an object that it is personal; nil says it of none.
+	Private func(key string) bool
+}
+
+const (
+	maxQueued  = 64       // observations that wait; more are dropped
+	maxWaiting = 16 << 20 // bytes of them
+	maxLearned = 1000     // tools of one server
+	saveEvery  = 5 * time.Second
+
+	// A toolset is made again for what was learned at most so often, and with at most
+	// one part in restWork of the time.
+	newsEvery = 50 * time.Millisecond
+	restWork  = 50
+)
+
+// learner learns the shapes of answers in the background. A nil one learns nothing.
+type learner struct {
+	catalog *Catalog
+	queue   chan Observation
+	waiting atomic.Int64 // bytes in queue
+	ending  chan struct{}
+	start   sync.Once
+	stop    sync.Once
+	ended   sync.WaitGroup
+	news    atomic.Bool  // something is to be told
+	notTill atomic.Int64 // when the next toolset may be made, in nanoseconds since 1970
+
+	saving sync.Mutex
+
+	mu      sync.Mutex
+	servers map[string]map[string]*learned // by server and tool
+	unsaved map[string]bool                // servers
+	names   map[string]bool                // keys that were found not to be personal
+}
+
+// learned is what is known of one tool. Its shape is of answers under pin only.
+type learned struct {
+	pin    string
+	shape  *shape.Shape
+	schema json.RawMessage // of shape
+	count  int             // of answers
+	fresh  int             // of those that are not saved yet
+	told   *run.Learned
+}
+
+func newLearner(c *Catalog) *learner {
+	return &learner{
+		catalog: c, queue: make(chan Observation, maxQueued), ending: make(chan struct{}),
+		servers: map[string]map[string]*learned{}, unsaved: map[string]bool{}, names: map[string]bool{},
+	}
+}
+
+// Learn takes in an answer in the background. It does not wait: what is too much is
+// passed over.
+func (c *Catalog) Learn(o Observation) {
+	l := c.learner
+	if l == nil || len(o.Tool.OutputSchema) > 0 || l.waiting.Load() > maxWaiting {
+		return
+	}
+	l.start.Do(func() { l.ended.Go(l.work) })
+	select {
+	case l.queue <- o:
+		l.waiting.Add(int64(len(o.Answer)))
+	default:
+	}
+}
+
+func (l *learner) work() {
+	saved := time.NewTicker(saveEvery)
+	defer saved.Stop()
+	for {
+		select {
+		case o := <-l.queue:
+			l.observe(o)
+		case <-saved.C:
+			l.save()
+		case <-l.ending:
+			for len(l.queue) > 0 {
+				l.observe(<-l.queue)
+			}
+			return
+		}
+	}
+}
+
+// close takes in what waits, and saves.
+func (l *learner) close() {
+	if l == nil {
+		return
+	}
+	l.stop.Do(func() {
+		l.start.Do(func() {}) // nothing is learned any more
+		close(l.ending)
+		l.ended.Wait()
+		l.save()
+	})
+}
+
+func (l *learner) observe(o Observation) {
+	l.waiting.Add(-int64(len(o.Answer)))
+	t := o.Tool
+	if !l.catalog.isCurrent(t) {
+		return
+	}
+	seen := shape.Observe(o.Answer, l.private(o.Private))
+	if seen == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.servers[t.Server][t.Name]
+	if k == nil || k.pin != t.Pin {
+		if k == nil && len(l.servers[t.Server]) >= maxLearned {
+			return
+		}
+		k = &learned{pin: t.Pin}
+		l.put(t.Server, t.Name, k)
+	}
+	k.count++
+	k.fresh++
+	l.unsaved[t.Server] = true
+	k.take(seen)
+	l.tell(k)
+}
+
+func (l *learner) put(server, tool string, k *learned) {
+	if l.servers[server] == nil {
+		l.servers[server] = map[string]*learned{}
+	}
+	l.servers[server][tool] = k
+}
+
+// take joins a shape to what is known.
+func (k *learned) take(seen *shape.Shape) {
+	if joined := shape.Join(k.shape, seen); !shape.Equal(joined, k.shape) {
+		k.shape, k.schema = joined, joined.Schema()
+	}
+}
+
+// tell makes news of a shape that is another than was told, or that is surer by a quarter.
+// The caller holds mu.
+func (l *learner) tell(k *learned) {
+	const fewAnswers = 20
+	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > fewAnswers && 4*k.count < 5*k.told.Observations {
+		return
+	}
+	k.told = &run.Learned{Schema: k.schema, Observations: k.count}
+	l.news.Store(true)
+}
+
+// maxAsked bounds the keys of which it is remembered that they are not personal.
+const maxAsked = 4096
+
+// private asks about each key once. Only the goroutine of work calls it.
+func (l *learner) private(ask func(string) bool) func(string) bool {
+	if ask == nil {
+		return nil
+	}
+	return func(key string) bool {
+		if l.names[key] {
+			return false
+		}
+		if ask(key) {
+			return true
+		}
+		if len(l.names) >= maxAsked {
+			clear(l.names)
+		}
+		l.names[key] = true
+		return false
+	}
+}
+
+// isCurrent reports whether a tool is as it is listed now. What tools answered that are
+// not any more, says nothing.
+func (c *Catalog) isCurrent(t *run.Tool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.servers[t.Server]
+	return ok && slices.ContainsFunc(s.tools, func(now *run.Tool) bool { return now.Name == t.Name && now.Pin == t.Pin })
+}
+
+// listed drops what was learned of tools that are others now; of all if tools is nil.
+func (l *learner) listed(server string, tools []*run.Tool) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if tools == nil {
+		delete(l.servers, server)
+		return
+	}
+	for _, t := range tools {
+		if k := l.servers[server][t.Name]; k != nil && k.pin != t.Pin {
+			delete(l.servers[server], t.Name)
+			l.unsaved[server] = true
+		}
+	}
+}
+
+// mark says of tools what was learned of them. They are nobody else's yet.
+func (l *learner) mark(server string, tools []*run.Tool) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range tools {
+		t.Learned = l.of(server, t)
+	}
+}
+
+// of is what is to be told of a tool, or nil. The caller holds mu.
+func (l *learner) of(server string, t *run.Tool) *run.Learned {
+	if k := l.servers[server][t.Name]; k != nil && k.pin == t.Pin && len(t.OutputSchema) == 0 {
+		return k.told
+	}
+	return nil
+}
+
+// hasNews reports whether a toolset should be made again.
+func (l *learner) hasNews() bool {
+	return l != nil && l.news.Load() && time.Now().UnixNano() > l.notTill.Load()
+}
+
+// told notes that a toolset was made, which took so long.
+func (l *learner) told(took time.Duration) {
+	if l != nil {
+		l.notTill.Store(time.Now().Add(max(newsEvery, restWork*took)).UnixNano())
+	}
+}
+
+// adopt has the next toolset say what was learned. Tools of which nothing new is known
+// stay the same ones, with what others have made of them. The caller holds mu.
+func (c *Catalog) adopt() {
+	l := c.learner
+	if l == nil || !l.hasNews() {
+		return
+	}
+	l.news.Store(false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for server := range l.servers {
+		s, ok := c.servers[server]
+		if !ok || s.categorized == nil {
+			continue
+		}
+		tools := slices.Clone(s.categorized)
+		for i, t := range tools {
+			if now := l.of(server, t); now != t.Learned {
+				tool := *t
+				tool.Learned, tools[i] = now, &tool
+			}
+		}
+		s.categorized = tools
+	}
+	c.invalidate()
+}

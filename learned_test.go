@@ -1,0 +1,156 @@
+package retort_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/run"
+)
+
+// tracker answers with JSON as text, and declares nothing of it.
+func tracker(pin string) *party {
+	return &party{
+		tools: func() string {
+			return `{"name":"list_issues","description":"Lists issues` + pin + `.","inputSchema":{"type":"object","properties":{"page":{"type":"integer"}}},"annotations":{"readOnlyHint":true}}`
+		},
+		answer: func(_ string, arguments json.RawMessage) string {
+			var a struct{ Page int }
+			_ = json.Unmarshal(arguments, &a)
+			doc := fmt.Sprintf(`[{"number":%d,"title":"planted-title-%d","created_at":"2026-01-31T10:00:00Z","closed_at":null,"author":{"login":"planted-login"},"labels":["planted-label"],
+				"by_user":{"planted@example.org":{"n":1},"4711-8":{"n":2}},"votes":{"Hanne Plantova":1}}%s]`,
+				a.Page+71100, a.Page, strings.Repeat(`,{"number":2,"title":"x","created_at":"2026-01-31T10:00:00Z","closed_at":"2026-02-01T10:00:00Z","author":{"login":"y"},"labels":[],"milestone":"z","by_user":{},"votes":{}}`, a.Page%2))
+			text, _ := json.Marshal(doc)
+			return `{"content":[{"type":"text","text":` + string(text) + `}]}`
+		},
+	}
+}
+
+func openTracker(t *testing.T, home, settings string, p *party) *retort.Engine {
+	t.Helper()
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home, Keys: filepath.Join(home, "keys"), Settings: settings, Servers: []retort.Server{{Name: "tracker", Dial: p.dial}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	e.Settle(t.Context())
+	return e
+}
+
+const tenCalls = `for (let page = 0; page < 10; page++) await tracker.listIssues({page});`
+
+// learned waits until so many answers are known.
+func learned(t *testing.T, e *retort.Engine, tool string, answers int) *run.Learned {
+	t.Helper()
+	for late := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if l, ok := e.Toolset().Tool(tool); ok && l.Learned != nil && l.Learned.Observations >= answers {
+			return l.Learned
+		}
+		if time.Now().After(late) {
+			t.Fatalf("of %s less than %d answers are known", tool, answers)
+		}
+	}
+}
+
+// The whole way: answers are observed, definitions say what they look like, and a program
+// that misspells a field is told.
+func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
+	e := openTracker(t, t.TempDir(), "", tracker(""))
+	if o := e.Execute(t.Context(), retort.Request{Code: tenCalls}); o.Status != run.StatusOK {
+		t.Fatalf("%+v", o.Error)
+	}
+	learned(t, e, "tracker.listIssues", 10)
+	definitions, err := e.Describe(t.Context(), []string{"tracker.listIssues"}, run.TypeScript)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Promise<ListIssuesOutput>", "@learned from 10 answers", "milestone?: string;", "closed_at: string | null;", "labels: string[];", "by_user: { [key: string]: { n: number } };", "votes: { [key: string]: number };"} {
+		if !strings.Contains(definitions[0].Definition, want) {
+			t.Errorf("the definition lacks %q:\n%s", want, definitions[0].Definition)
+		}
+	}
+	for code, want := range map[string]string{
+		`const all = await tracker.listIssues({}); return all.map(i => i.titel)`:                                                                   `line 1: "titel" was never seen in 10 answers of tracker.listIssues. Did you mean 'title'?`,
+		`const [{ autor }] = await tracker.listIssues({}); return autor`:                                                                           `Did you mean 'author'?`,
+		`return (await tracker.listIssues({})).items`:                                                                                              `"items" was never seen in 10 answers of tracker.listIssues: the value is a list there`,
+		`for (const i of await tracker.listIssues({})) console.log(i.author.name)`:                                                                 `there are login`,
+		`const n = (await tracker.listIssues({}))[0].number; return n.toUpperCase()`:                                                               `the value is of type number`,
+		`const all = await tracker.listIssues({}); return all.map(i => [i.title.length, i.milestone?.length, i.by_user["x"]?.n, i.votes.whoever])`: "",
+		`const one: {[k: string]: string} = (await tracker.listIssues({}))[0]; return one`:                                                         "",
+		`const all = await tracker.listIssues({page: (await tracker.listIssues({}))[0].title}); return all.length`:                                 "",
+	} {
+		o := e.Execute(t.Context(), retort.Request{Code: code})
+		if o.Status == run.StatusRejected {
+			t.Errorf("%s is refused: %+v", code, o.Error)
+		}
+		if got := strings.Join(o.Warnings, "\n"); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: warnings %q, want %q", code, got, want)
+		}
+	}
+}
+
+// What is kept has no value of any answer, nor a key that is one.
+func TestLearnedTypesHaveNoValues(t *testing.T) {
+	for _, settings := range []string{"", "piiTokenization: false"} {
+		home := t.TempDir()
+		e := openTracker(t, home, settings, tracker(""))
+		if o := e.Execute(t.Context(), retort.Request{Code: tenCalls}); o.Status != run.StatusOK {
+			t.Fatalf("%+v", o.Error)
+		}
+		learned(t, e, "tracker.listIssues", 10)
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		_ = filepath.WalkDir(filepath.Join(home, "catalog"), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, _ := os.ReadFile(path)
+			found = found || strings.Contains(string(text), "created_at")
+			for _, value := range []string{"planted", "Plantova", "Hanne", "4711", "711", "2026-01", "EMAIL_"} {
+				if strings.Contains(string(text), value) && !strings.HasSuffix(path, ".pins") && strings.Contains(path, "shapes") {
+					t.Errorf("%s has %q: %s", path, value, text)
+				}
+			}
+			return nil
+		})
+		if !found {
+			t.Error("nothing was kept")
+		}
+	}
+}
+
+// What was learned is there after a restart, until the tool's definition is another.
+func TestLearnedTypesLastAsLongAsTheDefinition(t *testing.T) {
+	home := t.TempDir()
+	for _, tt := range []struct {
+		pin, settings string
+		want          int
+	}{{"", "", 0}, {"", "", 10}, {"", "results: {learn: false}", 0}, {"", "", 10}, {" now", "toolChanges: note", 0}, {" now", "toolChanges: note", 10}} {
+		e := openTracker(t, home, tt.settings, tracker(tt.pin))
+		tool, ok := e.Toolset().Tool("tracker.listIssues")
+		if !ok {
+			t.Fatalf("%+v: no tool", tt)
+		}
+		got := 0
+		if tool.Learned != nil {
+			got = tool.Learned.Observations
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %d answers are known", tt, got)
+		}
+		if got == 0 {
+			e.Execute(t.Context(), retort.Request{Code: tenCalls})
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

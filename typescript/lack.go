@@ -1,0 +1,139 @@
+package tsc
+
+import (
+	"github.com/microsoft/typescript-go/internal/ast"
+	"github.com/microsoft/typescript-go/internal/checker"
+)
+
+// Lack is a member that a type does not have which one of Input.Files declares, or that
+// comes from a function or a member declared there.
+type Lack struct {
+	File   string
+	Name   string   // of the member
+	Type   string   // that lacks it
+	Near   string   // a member of a similar name; "" if there is none
+	Has    []string // members that it has, at most maxHas
+	List   bool     // Type is an array
+	Partly bool     // Type is a union, and other types of it have the member
+}
+
+const maxHas = 8
+
+// lack finds out about a diagnostic that says that a member does not exist.
+func (d *describer) lack(f *ast.Diagnostic, name *ast.Node) *Lack {
+	args := f.MessageArgs()
+	switch f.Code() {
+	case 2339, 2550, 2551:
+	default:
+		return nil
+	}
+	if len(args) < 2 || !ast.IsIdentifier(name) {
+		return nil
+	}
+	of := receiver(name)
+	if of == nil {
+		return nil
+	}
+	t := d.types.GetTypeAtLocation(of)
+	if t == nil {
+		return nil
+	}
+	l := &Lack{Name: name.Text(), Type: args[1], File: d.fileOfType(t)}
+	if l.File == "" {
+		l.File = d.fileOfValue(of, 0)
+	}
+	if l.File == "" {
+		return nil
+	}
+	if f.Code() == 2551 && len(args) > 2 {
+		l.Near = args[2]
+	}
+	for _, part := range t.Distributed() {
+		l.Partly = l.Partly || d.types.GetPropertyOfType(d.types.GetApparentType(part), l.Name) != nil
+	}
+	l.Has, l.List = d.members(t), d.types.IsArrayLikeType(t)
+	return l
+}
+
+// receiver is the expression, or the pattern, whose member a name is.
+func receiver(name *ast.Node) *ast.Node {
+	switch p := name.Parent; {
+	case p == nil:
+	case p.Kind == ast.KindPropertyAccessExpression && p.Name() == name:
+		return p.Expression()
+	case p.Kind == ast.KindBindingElement && p.PropertyNameOrName() == name:
+		if v := p.Parent.Parent; ast.IsVariableDeclaration(v) && v.Initializer() != nil {
+			return v.Initializer()
+		}
+		return p.Parent
+	}
+	return nil
+}
+
+// fileOfType is the one of Input.Files that declares a type, its items, or one of the
+// types of which it is a union.
+func (d *describer) fileOfType(t *checker.Type) string {
+	for _, part := range t.Distributed() {
+		for element := d.types.GetElementTypeOfArrayType(part); element != nil; element = d.types.GetElementTypeOfArrayType(part) {
+			part = element
+		}
+		for _, one := range part.Distributed() {
+			if s := one.Symbol(); s != nil {
+				if file := d.fileOf(s); file != "" {
+					return file
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// fileOfValue is the one of Input.Files that declares the function or member from which
+// a value of a plain type comes.
+func (d *describer) fileOfValue(n *ast.Node, depth int) string {
+	const far = 4
+	for n.Kind == ast.KindAwaitExpression || n.Kind == ast.KindParenthesizedExpression {
+		n = n.Expression()
+	}
+	switch {
+	case depth > far:
+		return ""
+	case n.Kind == ast.KindCallExpression:
+		if t := d.callee(n); t != nil {
+			return t.File
+		}
+		return ""
+	case n.Kind == ast.KindPropertyAccessExpression:
+		n = n.Name()
+	case !ast.IsIdentifier(n):
+		return ""
+	}
+	s := d.types.GetSymbolAtLocation(n)
+	if s == nil {
+		return ""
+	}
+	if file := d.fileOf(s); file != "" {
+		return file
+	}
+	if v := s.ValueDeclaration; v != nil && ast.IsVariableDeclaration(v) && v.Type() == nil && v.Initializer() != nil {
+		return d.fileOfValue(v.Initializer(), depth+1)
+	}
+	return ""
+}
+
+// members are names of what a type has, if it is an object of the program's own making
+// or of a declaration.
+func (d *describer) members(t *checker.Type) (names []string) {
+	for _, part := range t.Distributed() {
+		if part.Flags()&checker.TypeFlagsObject == 0 || d.types.IsArrayLikeType(part) {
+			continue
+		}
+		for _, s := range d.types.GetPropertiesOfType(part) {
+			if len(names) == maxHas {
+				return names
+			}
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
