@@ -17,7 +17,8 @@ type ServerInfo struct {
 	Name           string   `json:"name"`
 	State          string   `json:"state"`
 	Tools          int      `json:"tools"`
-	Tokens         int      `json:"tokens"` // of its tools' definitions
+	Tokens         int      `json:"tokens"`            // of its tools' definitions
+	Learned        int      `json:"learned,omitempty"` // tools whose answers are known though they do not declare them
 	Category       string   `json:"category,omitempty"`
 	Cached         bool     `json:"cached,omitempty"` // the tools come from an earlier run
 	Error          *Error   `json:"error,omitempty"`
@@ -38,6 +39,7 @@ type Stats struct {
 	Ready      int            `json:"ready"`
 	Tools      int            `json:"tools"`
 	Tokens     int            `json:"definition_tokens"` // of all tools' definitions
+	Learned    int            `json:"learned_types"`     // tools whose answers are known though they do not declare them
 	Skills     int            `json:"skills"`
 	Executions ledger.Summary `json:"executions"`
 	Kept       run.Kept       `json:"kept"` // of the session, or of the default one
@@ -73,6 +75,7 @@ func (e *Engine) Stats(_ context.Context, session string) any {
 		s.Servers++
 		s.Tools += server.Tools
 		s.Tokens += server.Tokens
+		s.Learned += server.Learned
 		if server.State == "ready" {
 			s.Ready++
 		}
@@ -105,6 +108,11 @@ func (e *Engine) server(tools *run.Toolset, name string) ServerInfo {
 		Stderr: status.Stderr, Problems: e.problems(name, status),
 	}
 	if s, ok := tools.Server(name); ok && s.Name == name {
+		for _, t := range s.Tools {
+			if t.Learned != nil {
+				info.Learned++
+			}
+		}
 		info.Tools, info.Tokens, info.Category, info.Cached = len(s.Tools), e.live.ServerTokens(s), s.Category, s.Cached
 	}
 	info.Changed, info.Flagged = e.marked(name)

@@ -1,11 +1,16 @@
 package retort_test
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -76,9 +81,9 @@ func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
 		}
 	}
 	for code, want := range map[string]string{
-		`const all = await tracker.listIssues({}); return all.map(i => i.titel)`:                                                                   `line 1: "titel" was never seen in 10 answers of tracker.listIssues. Did you mean 'title'?`,
+		`const all = await tracker.listIssues({}); return all.map(i => i.titel)`:                                                                   `line 1: "titel" was never seen in N answers of tracker.listIssues. Did you mean 'title'?`,
 		`const [{ autor }] = await tracker.listIssues({}); return autor`:                                                                           `Did you mean 'author'?`,
-		`return (await tracker.listIssues({})).items`:                                                                                              `"items" was never seen in 10 answers of tracker.listIssues: the value is a list there`,
+		`return (await tracker.listIssues({})).items`:                                                                                              `"items" was never seen in N answers of tracker.listIssues: the value is a list there`,
 		`for (const i of await tracker.listIssues({})) console.log(i.author.name)`:                                                                 `there are login`,
 		`const n = (await tracker.listIssues({}))[0].number; return n.toUpperCase()`:                                                               `the value is of type number`,
 		`const all = await tracker.listIssues({}); return all.map(i => [i.title.length, i.milestone?.length, i.by_user["x"]?.n, i.votes.whoever])`: "",
@@ -89,11 +94,13 @@ func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
 		if o.Status == run.StatusRejected {
 			t.Errorf("%s is refused: %+v", code, o.Error)
 		}
-		if got := strings.Join(o.Warnings, "\n"); want == "" && got != "" || !strings.Contains(got, want) {
+		if got := manyAnswers.ReplaceAllString(strings.Join(o.Warnings, "\n"), "N answers"); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: warnings %q, want %q", code, got, want)
 		}
 	}
 }
+
+var manyAnswers = regexp.MustCompile(`1\d answers`)
 
 // What is kept has no value of any answer, nor a key that is one.
 func TestLearnedTypesHaveNoValues(t *testing.T) {
@@ -154,3 +161,49 @@ func TestLearnedTypesLastAsLongAsTheDefinition(t *testing.T) {
 		}
 	}
 }
+
+// without is a server whose tools lack a member of their definitions.
+func without(dial func(context.Context) (io.ReadWriteCloser, error), member string) func(context.Context) (io.ReadWriteCloser, error) {
+	return func(ctx context.Context) (io.ReadWriteCloser, error) {
+		conn, err := dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out, in := io.Pipe()
+		go func() {
+			lines := bufio.NewReader(conn)
+			for {
+				line, err := lines.ReadBytes('\n')
+				if bytes.Contains(line, []byte(`"tools":[`)) {
+					line = stripped(line, member)
+				}
+				if _, failed := in.Write(line); err != nil || failed != nil {
+					_ = in.CloseWithError(err)
+					return
+				}
+			}
+		}()
+		return stripping{out, conn}, nil
+	}
+}
+
+func stripped(line []byte, member string) []byte {
+	var m map[string]any
+	if json.Unmarshal(line, &m) != nil {
+		return line
+	}
+	result, _ := m["result"].(map[string]any)
+	tools, _ := result["tools"].([]any)
+	for _, tool := range tools {
+		delete(tool.(map[string]any), member)
+	}
+	text, _ := json.Marshal(m)
+	return append(text, '\n')
+}
+
+type stripping struct {
+	io.Reader
+	io.ReadWriteCloser
+}
+
+func (s stripping) Read(p []byte) (int, error) { return s.Reader.Read(p) }

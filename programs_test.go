@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"retort"
 	"retort/internal/demo"
@@ -47,6 +49,67 @@ func TestPrograms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What was learned from answers must not put warnings on programs that are right: each is
+// run twice, and the second time all answers of the first are known.
+func TestProgramsAreRightAsBeforeWhenTypesAreLearned(t *testing.T) {
+	servers, learned := untyped(t), 0
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Settings: "piiTokenization: false\n", Servers: servers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	e.Settle(t.Context())
+	programs, _ := filepath.Glob(filepath.Join("testdata", "programs", "*.[jt]s"))
+	yes := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
+	warned := map[string][]string{}
+	for round := range 2 {
+		for _, file := range programs {
+			code, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := retort.Request{Code: string(code), Session: fmt.Sprint(round), Language: run.TypeScript}
+			if filepath.Ext(file) == ".js" {
+				req.Language = run.JavaScript
+			}
+			o := e.Execute(run.WithChannel(t.Context(), yes), req)
+			if round == 0 {
+				warned[file] = o.Warnings
+				time.Sleep(20 * time.Millisecond)
+			} else if !slices.Equal(tellWarnings(o.Warnings), tellWarnings(warned[file])) {
+				t.Errorf("%s: warned of %q before, of %q with learned types", file, warned[file], o.Warnings)
+			}
+		}
+	}
+	for _, s := range e.Toolset().Servers {
+		for _, tool := range s.Tools {
+			if tool.Learned != nil {
+				learned++
+			}
+		}
+	}
+	if learned < 20 {
+		t.Errorf("of %d tools the types are learned, want 20", learned)
+	}
+}
+
+func tellWarnings(all []string) []string {
+	out := make([]string, len(all))
+	for i, w := range all {
+		out[i] = executionID.ReplaceAllString(w, "results/ID")
+	}
+	return out
+}
+
+// untyped are the bundled servers as if none of their tools declared what it answers.
+func untyped(t *testing.T) (servers []retort.Server) {
+	t.Helper()
+	for _, name := range demo.Names() {
+		servers = append(servers, retort.Server{Name: name, Dial: without(demo.Dial(name), "outputSchema")})
+	}
+	return servers
 }
 
 func runProgram(t *testing.T, e *retort.Engine, runtime, file string) {

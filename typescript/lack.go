@@ -15,9 +15,10 @@ type Lack struct {
 	Has    []string // members that it has, at most maxHas
 	List   bool     // Type is an array
 	Partly bool     // Type is a union, and other types of it have the member
+	Tried  bool     // the program is written for a value without the member, too
 }
 
-const maxHas = 8
+const maxHas = 64
 
 // lack finds out about a diagnostic that says that a member does not exist.
 func (d *describer) lack(f *ast.Diagnostic, name *ast.Node) *Lack {
@@ -51,7 +52,7 @@ func (d *describer) lack(f *ast.Diagnostic, name *ast.Node) *Lack {
 	for _, part := range t.Distributed() {
 		l.Partly = l.Partly || d.types.GetPropertyOfType(d.types.GetApparentType(part), l.Name) != nil
 	}
-	l.Has, l.List = d.members(t), d.types.IsArrayLikeType(t)
+	l.Has, l.List, l.Tried = d.members(t), d.types.IsArrayLikeType(t), isTried(name.Parent)
 	return l
 }
 
@@ -68,6 +69,45 @@ func receiver(name *ast.Node) *ast.Node {
 		return p.Parent
 	}
 	return nil
+}
+
+// isTried says of an access that what comes of it is only used if there is something: as
+// in a.b ?? a.c, if (a.b), a.b?.c, and a pattern with a default.
+func isTried(n *ast.Node) bool {
+	if n.Kind == ast.KindBindingElement {
+		return n.Initializer() != nil
+	}
+	p := n.Parent
+	for p.Kind == ast.KindParenthesizedExpression {
+		n, p = p, p.Parent
+	}
+	switch p.Kind {
+	case ast.KindPropertyAccessExpression, ast.KindElementAccessExpression, ast.KindCallExpression:
+		return p.Expression() == n && p.QuestionDotToken() != nil
+	case ast.KindIfStatement:
+		return p.Expression() == n
+	case ast.KindConditionalExpression:
+		return p.AsConditionalExpression().Condition == n
+	case ast.KindPrefixUnaryExpression:
+		return p.AsPrefixUnaryExpression().Operator == ast.KindExclamationToken
+	case ast.KindBinaryExpression:
+		return isFallback(p.AsBinaryExpression())
+	}
+	return false
+}
+
+func isFallback(b *ast.BinaryExpression) bool {
+	switch b.OperatorToken.Kind {
+	case ast.KindQuestionQuestionToken, ast.KindBarBarToken, ast.KindAmpersandAmpersandToken:
+		return true
+	case ast.KindEqualsEqualsToken, ast.KindExclamationEqualsToken, ast.KindEqualsEqualsEqualsToken, ast.KindExclamationEqualsEqualsToken:
+		return isNothing(b.Left) || isNothing(b.Right)
+	}
+	return false
+}
+
+func isNothing(n *ast.Node) bool {
+	return n.Kind == ast.KindNullKeyword || ast.IsIdentifier(n) && n.Text() == "undefined"
 }
 
 // fileOfType is the one of Input.Files that declares a type, its items, or one of the

@@ -203,8 +203,8 @@ func (a *app) tools() *cobra.Command {
 
 func (a *app) printServers(servers []retort.ServerInfo) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tTOOLS\tTOKENS\tCATEGORY\tSTATE")
-	tools, tokens := 0, 0
+	fmt.Fprintln(w, "SERVER\tTOOLS\tLEARNED\tTOKENS\tCATEGORY\tSTATE")
+	tools, learned, tokens := 0, 0, 0
 	for _, s := range servers {
 		state := s.State
 		if s.Error != nil {
@@ -218,10 +218,10 @@ func (a *app) printServers(servers []retort.ServerInfo) error {
 		if n := len(s.Flagged); n > 0 {
 			state += fmt.Sprintf(", %d flagged", n)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", printable(s.Name), s.Tools, thousands(s.Tokens), s.Category, printable(state))
-		tools, tokens = tools+s.Tools, tokens+s.Tokens
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\n", printable(s.Name), s.Tools, s.Learned, thousands(s.Tokens), s.Category, printable(state))
+		tools, learned, tokens = tools+s.Tools, learned+s.Learned, tokens+s.Tokens
 	}
-	fmt.Fprintf(w, "total\t%d\t%s\t\t\n", tools, thousands(tokens))
+	fmt.Fprintf(w, "total\t%d\t%d\t%s\t\t\n", tools, learned, thousands(tokens))
 	return w.Flush()
 }
 

@@ -57,6 +57,7 @@ type learned struct {
 	shape  *shape.Shape
 	schema json.RawMessage // of shape
 	count  int             // of answers
+	steady int             // of them, the last ones that brought nothing new
 	fresh  int             // of those that are not saved yet
 	told   *run.Learned
 }
@@ -136,6 +137,7 @@ func (l *learner) observe(o Observation) {
 	}
 	k.count++
 	k.fresh++
+	k.steady++
 	l.unsaved[t.Server] = true
 	k.take(seen)
 	l.tell(k)
@@ -151,18 +153,18 @@ func (l *learner) put(server, tool string, k *learned) {
 // take joins a shape to what is known.
 func (k *learned) take(seen *shape.Shape) {
 	if joined := shape.Join(k.shape, seen); !shape.Equal(joined, k.shape) {
-		k.shape, k.schema = joined, joined.Schema()
+		k.shape, k.schema, k.steady = joined, joined.Schema(), 0
 	}
 }
 
 // tell makes news of a shape that is another than was told, or that is surer by a quarter.
 // The caller holds mu.
 func (l *learner) tell(k *learned) {
-	const fewAnswers = 20
-	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > fewAnswers && 4*k.count < 5*k.told.Observations {
+	const few = 20
+	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > few && 4*k.count < 5*k.told.Observations {
 		return
 	}
-	k.told = &run.Learned{Schema: k.schema, Observations: k.count}
+	k.told = &run.Learned{Schema: k.schema, Observations: k.count, Steady: k.steady}
 	l.news.Store(true)
 }
 

@@ -28,6 +28,7 @@ type shapesBody map[string]shapeEntry
 type shapeEntry struct {
 	Pin     string       `json:"pin"`
 	Answers int          `json:"answers"`
+	Steady  int          `json:"steady"`
 	Shape   *shape.Shape `json:"shape"`
 }
 
@@ -96,6 +97,7 @@ func (l *learner) merge(server string, body shapesBody) {
 		case k == nil && len(l.servers[server]) < maxLearned:
 			k = &learned{pin: e.Pin, count: e.Answers}
 			k.take(e.Shape)
+			k.steady = e.Steady
 			l.put(server, name, k)
 			l.tell(k)
 		case k != nil && k.pin == e.Pin:
@@ -154,7 +156,7 @@ func (l *learner) joined(server string, kept shapesBody) ([]byte, error) {
 	body := shapesBody{}
 	for name, k := range l.servers[server] {
 		k.fresh = 0
-		body[name] = shapeEntry{k.pin, k.count, k.shape}
+		body[name] = shapeEntry{k.pin, k.count, k.steady, k.shape}
 	}
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -85,8 +85,8 @@ type Pipeline struct {
 	Privacy    *screen.Screen // nil hides nothing
 	Skills     *skills.Store
 	// Prose is a text without what does not belong into one that a model reads.
-	Prose func(text string) (clean string, flagged []string)
-	Learner    Learner        // nil: nothing is learned
+	Prose   func(text string) (clean string, flagged []string)
+	Learner Learner // nil: nothing is learned
 	// RestoreToModel lets a person give the model the values behind tokens.
 	RestoreToModel bool
 }

@@ -32,6 +32,7 @@ type Tool struct {
 type Learned struct {
 	Schema       json.RawMessage // of what programs get
 	Observations int             // answers that were looked at
+	Steady       int             // of them, the last ones that brought nothing new
 }
 
 // Answer is the schema of what programs get from the tool; empty if nothing is known.

@@ -48,7 +48,7 @@ func (w *folder) move(s *Shape, all bool) {
 		if f.always && !all {
 			kept = append(kept, f)
 		} else {
-			s.others = join(s.others, f.of)
+			s.others, s.plain = join(s.others, f.of), true
 		}
 	}
 	if len(kept) < len(s.fields) {

@@ -3,6 +3,7 @@ package shape
 import (
 	"bytes"
 	"maps"
+	"regexp"
 	"slices"
 )
 
@@ -33,6 +34,9 @@ func Observe(document []byte, private func(key string) bool) *Shape {
 	return bounded(folded(root.shape()))
 }
 
+// special finds what no identifier has in it: a key with it is never written behind a dot.
+var special = regexp.MustCompile(Special)
+
 // place collects what is at one place of a document.
 type place struct {
 	kinds   kind
@@ -40,6 +44,7 @@ type place struct {
 	objects int // that were looked into
 	fields  map[string]*member
 	others  *place
+	plain   bool
 	items   *place
 	cut     bool
 }
@@ -56,7 +61,7 @@ func (p *place) shape() *Shape {
 	if p == nil {
 		return nil
 	}
-	s := &Shape{kinds: p.kinds, formats: p.formats, others: p.others.shape(), items: p.items.shape(), cut: p.cut}
+	s := &Shape{kinds: p.kinds, formats: p.formats, others: p.others.shape(), items: p.items.shape(), plain: p.plain, cut: p.cut}
 	for _, name := range slices.Sorted(maps.Keys(p.fields)) {
 		m := p.fields[name]
 		s.fields = append(s.fields, field{name, m.count == p.objects, m.of.shape()})
@@ -70,6 +75,7 @@ func (p *place) member(key []byte, isName bool) *place {
 		if p.others == nil {
 			p.others = newPlace()
 		}
+		p.plain = p.plain || !special.Match(key)
 		return p.others
 	}
 	m := p.fields[string(key)]

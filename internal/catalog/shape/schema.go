@@ -14,6 +14,9 @@ var words = []struct {
 	name string
 }{{object, "object"}, {array, "array"}, {text, "string"}, {number, "number"}, {integer, "integer"}, {boolean, "boolean"}, {null, "null"}}
 
+// Special is the pattern of other keys in a schema where all of them have it.
+const Special = `[^0-9A-Za-z_$]`
+
 // Schema is a shape as JSON Schema. Every document that was looked at whole fits it. The
 // same shape gives the same bytes.
 func (s *Shape) Schema() json.RawMessage {
@@ -83,6 +86,10 @@ func (s *Shape) writeObject(b *bytes.Buffer) {
 	switch {
 	case s.cut && (len(s.fields) > 0 || s.others != nil):
 		b.WriteString(`,"additionalProperties":true`)
+	case s.others != nil && len(s.fields) > 0 && !s.plain:
+		fmt.Fprintf(b, `,"patternProperties":{%q:`, Special)
+		s.others.write(b)
+		b.WriteByte('}')
 	case s.others != nil:
 		b.WriteString(`,"additionalProperties":`)
 		s.others.write(b)
@@ -97,6 +104,7 @@ type stored struct {
 	Always  map[string]*stored `json:"f,omitempty"`
 	Some    map[string]*stored `json:"o,omitempty"`
 	Others  *stored            `json:"m,omitempty"`
+	Plain   bool               `json:"p,omitempty"`
 	Items   *stored            `json:"i,omitempty"`
 	Cut     bool               `json:"c,omitempty"`
 }
@@ -110,7 +118,7 @@ func (s *Shape) stored() *stored {
 	if s == nil {
 		return nil
 	}
-	out := &stored{Formats: s.formats, Others: s.others.stored(), Items: s.items.stored(), Cut: s.cut}
+	out := &stored{Formats: s.formats, Others: s.others.stored(), Items: s.items.stored(), Plain: s.plain, Cut: s.cut}
 	for i := range letters {
 		if s.kinds&(1<<i) != 0 {
 			out.Kinds += letters[i : i+1]
@@ -143,7 +151,7 @@ func (k *stored) shape(depth int) *Shape {
 	if k == nil {
 		return nil
 	}
-	s := &Shape{formats: k.Formats & formats, cut: k.Cut}
+	s := &Shape{formats: k.Formats & formats, plain: k.Plain, cut: k.Cut}
 	for i := range letters {
 		if strings.Contains(k.Kinds, letters[i:i+1]) {
 			s.kinds |= 1 << i

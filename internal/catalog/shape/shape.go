@@ -42,6 +42,7 @@ type Shape struct {
 	formats format  // those that all texts had, but for empty ones; all, if there was none
 	fields  []field // of objects, sorted by name
 	others  *Shape  // what objects have under keys that are no names; nil: they have none
+	plain   bool    // some of these keys are spelled like names
 	items   *Shape  // of arrays; nil: they were empty
 	cut     bool    // something below was not looked at, or is not kept
 }
@@ -65,7 +66,7 @@ func join(a, b *Shape) *Shape {
 		return a
 	}
 	return &Shape{
-		kinds: a.kinds | b.kinds, formats: a.formats & b.formats, cut: a.cut || b.cut,
+		kinds: a.kinds | b.kinds, formats: a.formats & b.formats, plain: a.plain || b.plain, cut: a.cut || b.cut,
 		fields: joinFields(a, b), others: join(a.others, b.others), items: join(a.items, b.items),
 	}
 }
@@ -112,7 +113,7 @@ func Equal(a, b *Shape) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
-	return a.kinds == b.kinds && a.formats == b.formats && a.cut == b.cut && Equal(a.others, b.others) && Equal(a.items, b.items) &&
+	return a.kinds == b.kinds && a.formats == b.formats && a.plain == b.plain && a.cut == b.cut && Equal(a.others, b.others) && Equal(a.items, b.items) &&
 		slices.EqualFunc(a.fields, b.fields, func(f, g field) bool { return f.name == g.name && f.always == g.always && Equal(f.of, g.of) })
 }
 

@@ -185,9 +185,17 @@ func (b *builder) object(v *value, s scope) *node {
 	if r := v.get("required"); r.is(jsonArray) {
 		n.fields = append(n.fields, b.undeclared(r, properties, s)...)
 	}
+	if special := v.get("patternProperties").get(specialKeys); special != nil && len(n.fields) > 0 && v.get("additionalProperties") == nil {
+		n.note = "and more under keys that are no identifiers"
+		return n
+	}
 	n.index = b.others(v, inner, len(n.fields) == 0)
 	return n
 }
+
+// specialKeys is the pattern of keys that are never written behind a dot. So they are no
+// reason to let every name pass.
+const specialKeys = `[^0-9A-Za-z_$]`
 
 func requiredNames(v *value) map[string]bool {
 	names := map[string]bool{}

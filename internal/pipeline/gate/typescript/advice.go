@@ -2,10 +2,10 @@ package typescript
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/microsoft/typescript-go/tsc"
 
-	"retort/internal/pipeline/gate/source"
 	"retort/internal/run"
 )
 
@@ -29,11 +29,39 @@ func (p *program) advised(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic
 			others = append(others, d)
 			continue
 		}
-		if !d.Lack.Partly && !d.Erased {
+		d.Lack.Near = misspelt(d.Lack)
+		if !d.Erased && isTelling(t.Learned, d.Lack) {
 			advice = append(advice, finding{message: p.unseen(t, d.Lack), start: d.Start, end: d.End, server: t.Server, tool: t.Name, advice: true})
 		}
 	}
 	return others, advice
+}
+
+// How many answers there must be before one that lacks a field tells anything: few where
+// the name of a field is misspelt. Else the next one may have it, the more so if others
+// lately brought something new.
+const (
+	fewAnswers  = 3
+	someAnswers = 5
+)
+
+// misspelt is the member that is meant, as far as the names tell.
+func misspelt(l *tsc.Lack) string {
+	const most = 3 // characters more or less
+	if near := run.Nearest(l.Name, l.Has, 1); l.Near == "" && len(near) > 0 && max(len(near[0])-len(l.Name), len(l.Name)-len(near[0])) <= most {
+		return near[0]
+	}
+	return l.Near
+}
+
+func isTelling(learned *run.Learned, l *tsc.Lack) bool {
+	switch n := learned.Observations; {
+	case l.Partly:
+		return false
+	case l.Near != "":
+		return n >= fewAnswers
+	}
+	return !l.Tried && learned.Observations >= someAnswers && 2*learned.Steady >= learned.Observations
 }
 
 // answering is the tool of whose learned type a diagnostic misses a member, or nil.
@@ -55,11 +83,7 @@ func (p *program) answering(d tsc.Diagnostic) *run.Tool {
 
 // unseen says what is wrong with a field.
 func (p *program) unseen(t *run.Tool, l *tsc.Lack) string {
-	answers := fmt.Sprintf("%d answers", t.Learned.Observations)
-	if t.Learned.Observations == 1 {
-		answers = "the one answer"
-	}
-	text := fmt.Sprintf("%q was never seen in %s of %s", l.Name, answers, p.tools.Qualified(t))
+	text := fmt.Sprintf("%q was never seen in %d answers of %s", l.Name, t.Learned.Observations, p.tools.Qualified(t))
 	switch {
 	case l.Near != "":
 		return text + fmt.Sprintf(". Did you mean '%s'?", l.Near)
@@ -68,8 +92,6 @@ func (p *program) unseen(t *run.Tool, l *tsc.Lack) string {
 	case len(l.Has) == 0:
 		return text + ": the value is of type " + l.Type
 	}
-	if near := run.Nearest(l.Name, l.Has, 1); len(near) > 0 {
-		return text + fmt.Sprintf(". Did you mean '%s'?", near[0])
-	}
-	return text + "; there are " + source.OrList(l.Has)
+	const shown = 6
+	return text + "; there are " + strings.Join(l.Has[:min(shown, len(l.Has))], ", ")
 }
