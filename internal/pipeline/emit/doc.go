@@ -44,7 +44,7 @@ func tagOf(keyword string, v *value) string {
 	case "not", "if", "then", "else", "contains", "propertyNames", "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedItems":
 		return "@" + keyword + " " + show(v)
 	case "patternProperties":
-		if v.is(jsonObject) && len(v.keys) > 0 {
+		if v.is(jsonObject) && len(v.keys) > 0 && v.get(specialKeys) == nil {
 			return "@" + keyword + " " + shorten(oneLine(strings.Join(v.keys, " ")), maxShown)
 		}
 	case "examples":

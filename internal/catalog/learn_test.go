@@ -1,0 +1,270 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retort/internal/run"
+)
+
+const untyped = `{"name":"get","inputSchema":{"type":"object"}}`
+
+func openLearning(t testing.TB, dir string) *Catalog {
+	t.Helper()
+	c, err := Open(Options{Dir: dir, Learn: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// answered has a tool answer, and waits until that is known.
+func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) {
+	t.Helper()
+	for _, a := range answers {
+		now, ok := c.Toolset().Exact(server, tool)
+		if !ok {
+			t.Fatalf("there is no %s.%s", server, tool)
+		}
+		c.Learn(Observation{Tool: now, Answer: json.RawMessage(a)})
+	}
+	for late := time.Now().Add(5 * time.Second); c.learner.waiting.Load() > 0 && time.Now().Before(late); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// known is what is told of a tool: the number of answers and their schema.
+func known(t testing.TB, c *Catalog, server, tool string) string {
+	t.Helper()
+	time.Sleep(2 * newsEvery)
+	now, ok := c.Toolset().Exact(server, tool)
+	if !ok || now.Learned == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%d %s", now.Learned.Observations, now.Learned.Schema)
+}
+
+func expect(t *testing.T, c *Catalog, server, tool, want string) {
+	t.Helper()
+	for late := time.Now().Add(5 * time.Second); ; time.Sleep(newsEvery) {
+		got := known(t, c, server, tool)
+		if got == want {
+			return
+		}
+		if time.Now().After(late) {
+			t.Errorf("of %s.%s is known\n%s, want\n%s", server, tool, got, want)
+			return
+		}
+	}
+}
+
+func TestLearn(t *testing.T) {
+	dir := t.TempDir()
+	c := openLearning(t, dir)
+	replace(t, c, "s", untyped, `{"name":"other"}`, `{"name":"typed","outputSchema":{"type":"object"}}`)
+	before, _ := c.Toolset().Exact("s", "other")
+	answered(t, c, "s", "get", `{"a":1}`, `{"a":1,"b":"x"}`)
+	answered(t, c, "s", "typed", `{"a":1}`)
+	const want = `2 {"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]}`
+	expect(t, c, "s", "get", want)
+	expect(t, c, "s", "typed", "nothing")
+	if after, _ := c.Toolset().Exact("s", "other"); after != before {
+		t.Error("a tool is another one though nothing was learned of it")
+	}
+	if after, _ := c.Toolset().Exact("s", "get"); after.Pin == "" || after.Category == "" {
+		t.Errorf("the tool has lost something: %+v", after)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Learn(Observation{Tool: before, Answer: json.RawMessage("1")}) // as late as can be
+
+	c = openLearning(t, dir)
+	expect(t, c, "s", "get", want)
+	replace(t, c, "s", untyped) // as it was
+	expect(t, c, "s", "get", want)
+	old, _ := c.Toolset().Exact("s", "get")
+	replace(t, c, "s", strings.Replace(untyped, `"name"`, `"description":"new","name"`, 1))
+	c.learner.start.Do(func() { c.learner.ended.Go(c.learner.work) })
+	c.learner.queue <- Observation{Tool: old, Answer: json.RawMessage(`{"late":1}`)} // of what it was
+	expect(t, c, "s", "get", "nothing")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := os.ReadFile(filepath.Join(dir, shapesName("s")))
+	if strings.Contains(string(text), `"get"`) {
+		t.Errorf("it is kept: %s", text)
+	}
+}
+
+func TestLearnNothingUnlessAsked(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, dir)
+	replace(t, c, "s", untyped)
+	tool, _ := c.Toolset().Exact("s", "get")
+	c.Learn(Observation{Tool: tool, Answer: json.RawMessage(`{"a":1}`)})
+	_ = c.Close()
+	if left, _ := filepath.Glob(filepath.Join(dir, "*"+shapesSuffix)); len(left) > 0 {
+		t.Errorf("there is %v", left)
+	}
+}
+
+func TestLearnForgets(t *testing.T) {
+	dir := t.TempDir()
+	c := openLearning(t, dir)
+	replace(t, c, "s", untyped)
+	answered(t, c, "s", "get", `{"a":1}`)
+	c.learner.save()
+	if err := c.Forget("s"); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	if left, _ := filepath.Glob(filepath.Join(dir, "*"+shapesSuffix)); len(left) > 0 {
+		t.Errorf("there is %v", left)
+	}
+}
+
+// A key of which it is said that it is personal is not kept, nor asked about twice.
+func TestLearnAsksAboutKeys(t *testing.T) {
+	c := openLearning(t, "")
+	defer c.Close()
+	replace(t, c, "s", untyped)
+	tool, _ := c.Toolset().Exact("s", "get")
+	asked := map[string]int{}
+	for range 5 {
+		c.Learn(Observation{Tool: tool, Answer: json.RawMessage(`{"halvorsen":1,"total":2}`), Private: func(key string) bool {
+			asked[key]++
+			return key == "halvorsen"
+		}})
+	}
+	expect(t, c, "s", "get", `5 {"type":"object","properties":{"total":{"type":"integer"}},"required":["total"],"additionalProperties":{"type":"integer"}}`)
+	if asked["total"] != 1 {
+		t.Errorf("asked %v", asked)
+	}
+}
+
+func TestDamagedShapesAreIgnored(t *testing.T) {
+	dir := t.TempDir()
+	c := openLearning(t, dir)
+	replace(t, c, "s", untyped)
+	answered(t, c, "s", "get", `{"a":1}`)
+	_ = c.Close()
+	path := filepath.Join(dir, shapesName("s"))
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, _ := strings.Cut(string(whole), "\n")
+	for name, text := range map[string]string{
+		"half":           string(whole[:len(whole)/2]),
+		"other bytes":    head + "\n" + strings.Replace(rest, `"i"`, `"s"`, 1),
+		"another format": strings.Replace(head, `"format":1`, `"format":9`, 1) + "\n" + rest,
+		"another server": strings.Replace(head, `"server":"s"`, `"server":"t"`, 1) + "\n" + rest,
+		"empty":          "",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := openLearning(t, dir)
+		if got := problems(c); !strings.Contains(got, path+": it is ignored") {
+			t.Errorf("%s: problems %q", name, got)
+		}
+		if got := known(t, c, "s", "get"); got != "nothing" {
+			t.Errorf("%s: %s", name, got)
+		}
+		answered(t, c, "s", "get", `{"b":1}`)
+		_ = c.Close()
+		c = openLearning(t, dir)
+		if got := known(t, c, "s", "get"); !strings.HasPrefix(got, "1 ") || problems(c) != "" {
+			t.Errorf("%s: after it was written again: %s, %s", name, got, problems(c))
+		}
+	}
+}
+
+// Two engines on one home: what both learned is kept, and counted once.
+func TestTwoEnginesLearn(t *testing.T) {
+	dir := t.TempDir()
+	a, b := openLearning(t, dir), openLearning(t, dir)
+	for _, c := range []*Catalog{a, b} {
+		replace(t, c, "s", untyped, `{"name":"other"}`)
+	}
+	answered(t, a, "s", "get", `{"a":1}`, `{"a":1}`)
+	answered(t, b, "s", "get", `{"b":1}`)
+	answered(t, b, "s", "other", `"x"`)
+	a.learner.save()
+	b.learner.save()
+	answered(t, a, "s", "get", `{"c":1}`)
+	var ends sync.WaitGroup
+	for _, c := range []*Catalog{a, b} {
+		ends.Go(func() { _ = c.Close() })
+	}
+	ends.Wait()
+	c := openLearning(t, dir)
+	if got := known(t, c, "s", "get"); got != `4 {"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"}}}` {
+		t.Error(got)
+	}
+	if got := known(t, c, "s", "other"); got != `1 {"type":"string"}` {
+		t.Error(got)
+	}
+}
+
+// Killed at any moment, there is what was saved before or what is saved now.
+func TestKilledWhileLearning(t *testing.T) {
+	if dir := os.Getenv("RETORT_TEST_LEARN"); dir != "" {
+		c := openLearning(t, dir)
+		_, _ = c.Replace("s", definitions(untyped), "")
+		tool, _ := c.Toolset().Exact("s", "get")
+		for i := 0; ; i++ {
+			c.learner.start.Do(func() {})
+			c.learner.observe(Observation{Tool: tool, Answer: json.RawMessage(fmt.Sprintf(`{"a%s":{"b":[%d]}}`, strings.Repeat("x", i%20), i))})
+			c.learner.save()
+			fmt.Println("saved")
+		}
+	}
+	dir, answers := t.TempDir(), 0
+	for range 20 {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestKilledWhileLearning$")
+		cmd.Env = append(os.Environ(), "RETORT_TEST_LEARN="+dir)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = out.Read(make([]byte, 16)) // it has saved at least once
+		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		c := openLearning(t, dir)
+		if got := problems(c); got != "" {
+			t.Fatal(got)
+		}
+		tool, ok := c.Toolset().Exact("s", "get")
+		if !ok || tool.Learned == nil || tool.Learned.Observations <= answers {
+			t.Fatalf("after %d answers there is %+v", answers, tool)
+		}
+		answers = tool.Learned.Observations
+	}
+}
+
+// BenchmarkLearn is what a call waits for.
+func BenchmarkLearn(b *testing.B) {
+	c := openLearning(b, "")
+	defer c.Close()
+	if _, err := c.Replace("s", definitions(untyped), ""); err != nil {
+		b.Fatal(err)
+	}
+	o := Observation{Tool: &run.Tool{Server: "s", Name: "get", Pin: "x"}, Answer: json.RawMessage(`{"a":1}`)}
+	for b.Loop() {
+		c.Learn(o)
+	}
+}
