@@ -15,6 +15,7 @@ type Lack struct {
 	Has    []string // members that it has, at most maxHas
 	List   bool     // Type is an array
 	Partly bool     // Type is a union, and other types of it have the member
+	Loose  bool     // most members of Type may be missing
 	Tried  bool     // the program is written for a value without the member, too
 }
 
@@ -52,7 +53,8 @@ func (d *describer) lack(f *ast.Diagnostic, name *ast.Node) *Lack {
 	for _, part := range t.Distributed() {
 		l.Partly = l.Partly || d.types.GetPropertyOfType(d.types.GetApparentType(part), l.Name) != nil
 	}
-	l.Has, l.List, l.Tried = d.members(t), d.types.IsArrayLikeType(t), isTried(name.Parent)
+	l.List, l.Tried = d.types.IsArrayLikeType(t), isTried(name.Parent)
+	l.members(d.membersOf(t))
 	return l
 }
 
@@ -161,19 +163,25 @@ func (d *describer) fileOfValue(n *ast.Node, depth int) string {
 	return ""
 }
 
-// members are names of what a type has, if it is an object of the program's own making
-// or of a declaration.
-func (d *describer) members(t *checker.Type) (names []string) {
+// membersOf are what a type has if it is an object of a declaration or of the program.
+func (d *describer) membersOf(t *checker.Type) (all []*ast.Symbol) {
 	for _, part := range t.Distributed() {
-		if part.Flags()&checker.TypeFlagsObject == 0 || d.types.IsArrayLikeType(part) {
-			continue
-		}
-		for _, s := range d.types.GetPropertiesOfType(part) {
-			if len(names) == maxHas {
-				return names
-			}
-			names = append(names, s.Name)
+		if part.Flags()&checker.TypeFlagsObject != 0 && !d.types.IsArrayLikeType(part) {
+			all = append(all, d.types.GetPropertiesOfType(part)...)
 		}
 	}
-	return names
+	return all
+}
+
+func (l *Lack) members(all []*ast.Symbol) {
+	optional := 0
+	for _, s := range all {
+		if len(l.Has) < maxHas {
+			l.Has = append(l.Has, s.Name)
+		}
+		if s.Flags&ast.SymbolFlagsOptional != 0 {
+			optional++
+		}
+	}
+	l.Loose = 2*optional > len(all)
 }

@@ -40,6 +40,20 @@ func Nearest(name string, names []string, n int) []string {
 	return out
 }
 
+// Misspelt is the one of names of which name is a misspelling: the same but for case and
+// separators, or with one letter in four wrong; "" if there is none.
+func Misspelt(name string, names []string) string {
+	want := fold(name)
+	limit := max(1, utf8.RuneCountInString(want)/4)
+	best, nearest := limit+1, ""
+	for _, candidate := range names {
+		if cost := distance(want, fold(candidate), limit); cost < best && utf8.RuneCountInString(want) > 2 {
+			best, nearest = cost, candidate
+		}
+	}
+	return nearest
+}
+
 // fold drops what people get wrong: case, separators.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {

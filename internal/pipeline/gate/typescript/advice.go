@@ -1,6 +1,7 @@
 package typescript
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -29,7 +30,6 @@ func (p *program) advised(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic
 			others = append(others, d)
 			continue
 		}
-		d.Lack.Near = misspelt(d.Lack)
 		if !d.Erased && isTelling(t.Learned, d.Lack) {
 			advice = append(advice, finding{message: p.unseen(t, d.Lack), start: d.Start, end: d.End, server: t.Server, tool: t.Name, advice: true})
 		}
@@ -37,31 +37,26 @@ func (p *program) advised(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic
 	return others, advice
 }
 
-// How many answers there must be before one that lacks a field tells anything: few where
-// the name of a field is misspelt. Else the next one may have it, the more so if others
-// lately brought something new.
+// How many answers there must be before one that lacks a field tells anything.
 const (
 	fewAnswers  = 3
 	someAnswers = 5
 )
 
-// misspelt is the member that is meant, as far as the names tell.
-func misspelt(l *tsc.Lack) string {
-	const most = 3 // characters more or less
-	if near := run.Nearest(l.Name, l.Has, 1); l.Near == "" && len(near) > 0 && max(len(near[0])-len(l.Name), len(l.Name)-len(near[0])) <= most {
-		return near[0]
-	}
-	return l.Near
-}
-
+// isTelling weighs what answers without a field say: of a name that is misspelt much, of
+// others less. The next answer may well have it if others lately brought something new, if
+// they differ much, or if the program itself does not count on it.
 func isTelling(learned *run.Learned, l *tsc.Lack) bool {
-	switch n := learned.Observations; {
+	n := learned.Observations
+	switch misspelt := run.Misspelt(l.Name, l.Has) != "" || l.Near != "" && len(l.Has) == 0; {
 	case l.Partly:
 		return false
-	case l.Near != "":
+	case misspelt && l.Loose:
+		return n >= someAnswers
+	case misspelt:
 		return n >= fewAnswers
 	}
-	return !l.Tried && learned.Observations >= someAnswers && 2*learned.Steady >= learned.Observations
+	return !l.Tried && !l.Loose && n >= someAnswers && 2*learned.Steady >= n
 }
 
 // answering is the tool of whose learned type a diagnostic misses a member, or nil.
@@ -84,9 +79,10 @@ func (p *program) answering(d tsc.Diagnostic) *run.Tool {
 // unseen says what is wrong with a field.
 func (p *program) unseen(t *run.Tool, l *tsc.Lack) string {
 	text := fmt.Sprintf("%q was never seen in %d answers of %s", l.Name, t.Learned.Observations, p.tools.Qualified(t))
+	near := cmp.Or(run.Misspelt(l.Name, l.Has), l.Near)
 	switch {
-	case l.Near != "":
-		return text + fmt.Sprintf(". Did you mean '%s'?", l.Near)
+	case near != "":
+		return text + fmt.Sprintf(". Did you mean '%s'?", near)
 	case l.List:
 		return text + ": the value is a list there"
 	case len(l.Has) == 0:
