@@ -54,6 +54,7 @@ func TestPrograms(t *testing.T) {
 // What was learned from answers must not put warnings on programs that are right: each is
 // run twice, and the second time all answers of the first are known.
 func TestProgramsAreRightAsBeforeWhenTypesAreLearned(t *testing.T) {
+	testenv.Need(t, "python")
 	servers, learned := untyped(t), 0
 	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Settings: "piiTokenization: false\n", Servers: servers})
 	if err != nil {
@@ -61,7 +62,7 @@ func TestProgramsAreRightAsBeforeWhenTypesAreLearned(t *testing.T) {
 	}
 	defer e.Close()
 	e.Settle(t.Context())
-	programs, _ := filepath.Glob(filepath.Join("testdata", "programs", "*.[jt]s"))
+	programs, _ := filepath.Glob(filepath.Join("testdata", "programs", "*.[jpt][sy]"))
 	yes := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
 	warned := map[string][]string{}
 	for round := range 2 {
@@ -71,8 +72,11 @@ func TestProgramsAreRightAsBeforeWhenTypesAreLearned(t *testing.T) {
 				t.Fatal(err)
 			}
 			req := retort.Request{Code: string(code), Session: fmt.Sprint(round), Language: run.TypeScript}
-			if filepath.Ext(file) == ".js" {
+			switch filepath.Ext(file) {
+			case ".js":
 				req.Language = run.JavaScript
+			case ".py":
+				req.Language = run.Python
 			}
 			o := e.Execute(run.WithChannel(t.Context(), yes), req)
 			if round == 0 {

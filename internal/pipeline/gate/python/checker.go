@@ -95,7 +95,7 @@ func (c *Checker) Check(ctx context.Context, src Source, tools *run.Toolset) (Ch
 	}
 	return Checked{
 		Code: p.code, Namespaces: p.namespaces(), Tools: p.reach.list(tools), Unknown: p.reach.unknown, lines: p.lines, indent: p.indent,
-		Skills: l.modules(p), Warnings: p.report.Warnings(src.Level, p.place), Report: p.report,
+		Skills: l.modules(p), Warnings: append(p.report.Warnings(src.Level, p.place), p.advice()...), Report: p.report,
 	}, nil
 }
 

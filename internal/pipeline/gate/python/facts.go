@@ -18,6 +18,8 @@ type facts struct {
 	Computes bool     // it reads names that it computes
 	Star     bool     // it imports everything from a module that is no server
 	Asks     bool     // it asks, by catching NameError, whether names exist
+
+	taken func() []taken // what is taken by a literal key
 }
 
 type syntaxError struct {
@@ -58,6 +60,7 @@ type call struct {
 	Star       bool // there is *args
 	Keywords   []keyword
 	DoubleStar bool // there is **kwargs
+	node       nodeID
 	place
 }
 

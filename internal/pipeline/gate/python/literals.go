@@ -18,7 +18,7 @@ const (
 
 // arguments are what is known of those of a call.
 func (v *visitor) arguments(id nodeID) *call {
-	c := &call{place: v.place(id)}
+	c := &call{node: id, place: v.place(id)}
 	args := v.s.list(id, fieldArgs)
 	for i, item := range args {
 		arg := nodeOf(item)

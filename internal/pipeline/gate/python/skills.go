@@ -170,7 +170,7 @@ func (l *linker) check(ctx context.Context, skill run.Skill, chain source.Chain)
 	s := &Skill{
 		Skill: skill, Module: run.Module{Name: skill.Name, File: skill.File(), Code: p.code}, Uses: slices.Compact(uses),
 		Functions: p.functions(), Tools: p.reach.list(l.tools), Unknown: p.reach.unknown, Report: p.report,
-		Warnings: p.report.Warnings(l.level, p.place), names: p.topNames(), reach: all.reach, imports: list,
+		Warnings: append(p.report.Warnings(l.level, p.place), p.advice()...), names: p.topNames(), reach: all.reach, imports: list,
 		locate: func(line, column int) (int, int) { return line + p.lines, column + p.indent },
 	}
 	return s, nil

@@ -57,6 +57,7 @@ func factsOf(lines []string, x *scopes, t *told) *facts {
 		v.Computes = true
 	}
 	v.Uses, v.Imports, v.Names = v.Uses[:min(len(v.Uses), maxItems)], v.Imports[:min(len(v.Imports), maxItems)], v.Names[:min(len(v.Names), maxItems)]
+	v.taken = func() []taken { return takenOf(v) }
 	return &v.facts
 }
 

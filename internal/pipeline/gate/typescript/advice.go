@@ -1,12 +1,9 @@
 package typescript
 
 import (
-	"cmp"
-	"fmt"
-	"strings"
-
 	"github.com/microsoft/typescript-go/tsc"
 
+	"retort/internal/pipeline/gate/source"
 	"retort/internal/run"
 )
 
@@ -30,33 +27,13 @@ func (p *program) advised(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic
 			others = append(others, d)
 			continue
 		}
-		if !d.Erased && isTelling(t.Learned, d.Lack) {
-			advice = append(advice, finding{message: p.unseen(t, d.Lack), start: d.Start, end: d.End, server: t.Server, tool: t.Name, advice: true})
+		l := d.Lack
+		u := source.Unseen{Tool: t, Name: l.Name, Has: l.Has, Near: l.Near, List: l.List, Type: l.Type, Loose: l.Loose, Tried: l.Tried}
+		if !d.Erased && !l.Partly && u.Tells() {
+			advice = append(advice, finding{message: u.Words(p.tools.Qualified(t)), start: d.Start, end: d.End, server: t.Server, tool: t.Name, advice: true})
 		}
 	}
 	return others, advice
-}
-
-// How many answers there must be before one that lacks a field tells anything.
-const (
-	fewAnswers  = 3
-	someAnswers = 5
-)
-
-// isTelling weighs what answers without a field say: of a name that is misspelt much, of
-// others less. The next answer may well have it if others lately brought something new, if
-// they differ much, or if the program itself does not count on it.
-func isTelling(learned *run.Learned, l *tsc.Lack) bool {
-	n := learned.Observations
-	switch misspelt := run.Misspelt(l.Name, l.Has) != "" || l.Near != "" && len(l.Has) == 0; {
-	case l.Partly:
-		return false
-	case misspelt && l.Loose:
-		return n >= someAnswers
-	case misspelt:
-		return n >= fewAnswers
-	}
-	return !l.Tried && !l.Loose && n >= someAnswers && 2*learned.Steady >= n
 }
 
 // answering is the tool of whose learned type a diagnostic misses a member, or nil.
@@ -74,20 +51,4 @@ func (p *program) answering(d tsc.Diagnostic) *run.Tool {
 		}
 	}
 	return nil
-}
-
-// unseen says what is wrong with a field.
-func (p *program) unseen(t *run.Tool, l *tsc.Lack) string {
-	text := fmt.Sprintf("%q was never seen in %d answers of %s", l.Name, t.Learned.Observations, p.tools.Qualified(t))
-	near := cmp.Or(run.Misspelt(l.Name, l.Has), l.Near)
-	switch {
-	case near != "":
-		return text + fmt.Sprintf(". Did you mean '%s'?", near)
-	case l.List:
-		return text + ": the value is a list there"
-	case len(l.Has) == 0:
-		return text + ": the value is of type " + l.Type
-	}
-	const shown = 6
-	return text + "; there are " + strings.Join(l.Has[:min(shown, len(l.Has))], ", ")
 }
