@@ -207,3 +207,22 @@ type stripping struct {
 }
 
 func (s stripping) Read(p []byte) (int, error) { return s.Reader.Read(p) }
+
+// In a dry run, what a tool would answer has the shape that it had before.
+func TestDryRunsAnswerInLearnedShapes(t *testing.T) {
+	p := tracker("")
+	p.tools = func() string { return `{"name":"create_issue","inputSchema":{"type":"object"}}` }
+	e := openTracker(t, t.TempDir(), "", p)
+	yes := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
+	if o := e.Execute(run.WithChannel(t.Context(), yes), retort.Request{Code: "await tracker.createIssue({})"}); o.Status != run.StatusOK {
+		t.Fatalf("%+v", o.Error)
+	}
+	learned(t, e, "tracker.createIssue", 1)
+	o := e.Execute(t.Context(), retort.Request{Code: "const [i] = await tracker.createIssue({}); return [i.author.login.length > 0, i.created_at.slice(0, 4)]", DryRun: true})
+	if string(o.Result) != `[true,"1970"]` || len(p.got()) == 0 || strings.Contains(p.got(), "\n") {
+		t.Errorf("%s %s %+v; it was sent %q", o.Status, o.Result, o.Error, p.got())
+	}
+	if l, _ := e.Toolset().Tool("tracker.createIssue"); l.Learned.Observations != 1 {
+		t.Error("what was made up has taught something")
+	}
+}

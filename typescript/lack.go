@@ -115,11 +115,11 @@ func isNothing(n *ast.Node) bool {
 // fileOfType is the one of Input.Files that declares a type, its items, or one of the
 // types of which it is a union.
 func (d *describer) fileOfType(t *checker.Type) string {
-	for _, part := range t.Distributed() {
+	for _, part := range parts(t) {
 		for element := d.types.GetElementTypeOfArrayType(part); element != nil; element = d.types.GetElementTypeOfArrayType(part) {
 			part = element
 		}
-		for _, one := range part.Distributed() {
+		for _, one := range parts(part) {
 			if s := one.Symbol(); s != nil {
 				if file := d.fileOf(s); file != "" {
 					return file
@@ -128,6 +128,18 @@ func (d *describer) fileOfType(t *checker.Type) string {
 		}
 	}
 	return ""
+}
+
+// parts are the types of which a type is a union or an intersection.
+func parts(t *checker.Type) (all []*checker.Type) {
+	for _, part := range t.Distributed() {
+		if part.Flags()&checker.TypeFlagsIntersection != 0 {
+			all = append(all, part.Types()...)
+		} else {
+			all = append(all, part)
+		}
+	}
+	return all
 }
 
 // fileOfValue is the one of Input.Files that declares the function or member from which
@@ -165,7 +177,7 @@ func (d *describer) fileOfValue(n *ast.Node, depth int) string {
 
 // membersOf are what a type has if it is an object of a declaration or of the program.
 func (d *describer) membersOf(t *checker.Type) (all []*ast.Symbol) {
-	for _, part := range t.Distributed() {
+	for _, part := range parts(t) {
 		if part.Flags()&checker.TypeFlagsObject != 0 && !d.types.IsArrayLikeType(part) {
 			all = append(all, d.types.GetPropertiesOfType(part)...)
 		}

@@ -29,3 +29,47 @@ func count(n int, what string) string {
 	}
 	return strconv.Itoa(n) + " " + what + "s"
 }
+
+// Advice is the Declaration of a tool for the check of programs, in which a value that was
+// once an object and once a text is both at once: so the fields of the object are known,
+// whatever else there was.
+func Advice(t *run.Tool) string {
+	types := describe(t)
+	if types.learned != "" {
+		types.output.node = atOnce(types.output.node)
+	}
+	return declaration(t, types)
+}
+
+func atOnce(n *node) *node {
+	if n == nil {
+		return nil
+	}
+	c := *n
+	c.index, c.items, c.fields = atOnce(n.index), nil, nil
+	for _, item := range n.items {
+		c.items = append(c.items, atOnce(item))
+	}
+	for _, f := range n.fields {
+		f.node = atOnce(f.node)
+		c.fields = append(c.fields, f)
+	}
+	if n.shape != shapeUnion {
+		return &c
+	}
+	var parts, texts []*node
+	for _, item := range c.items {
+		switch item.shape {
+		case shapeObject, shapeArray:
+			parts = append(parts, item)
+		case shapeString:
+			texts = append(texts, item)
+		}
+	}
+	if len(parts) == 0 {
+		return &c
+	}
+	joined := *both(append(parts, texts...)...)
+	joined.doc = n.doc
+	return &joined
+}

@@ -12,8 +12,9 @@ import (
 // types of its input and output, and the function. All type names start with
 // the tool's name, so that the declarations of several tools of one server can
 // stand in one file.
-func Declaration(t *run.Tool) string {
-	types := describe(t)
+func Declaration(t *run.Tool) string { return declaration(t, describe(t)) }
+
+func declaration(t *run.Tool, types *tool) string {
 	var p tsPrinter
 	p.b.Grow(len(t.InputSchema) + len(t.Answer()) + 2*len(t.Description))
 	p.types(types)

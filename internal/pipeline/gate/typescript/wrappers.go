@@ -137,7 +137,7 @@ func (w *wrappers) declaration(d declared) string {
 		c.Learned = nil
 		t = &c
 	}
-	text := strings.TrimRight(emit.Declaration(t), "\n")
+	text := strings.TrimRight(emit.Advice(t), "\n")
 	lead := "export function " + t.TypeScript + "("
 	if w.admit(text) != nil {
 		text = lead + "...input: any[]): Promise<any>;"
