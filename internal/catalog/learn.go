@@ -25,6 +25,10 @@ const (
 	maxLearned = 1000     // tools of one server
 	saveEvery  = 5 * time.Second
 
+	// Of a tool of which so many answers are known, one in so many is looked at.
+	enough  = 100
+	further = 8
+
 	// A toolset is made again for what was learned at most so often, and with at most
 	// one part in restWork of the time.
 	newsEvery = 50 * time.Millisecond
@@ -36,6 +40,7 @@ type learner struct {
 	catalog *Catalog
 	queue   chan Observation
 	waiting atomic.Int64 // bytes in queue
+	passed  atomic.Int64 // answers of tools of which enough is known
 	ending  chan struct{}
 	start   sync.Once
 	stop    sync.Once
@@ -74,6 +79,9 @@ func newLearner(c *Catalog) *learner {
 func (c *Catalog) Learn(o Observation) {
 	l := c.learner
 	if l == nil || len(o.Tool.OutputSchema) > 0 || l.waiting.Load() > maxWaiting {
+		return
+	}
+	if k := o.Tool.Learned; k != nil && k.Observations >= enough && l.passed.Add(1)%further != 0 {
 		return
 	}
 	l.start.Do(func() { l.ended.Go(l.work) })
@@ -266,14 +274,24 @@ func (c *Catalog) adopt() {
 		if !ok || s.categorized == nil {
 			continue
 		}
-		tools := slices.Clone(s.categorized)
-		for i, t := range tools {
-			if now := l.of(server, t); now != t.Learned {
-				tool := *t
-				tool.Learned, tools[i] = now, &tool
-			}
-		}
-		s.categorized = tools
+		s.categorized = l.marked(server, s.categorized)
 	}
 	c.invalidate()
+}
+
+// marked are tools with what is to be told of them now. The caller holds mu.
+func (l *learner) marked(server string, tools []*run.Tool) []*run.Tool {
+	marked := tools
+	for i, t := range tools {
+		now := l.of(server, t)
+		if now == t.Learned {
+			continue
+		}
+		if &marked[0] == &tools[0] {
+			marked = slices.Clone(tools)
+		}
+		tool := *t
+		tool.Learned, marked[i] = now, &tool
+	}
+	return marked
 }

@@ -92,7 +92,7 @@ func random(r *rand.Rand, depth int) any {
 func wide(r *rand.Rand) any {
 	word := func() string { return string(rune('a'+r.IntN(26))) + string(rune('a'+r.IntN(26))) }
 	o := map[string]any{}
-	for range 30 {
+	for range 1 + r.IntN(50) {
 		inner := map[string]any{}
 		for range 4 {
 			inner[word()] = map[string]any{word(): 1, word(): []any{map[string]any{word(): "x"}}}
