@@ -168,8 +168,20 @@ func TestBounds(t *testing.T) {
 	if n := len(s.Schema()); n > 64<<10 {
 		t.Errorf("a shape of %d bytes", n)
 	}
-	if deep := observe(t, strings.Repeat(`{"a":[`, 5000)+strings.Repeat("]}", 5000)); len(deep.Schema()) > 4<<10 {
+	if s := observe(t, strings.Repeat(`{"a":[`, 5000)+strings.Repeat("]}", 5000)); len(s.Schema()) > 4<<10 {
 		t.Error("a deep document has a deep shape")
+	}
+	deep, shallow := observe(t, strings.Repeat(`{"a":`, 13)+`{"b":1}`+strings.Repeat("}", 13)), observe(t, strings.Repeat(`{"a":`, 11)+`{"a":1}`+strings.Repeat("}", 11))
+	if !shape.Equal(shape.Join(deep, shallow), shape.Join(shallow, deep)) {
+		t.Error("that something was cut depends on the order")
+	}
+	many := map[string]any{}
+	for i := range 26 * 26 {
+		many[string(rune('a'+i/26))+string(rune('a'+i%26))] = []any{1, "x", map[string]any{}}[i%3]
+	}
+	text, _ := json.Marshal(many)
+	if got := string(observe(t, string(text)).Schema()); !strings.HasSuffix(got, `,"additionalProperties":true}`) || strings.Contains(got, `"zz"`) {
+		t.Errorf("nothing says that there are more fields: %s", got)
 	}
 	if shape.Observe([]byte(`{"a":1} x`), nil) != nil || shape.Observe([]byte(`{"a"`), nil) != nil || shape.Observe(nil, nil) != nil {
 		t.Error("something is learned of what is no JSON")

@@ -36,6 +36,10 @@ print([i["title"] for i in r], r[0]["user"]["login"], r[0]["by_id"]["whatever"][
 		`i = github.get_me()[0]
 i = {"titel": 1}
 print(i["titel"])`: "",
+		`r = github.get_me()
+i = r[0]
+i = r[0]["user"]
+print(i["titel"], i["logn"])`: "",
 		`def f(i):
     return i["titel"]
 print([f(i) for i in github.get_me()])`: "",

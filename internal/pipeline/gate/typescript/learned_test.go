@@ -15,7 +15,7 @@ func learning(answers, steady int) *run.Toolset {
 	t, _ := tools.Tool("github.getIssue")
 	t.Learned = &run.Learned{Observations: answers, Steady: steady, Schema: json.RawMessage(`{"type":["object","string"],"properties":{
 		"title":{"type":"string"},"number":{"type":"integer"},"state":{"type":"string"},"labels":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}},
-		"user":{"type":"object","properties":{"login":{"type":"string"}},"required":["login"]},"body":{"type":["string","null"]}},"required":["title","number","state","labels","user"]}`)}
+		"user":{"type":"object","properties":{"login":{"type":"string"}},"required":["login"]},"body":{"type":["string","null"]},"milestones":{"type":["string","number"]}},"required":["title","number","state","labels","user"]}`)}
 	return tools
 }
 
@@ -30,16 +30,17 @@ func TestLearnedTypesAdvise(t *testing.T) {
 	}{
 		{3, 0, `return i.titel`, `line 2: "titel" was never seen in 3 answers of github.getIssue. Did you mean 'title'?`},
 		{2, 2, `return i.titel`, ""},
-		{10, 5, `return i.milestone`, `line 2: "milestone" was never seen in 10 answers of github.getIssue; there are title, number, state, labels, user, body`},
-		{10, 4, `return i.milestone`, ""},
-		{4, 4, `return i.milestone`, ""},
-		{10, 5, `return i.milestone ?? i.title`, ""},
-		{10, 5, `return i.milestone?.due`, ""},
-		{10, 5, `if (i.milestone) { return 1 } return 2`, ""},
-		{10, 5, `return i.milestone === undefined`, ""},
-		{10, 5, `const { milestone = 1 } = i; return milestone`, ""},
+		{10, 5, `return i.priority`, `line 2: "priority" was never seen in 10 answers of github.getIssue; there are title, number, state, labels, user, body`},
+		{10, 4, `return i.priority`, ""},
+		{4, 4, `return i.priority`, ""},
+		{10, 5, `return i.priority ?? i.title`, ""},
+		{10, 5, `return i.priority?.due`, ""},
+		{10, 5, `if (i.priority) { return 1 } return 2`, ""},
+		{10, 5, `return i.priority === undefined`, ""},
+		{10, 5, `const { priority = 1 } = i; return priority`, ""},
 		{10, 5, `const { titel = 1 } = i; return titel`, "Did you mean 'title'?"},
 		{10, 5, `return i.titel ?? ''`, "Did you mean 'title'?"},
+		{10, 5, `return [i.milestones.toFixed(1), i.milestones.trim()]`, ""},
 		{10, 5, `return i.labels.map(l => l.nam)`, "Did you mean 'name'?"},
 		{10, 5, `return i.labels.name`, `"name" was never seen in 10 answers of github.getIssue: the value is a list there`},
 		{10, 5, `const n = i.number; return n.lenght`, `the value is of type number`},
