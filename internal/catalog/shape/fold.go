@@ -79,14 +79,11 @@ func isTable(fields []field) bool {
 				all = append(all, n)
 			}
 		}
+		if len(fields) < someRows && len(shared) < len(all) || 2*len(shared) <= len(all) {
+			return false // nor will others make it one
+		}
 	}
-	switch {
-	case len(fields) >= someRows:
-		return len(shared) > 0 && 2*len(shared) > len(all)
-	case len(fields) > fewRows:
-		return len(shared) > 0 && len(shared) == len(all)
-	}
-	return len(shared) > 1 && len(shared) == len(all)
+	return len(fields) > fewRows || len(shared) > 1
 }
 
 // rowOf is the shape of the objects that a value consists of, or nil.
