@@ -141,7 +141,7 @@ func misspelt(schema []byte) (path, right, wrong string) {
 		path, right, wrong = misspelt(s.Items)
 		return "[0]" + path, right, wrong
 	case s.Type == "string":
-		return "", "length", "lenght"
+		return "", "length", "lengtth"
 	}
 	var names []string
 	for name := range s.Properties {

@@ -82,7 +82,7 @@ func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
 	}
 	for code, want := range map[string]string{
 		`const all = await tracker.listIssues({}); return all.map(i => i.titel)`:                                                                   `line 1: "titel" was never seen in N answers of tracker.listIssues. Did you mean 'title'?`,
-		`const [{ autor }] = await tracker.listIssues({}); return autor`:                                                                           `Did you mean 'author'?`,
+		`const [{ authr }] = await tracker.listIssues({}); return authr`:                                                                           `Did you mean 'author'?`,
 		`return (await tracker.listIssues({})).items`:                                                                                              `"items" was never seen in N answers of tracker.listIssues: the value is a list there`,
 		`for (const i of await tracker.listIssues({})) console.log(i.author.name)`:                                                                 `there are login`,
 		`const n = (await tracker.listIssues({}))[0].number; return n.toUpperCase()`:                                                               `the value is of type number`,

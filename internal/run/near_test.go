@@ -24,7 +24,7 @@ func TestNearest(t *testing.T) {
 
 func TestMisspelt(t *testing.T) {
 	names := []string{"orders", "created_at", "title", "author", "id"}
-	for name, want := range map[string]string{"order_id": "", "createdAt": "created_at", "titel": "title", "autor": "author", "Title": "title", "ids": "id", "it": "", "crated_at": "created_at", "amount": ""} {
+	for name, want := range map[string]string{"order_id": "", "createdAt": "created_at", "titel": "title", "authr": "author", "Title": "title", "ids": "id", "it": "", "crated_at": "created_at", "amount": ""} {
 		if got := Misspelt(name, names); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
