@@ -1,0 +1,292 @@
+// Package jsonscan takes JSON apart while it comes in, however it is cut, and holds on to
+// nothing of it. It accepts what encoding/json accepts, up to a depth.
+package jsonscan
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Kind is what a piece of JSON is.
+type Kind uint8
+
+// The kinds of pieces.
+const (
+	Space Kind = iota
+	Open       // { or [
+	Close      // } or ]
+	Colon
+	Comma
+	Key     // a part of a string that is a key, with its quotes
+	String  // a part of another string, with its quotes
+	Literal // a part of a number, or of true, false, null
+)
+
+// MaxDepth is how deep JSON may be nested.
+const MaxDepth = 1000
+
+// Error says where JSON is none.
+type Error struct {
+	At       int64 // bytes before
+	What     string
+	Trailing bool // all before was a whole value
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.What, e.At) }
+
+type state uint8
+
+const (
+	wantValue   state = iota
+	wantElement       // or the end of an array
+	wantMember        // or the end of an object
+	wantKey
+	wantColon
+	wantComma // or an end
+)
+
+// Scanner reads one JSON value with space around. The zero value is ready.
+type Scanner struct {
+	stack  []byte // of what is open: { and [
+	state  state
+	at     int64
+	quoted bool   // in a string
+	key    bool   // which is a key
+	escape int8   // in an escape: -1 behind the backslash, else digits to come
+	number number // in a number
+	word   string // what must follow of true, false, null
+	failed *Error
+}
+
+// Depth is how many containers are open: after their Open, before their Close is read.
+func (s *Scanner) Depth() int { return len(s.stack) }
+
+// InObject reports whether the innermost open container is an object.
+func (s *Scanner) InObject() bool { return len(s.stack) > 0 && s.stack[len(s.stack)-1] == '{' }
+
+// InString reports whether the string of the last piece goes on.
+func (s *Scanner) InString() bool { return s.quoted }
+
+// At is how many bytes have been read.
+func (s *Scanner) At() int64 { return s.at }
+
+// Next reads the first piece of p, which must not be empty, and answers its kind and
+// length. Strings and literals come in several pieces where p ends in them. The error is an
+// *Error, and final.
+func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
+	if s.failed != nil {
+		return 0, 0, s.failed
+	}
+	kind, n = s.next(p)
+	s.at += int64(n)
+	if s.failed != nil {
+		return kind, n, s.failed
+	}
+	return kind, n, nil
+}
+
+// End says what is missing when nothing more comes; nil if the value is whole.
+func (s *Scanner) End() error {
+	if s.failed == nil && (s.quoted || s.word != "" || !s.number.whole() || len(s.stack) > 0 || s.state != wantComma) {
+		s.fail("the JSON ends in the middle")
+	}
+	if s.failed != nil {
+		return s.failed
+	}
+	return nil
+}
+
+func (s *Scanner) fail(format string, args ...any) {
+	s.failed = &Error{At: s.at, What: fmt.Sprintf(format, args...)}
+}
+
+func (s *Scanner) next(p []byte) (Kind, int) {
+	if s.quoted {
+		return s.text(p, 0)
+	}
+	if s.word != "" || s.number != none {
+		if n := s.literal(p); n > 0 || s.failed != nil {
+			return Literal, n
+		}
+	}
+	c := p[0]
+	switch {
+	case c == ' ' || c == '\n' || c == '\t' || c == '\r':
+		n := 1
+		for n < len(p) && (p[n] == ' ' || p[n] == '\n' || p[n] == '\t' || p[n] == '\r') {
+			n++
+		}
+		return Space, n
+	case c == '"' && (s.state == wantMember || s.state == wantKey):
+		s.state, s.quoted, s.key = wantColon, true, true
+		return s.text(p, 1)
+	case c == ':' && s.state == wantColon:
+		s.state = wantValue
+		return Colon, 1
+	case c == ',' && s.state == wantComma && len(s.stack) > 0:
+		if s.state = wantValue; s.InObject() {
+			s.state = wantKey
+		}
+		return Comma, 1
+	case c == '}' && (s.state == wantMember || s.state == wantComma && s.InObject()),
+		c == ']' && (s.state == wantElement || s.state == wantComma && len(s.stack) > 0 && !s.InObject()):
+		s.stack, s.state = s.stack[:len(s.stack)-1], wantComma
+		return Close, 1
+	case s.state == wantValue || s.state == wantElement:
+		return s.value(p)
+	}
+	s.fail("unexpected %q", c)
+	s.failed.Trailing = s.state == wantComma && len(s.stack) == 0
+	return Space, 0
+}
+
+func (s *Scanner) value(p []byte) (Kind, int) {
+	switch c := p[0]; {
+	case c == '{' || c == '[':
+		if len(s.stack) == MaxDepth {
+			s.fail("nested deeper than %d", MaxDepth)
+			return Open, 0
+		}
+		s.stack = append(s.stack, c)
+		if s.state = wantElement; c == '{' {
+			s.state = wantMember
+		}
+		return Open, 1
+	case c == '"':
+		s.state, s.quoted, s.key = wantComma, true, false
+		return s.text(p, 1)
+	case c == 't':
+		s.word = "true"
+	case c == 'f':
+		s.word = "false"
+	case c == 'n':
+		s.word = "null"
+	case c == '-' || '0' <= c && c <= '9':
+		s.number = begin
+	default:
+		s.fail("unexpected %q", c)
+		return Space, 0
+	}
+	s.state = wantComma
+	return Literal, s.literal(p)
+}
+
+// text reads on in a string, from i.
+func (s *Scanner) text(p []byte, i int) (Kind, int) {
+	kind := String
+	if s.key {
+		kind = Key
+	}
+	for i < len(p) {
+		c := p[i]
+		switch {
+		case s.escape != 0:
+			s.escaped(c)
+		case c == '"':
+			s.quoted = false
+			return kind, i + 1
+		case c == '\\':
+			s.escape = -1
+		case c < ' ':
+			s.fail("a string with an unescaped %q", c)
+		default:
+			i += plain(p[i+1:])
+		}
+		if s.failed != nil {
+			s.failed.At += int64(i)
+			return kind, i
+		}
+		i++
+	}
+	return kind, len(p)
+}
+
+// plain is the length of what neither ends a string nor needs to be looked at.
+func plain(p []byte) int {
+	for i, c := range p {
+		if c == '"' || c == '\\' || c < ' ' {
+			return i
+		}
+	}
+	return len(p)
+}
+
+func (s *Scanner) escaped(c byte) {
+	switch {
+	case s.escape > 0 && ('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'):
+		s.escape--
+	case s.escape < 0 && c == 'u':
+		s.escape = 4
+	case s.escape < 0 && bytes.IndexByte([]byte(`"\/bfnrt`), c) >= 0:
+		s.escape = 0
+	default:
+		s.fail("an escape that is none")
+	}
+}
+
+// literal reads on in a number or a word; n is 0 if it ended before p.
+func (s *Scanner) literal(p []byte) (n int) {
+	for n < len(p) && s.word != "" {
+		if p[n] != s.word[0] {
+			s.fail("a word that is none")
+			return n
+		}
+		s.word = s.word[1:]
+		n++
+	}
+	for ; n < len(p) && s.number != none; n++ {
+		next := s.number.then(p[n])
+		if next == none && !s.number.whole() {
+			s.fail("a number that is none")
+			return n
+		}
+		if s.number = next; next == none {
+			return n
+		}
+	}
+	return n
+}
+
+// number is how far a number has come.
+type number uint8
+
+const (
+	none number = iota
+	begin
+	minus
+	zero
+	digits
+	point
+	fraction
+	exponent
+	signed
+	power
+)
+
+func (n number) whole() bool {
+	return n == none || n == zero || n == digits || n == fraction || n == power
+}
+
+// then is the state after one more byte; none if it is no part of the number.
+func (n number) then(c byte) number {
+	digit := '0' <= c && c <= '9'
+	switch {
+	case n == begin && c == '-':
+		return minus
+	case (n == begin || n == minus) && c == '0':
+		return zero
+	case (n == begin || n == minus || n == digits) && digit:
+		return digits
+	case (n == zero || n == digits) && c == '.':
+		return point
+	case (n == point || n == fraction) && digit:
+		return fraction
+	case (n == zero || n == digits || n == fraction) && c|0x20 == 'e':
+		return exponent
+	case n == exponent && (c == '+' || c == '-'):
+		return signed
+	case (n == exponent || n == signed || n == power) && digit:
+		return power
+	}
+	return none
+}

@@ -1,0 +1,111 @@
+package jsonscan
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Text reads what is between the quotes of a JSON string, and yields its text. The string
+// must be a valid one; halves of surrogates become U+FFFD.
+func Text(r io.Reader) io.Reader { return &text{in: r, raw: make([]byte, 0, 64<<10)} }
+
+type text struct {
+	in   io.Reader
+	raw  []byte // not yet decoded
+	out  []byte // decoded, not yet read
+	buf  []byte // of out
+	done error
+}
+
+func (t *text) Read(p []byte) (int, error) {
+	for len(t.out) == 0 {
+		if t.done != nil && len(t.raw) == 0 {
+			return 0, t.done
+		}
+		if t.done == nil {
+			n, err := t.in.Read(t.raw[len(t.raw):cap(t.raw)])
+			t.raw, t.done = t.raw[:len(t.raw)+n], err
+		}
+		if err := t.decode(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, t.out)
+	t.out = t.out[n:]
+	return n, nil
+}
+
+var errEscape = errors.New("an escape that is none")
+
+// longest is what an escape takes at most: a pair of surrogates.
+const longest = 12
+
+// decode takes from raw what is whole.
+func (t *text) decode() error {
+	t.buf = t.buf[:0]
+	raw := t.raw
+	for len(raw) > 0 {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 {
+			t.buf, raw = append(t.buf, raw...), nil
+			break
+		}
+		t.buf, raw = append(t.buf, raw[:i]...), raw[i:]
+		if len(raw) < longest && t.done == nil {
+			break // the rest of the escape may be to come
+		}
+		n, err := t.escape(raw)
+		if err != nil {
+			return err
+		}
+		raw = raw[n:]
+	}
+	t.raw = t.raw[:copy(t.raw[:cap(t.raw)], raw)]
+	t.out = t.buf
+	return nil
+}
+
+// escape decodes the escape that raw begins with, and answers its length.
+func (t *text) escape(raw []byte) (int, error) {
+	if len(raw) < 2 {
+		return 0, errEscape
+	}
+	if i := bytes.IndexByte([]byte(`"\/bfnrt`), raw[1]); i >= 0 {
+		t.buf = append(t.buf, "\"\\/\b\f\n\r\t"[i])
+		return 2, nil
+	}
+	r, ok := unit(raw)
+	if !ok {
+		return 0, errEscape
+	}
+	n := 6
+	if utf16.IsSurrogate(r) {
+		low, _ := unit(raw[6:])
+		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+			n = 12
+		}
+	}
+	t.buf = utf8.AppendRune(t.buf, r)
+	return n, nil
+}
+
+// unit is the number in \uXXXX.
+func unit(p []byte) (r rune, ok bool) {
+	if len(p) < 6 || p[0] != '\\' || p[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range p[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			r = r<<4 | rune(c-'0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			r = r<<4 | rune(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return r, true
+}
