@@ -16,10 +16,15 @@ const cancelTimeout = 5 * time.Second
 
 // call makes one call past the SDK, as x, and returns its result exactly as
 // received. When ctx ends first, the server is told that nobody waits any more.
-func (l *link) call(ctx context.Context, x *exchange, method string, params json.RawMessage) (json.RawMessage, error) {
+func (l *link) call(ctx context.Context, x *exchange, method string, params json.RawMessage) (_ json.RawMessage, err error) {
 	x.method, x.answered = method, make(chan struct{})
 	l.register(x)
-	defer l.forget(x)
+	defer func() {
+		if err != nil {
+			l.drop(x)
+		}
+		l.forget(x)
+	}()
 	req := &jsonrpc.Request{ID: x.id, Method: method, Params: params}
 	if err := l.wire.send(ctx, outgoing{msg: req, data: encodeCall(req), call: x}); err != nil {
 		return nil, err

@@ -66,6 +66,7 @@ type connector struct {
 	stderr   io.Writer
 	changed  func()
 	bindings *bindings
+	spool    *spool
 }
 
 // connect establishes a session, beginning with e and going on with what the
@@ -118,9 +119,9 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *run.Er
 func (c *connector) open(ctx context.Context, e era) (wire, int, *run.Error) {
 	switch e.transport {
 	case transportStdio:
-		return startStdio(c.spec, c.opts.Processes, c.stderr)
+		return startStdio(c.spec, c.opts.Processes, c.stderr, c.spool)
 	case transportDial:
-		w, err := startDial(ctx, c.spec)
+		w, err := startDial(ctx, c.spec, c.spool)
 		return w, 0, err
 	case transportHTTP:
 		w, err := startHTTP(c.spec, c.bindings)

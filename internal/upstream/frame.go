@@ -31,6 +31,7 @@ func (e *tooLong) Error() string { return fmt.Sprintf("message over %d bytes", e
 type frames struct {
 	in    *bufio.Reader
 	limit int64
+	spool *spool // nil: what does not fit into memory is skipped
 }
 
 func newFrames(r io.Reader, limit int64) *frames {
@@ -38,7 +39,7 @@ func newFrames(r io.Reader, limit int64) *frames {
 }
 
 // next returns the next line that is not empty, in memory of its own. A last
-// line without newline counts.
+// line without newline counts. One for the spool comes as the error *spooled.
 func (f *frames) next() ([]byte, error) {
 	for {
 		line, err := f.line()
@@ -55,7 +56,11 @@ func (f *frames) line() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := f.in.ReadSlice('\n')
-		if int64(len(line)+len(part)) > f.limit {
+		n := int64(len(line) + len(part))
+		if f.spool.takes(n) {
+			return nil, f.divert(append(line, part...), err)
+		}
+		if n > f.limit {
 			return nil, f.skip(line, part, err)
 		}
 		line = append(line, part...)
@@ -63,6 +68,22 @@ func (f *frames) line() ([]byte, error) {
 			return line, err
 		}
 	}
+}
+
+// divert takes a line to the spool that began with head. A stream that ends in the middle
+// is an error of the next line, too.
+func (f *frames) divert(head []byte, err error) error {
+	m := f.spool.take(head, func() (part []byte, _ error) {
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, io.EOF
+		}
+		part, err = f.in.ReadSlice('\n')
+		return part, nil
+	}, f.limit)
+	if err != nil && m.broken == nil && m.end() != nil { // and not a last line without newline
+		m.breakOff(err)
+	}
+	return m
 }
 
 // skip throws away the rest of a line that began with head and part, looking for

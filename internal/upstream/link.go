@@ -57,6 +57,9 @@ type exchange struct {
 	answered chan struct{}
 	result   json.RawMessage // exactly as received
 	err      error
+
+	spools  bool // the answer may be one that is not in memory
+	spooled *run.Spooled
 }
 
 // link is the connection to a server. The SDK's client speaks through it while
@@ -138,6 +141,15 @@ func (l *link) register(x *exchange) {
 	if x.method == methodDiscover {
 		l.probing = x.id
 		time.AfterFunc(l.probe, func() { l.giveUp(x) })
+	}
+}
+
+// drop forgets a call, and the answer that nobody has taken.
+func (l *link) drop(x *exchange) {
+	l.forget(x)
+	if x.spooled != nil {
+		_ = x.spooled.Close()
+		x.spooled = nil
 	}
 }
 

@@ -55,7 +55,7 @@ type dialing struct {
 	err     *run.Error
 }
 
-func newServer(base context.Context, spec Server, o Options) *server {
+func newServer(base context.Context, spec Server, o Options, place *spool) *server {
 	spec.ConnectTimeout = orDuration(spec.ConnectTimeout, defaultConnectTimeout)
 	spec.CallTimeout = orDuration(spec.CallTimeout, defaultCallTimeout)
 	spec.probe = orDuration(spec.probe, defaultProbe)
@@ -75,7 +75,7 @@ func newServer(base context.Context, spec Server, o Options) *server {
 		}
 	})
 	s.connect = &connector{
-		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger, bindings: &bindings{},
+		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger, bindings: &bindings{}, spool: place,
 	}
 	return s
 }
@@ -99,30 +99,31 @@ func (s *server) invalid() *run.Error {
 	return checkSpec(s.spec)
 }
 
-// call makes one tool call.
-func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, *run.Error) {
+// call makes one tool call. An answer that is not in memory is large, too.
+func (s *server) call(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *run.Spooled, err *run.Error) {
 	if len(args) > 0 && (!json.Valid(args) || firstByte(args) != '{') {
-		return nil, run.Errorf(run.KindInvalidArguments, "upstream.call", "the arguments are not a JSON object")
+		return nil, nil, run.Errorf(run.KindInvalidArguments, "upstream.call", "the arguments are not a JSON object")
 	}
-	result, err := s.callOnce(ctx, tool, args)
+	result, large, err = s.callOnce(ctx, tool, args, spools)
 	if err == nil || !isHeaderMismatch(err) || ctx.Err() != nil {
-		return result, err
+		return result, large, err
 	}
 	// The server did not look at the call for want of headers. Which headers a
 	// tool wants is in its definition.
 	if _, failed := s.list(ctx); failed != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.callOnce(ctx, tool, args)
+	return s.callOnce(ctx, tool, args, spools)
 }
 
-func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, *run.Error) {
-	var result json.RawMessage
+func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *run.Spooled, _ *run.Error) {
 	err := s.do(ctx, "upstream.call", func(ctx context.Context, sess *session, x *exchange) (err error) {
+		x.spools = spools
 		result, err = sess.callTool(ctx, x, tool, args)
+		large = x.spooled
 		return err
 	})
-	return result, err
+	return result, large, err
 }
 
 // list asks for all tools.

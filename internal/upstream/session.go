@@ -79,7 +79,11 @@ func (s *session) callTool(ctx context.Context, x *exchange, tool string, args j
 	if err != nil {
 		return nil, err
 	}
-	return result, checkResult(result)
+	if err := checkResult(result); err != nil {
+		s.link.drop(x)
+		return nil, err
+	}
+	return result, nil
 }
 
 // checkResult refuses results that are none.

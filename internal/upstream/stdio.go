@@ -25,7 +25,7 @@ const (
 )
 
 // startStdio starts the command of spec and returns the wire to it.
-func startStdio(spec Server, processes Starter, stderr io.Writer) (wire, int, *run.Error) {
+func startStdio(spec Server, processes Starter, stderr io.Writer, place *spool) (wire, int, *run.Error) {
 	cmd, err := command(spec)
 	if err != nil {
 		return nil, 0, errStart(spec, err)
@@ -50,7 +50,7 @@ func startStdio(spec Server, processes Starter, stderr io.Writer) (wire, int, *r
 		pipes.expire()
 	}()
 	return &stream{
-		in: pipes.stdout, out: pipes.stdin, limit: spec.MaxMessage,
+		in: pipes.stdout, out: pipes.stdin, limit: spec.MaxMessage, spool: place,
 		ended: func(error) *run.Error { return errEnded(process, logged) },
 		finish: func() {
 			if !within(process.Done(), terminateGrace/3) {
@@ -210,14 +210,14 @@ func (p *pipes) closeAll() {
 }
 
 // startDial connects to a server in this process.
-func startDial(ctx context.Context, spec Server) (wire, *run.Error) {
+func startDial(ctx context.Context, spec Server, place *spool) (wire, *run.Error) {
 	conn, err := spec.Dial(ctx)
 	if err != nil {
 		return nil, run.Errorf(run.KindUpstreamGone, "upstream.start", "the server can't be reached: %w", err)
 	}
 	closing := sync.OnceFunc(func() { _ = conn.Close() })
 	return &stream{
-		in: conn, out: conn, limit: spec.MaxMessage, finish: closing,
+		in: conn, out: conn, limit: spec.MaxMessage, spool: place, finish: closing,
 		ended: func(err error) *run.Error {
 			return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the connection to the server ended: %w", err)
 		},

@@ -15,6 +15,7 @@ type stream struct {
 	in     io.Reader
 	out    io.WriteCloser
 	limit  int64
+	spool  *spool
 	ended  func(err error) *run.Error // why nothing more can arrive; called once
 	finish func()                     // ends what is behind the streams
 
@@ -75,12 +76,18 @@ func (s *stream) transmit() {
 
 func (s *stream) receive() {
 	lines := newFrames(s.in, s.limit)
+	lines.spool = s.spool
 	for {
 		line, err := lines.next()
 		var long *tooLong
+		var large *spooled
 		switch {
 		case err == nil:
 			s.take(line)
+		case errors.As(err, &large):
+			if !s.spooled(large) {
+				return
+			}
 		case errors.As(err, &long) && long.endless:
 			s.link.fail(errTooLong(long.limit))
 			return
@@ -91,6 +98,24 @@ func (s *stream) receive() {
 			return
 		}
 	}
+}
+
+// spooled deals with a line that is not in memory. It reports whether more can come.
+func (s *stream) spooled(m *spooled) bool {
+	switch {
+	case errors.Is(m.broken, errEndless):
+		s.link.fail(m.why(s.limit))
+		return false
+	case m.broken != nil:
+		cause := s.ended(m.broken)
+		s.link.lose(m.id(), m.errBrokenOff(cause))
+		s.link.fail(cause)
+		return false
+	}
+	if line := s.link.spooled(m, s.limit); line != nil {
+		s.take(line)
+	}
+	return true
 }
 
 // take delivers the messages of one line. What is no message is skipped: many

@@ -44,7 +44,7 @@ type Server struct {
 
 	ConnectTimeout time.Duration // default 60 s: the first npx of a package downloads it
 	CallTimeout    time.Duration // of one call or one listing; default 60 s
-	MaxMessage     int64         // bytes of one message from the server; default 64 MiB
+	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
 
 	// Err is what is wrong with the configuration of this server, such as an
 	// unset variable. The server is listed, and every use answers Err.
@@ -61,6 +61,10 @@ type Options struct {
 	// the last such notification, and after a restart. It is called from a
 	// goroutine of its own and may call the Pool.
 	OnChange func(server string)
+
+	// Spool is where answers go that are too large for memory. Without a folder they are
+	// refused.
+	Spool Spool
 
 	// Processes starts the stdio servers; nil means a reaper.Reaper without a
 	// helper process, closed together with the Pool.
@@ -119,11 +123,12 @@ func New(servers []Server, o Options) *Pool {
 		p.own = reaper.New()
 		o.Processes = p.own
 	}
+	place := newSpool(o.Spool)
 	for _, spec := range servers {
 		if _, twice := p.servers[spec.Name]; !twice {
 			p.names = append(p.names, spec.Name)
 		}
-		p.servers[spec.Name] = newServer(ctx, spec, o)
+		p.servers[spec.Name] = newServer(ctx, spec, o, place)
 	}
 	slices.Sort(p.names)
 	return p
@@ -139,15 +144,29 @@ func (p *Pool) Names() []string { return slices.Clone(p.names) }
 // An error for which errors.Is(err, ErrOutcomeUnknown) holds leaves open whether
 // the call took effect.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	result, _, err := p.fetch(ctx, server, tool, args, false)
+	return result, err
+}
+
+// Fetch is Call for who can take an answer that is not in memory: with such a one result is
+// nil, and the caller closes it.
+func (p *Pool) Fetch(ctx context.Context, server, tool string, args json.RawMessage) (result json.RawMessage, large *run.Spooled, err error) {
+	return p.fetch(ctx, server, tool, args, true)
+}
+
+func (p *Pool) fetch(ctx context.Context, server, tool string, args json.RawMessage, spools bool) (json.RawMessage, *run.Spooled, error) {
 	s, err := p.server(server)
 	if err != nil {
-		return nil, err.At(server, tool)
+		return nil, nil, err.At(server, tool)
 	}
-	result, err := s.call(ctx, tool, args)
+	result, large, err := s.call(ctx, tool, args, spools)
 	if err != nil {
-		return nil, err.At(server, tool)
+		return nil, nil, err.At(server, tool)
 	}
-	return result, nil
+	if large != nil {
+		return nil, large, nil
+	}
+	return result, nil, nil
 }
 
 // List asks a server for all its tools.

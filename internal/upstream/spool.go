@@ -1,0 +1,230 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/run"
+)
+
+// Spool is where messages go that are too large for memory.
+type Spool struct {
+	Dir   string // its files have no name where the system lets them go without; what is in it is removed
+	Above int64  // bytes of a message from which on it goes there; default 16 MiB
+	Bytes int64  // of all messages there at once, and of one
+}
+
+const defaultAbove = 16 << 20
+
+// spool is the place, shared by all servers. A nil spool takes nothing.
+type spool struct {
+	Spool
+	used atomic.Int64
+}
+
+// newSpool empties the folder. What another engine has in it has no name, or cannot be
+// removed while it is open.
+func newSpool(o Spool) *spool {
+	if o.Dir == "" || o.Bytes <= 0 {
+		return nil
+	}
+	left, _ := filepath.Glob(filepath.Join(o.Dir, "*.message"))
+	for _, path := range left {
+		_ = os.Remove(path)
+	}
+	if o.Above <= 0 {
+		o.Above = defaultAbove
+	}
+	return &spool{Spool: o}
+}
+
+// takes reports whether a message of so many bytes goes to the spool.
+func (s *spool) takes(n int64) bool { return s != nil && n > s.Above }
+
+// spooled is the error of a message that is not in memory: it has been read, and is here.
+type spooled struct {
+	envelope
+	spool  *spool
+	file   *os.File
+	size   int64
+	closed sync.Once
+
+	broken  error // why there is nothing more of the message, which is not whole
+	full    error // why it is not kept
+	skipped int64 // bytes that were not
+}
+
+func (m *spooled) Error() string { return fmt.Sprintf("a message of %d bytes", m.size) }
+
+// open makes the file of a message.
+func (s *spool) open() (*os.File, error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(s.Dir, "*.message")
+	if err == nil {
+		_ = os.Remove(f.Name()) // what has no name is gone with the process
+	}
+	return f, err
+}
+
+var (
+	errSpoolFull = errors.New("the place for large answers is full")
+	errEndless   = errors.New("it does not end")
+)
+
+// Write takes more of the message.
+func (m *spooled) Write(p []byte) (int, error) {
+	if m.spool.used.Add(int64(len(p))) > m.spool.Bytes {
+		m.spool.used.Add(-int64(len(p)))
+		return 0, errSpoolFull
+	}
+	m.size += int64(len(p))
+	m.envelope.write(p)
+	return m.file.Write(p)
+}
+
+// lay puts a piece into the file, or throws it away where that is not to be had.
+func (m *spooled) lay(p []byte) {
+	if m.full != nil {
+		m.skipped += int64(len(p))
+		return
+	}
+	if _, err := m.Write(p); err != nil {
+		m.full = err
+		_ = m.Close()
+	}
+}
+
+// breakOff says that the rest of the message does not come.
+func (m *spooled) breakOff(cause error) {
+	m.broken = cause
+	_ = m.Close()
+}
+
+// Close gives the place back.
+func (m *spooled) Close() (err error) {
+	m.closed.Do(func() {
+		m.spool.used.Add(-m.size)
+		if m.file == nil {
+			return
+		}
+		name := m.file.Name()
+		err = m.file.Close()
+		_ = os.Remove(name) // gone already, but on systems where what is open stays
+	})
+	return err
+}
+
+// take reads a message that began with head. next yields the rest, up to io.EOF; another
+// error says that the rest will not come. What can't be kept is read and thrown away, limit
+// times skipFactor at most.
+func (s *spool) take(head []byte, next func() ([]byte, error), limit int64) *spooled {
+	m := &spooled{envelope: envelope{limit: int(s.Above)}, spool: s}
+	m.file, m.full = s.open()
+	part, err := head, error(nil)
+	for ; err == nil; part, err = next() {
+		m.lay(part)
+		if m.skipped > max(skipFactor*limit, leastSkip) {
+			m.breakOff(errEndless)
+			return m
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		m.breakOff(err)
+	}
+	return m
+}
+
+// response is the message as an answer to a call; false if it is none, or not whole.
+func (m *spooled) response() (*jsonrpc.Response, bool) {
+	if m.end() != nil {
+		return nil, false
+	}
+	msg, ok := decodeMessage(m.skeleton)
+	resp, is := msg.(*jsonrpc.Response)
+	return resp, ok && is
+}
+
+// id is that of the message as far as it was seen.
+func (m *spooled) id() jsonrpc.ID {
+	var id idFinder
+	id.write(m.skeleton)
+	return id.id()
+}
+
+// load is the message in memory.
+func (m *spooled) load() ([]byte, error) {
+	data := make([]byte, m.size)
+	_, err := m.file.ReadAt(data, 0)
+	return data, err
+}
+
+// answer is the message as whoever called gets it.
+func (m *spooled) answer(resp *jsonrpc.Response) *run.Spooled {
+	return &run.Spooled{Result: resp.Result, Parts: m.parts, Bytes: m.size, ReaderAt: m.file, Closer: m}
+}
+
+// why is what is wrong with a message that answers no call.
+func (m *spooled) why(limit int64) *run.Error {
+	switch {
+	case errors.Is(m.full, errSpoolFull):
+		return errTooLong(m.spool.Bytes)
+	case m.full != nil:
+		return run.Errorf(run.KindLimit, "upstream.receive", "the server's answer is too large for memory and could not be kept on disk: %w", m.full).
+			WithHint("free some disk space, or ask for less: a filter, a page size, a range")
+	case m.end() != nil:
+		return run.Errorf(run.KindToolError, "upstream.receive", "the server's answer of %d bytes can't be read: %w", m.size, m.end()).
+			WithHint("ask for less: a filter, a page size, a range")
+	}
+	return errTooLong(limit)
+}
+
+// errBrokenOff is the error of the call whose answer did not come to its end.
+func (m *spooled) errBrokenOff(cause *run.Error) *run.Error {
+	e := *cause
+	e.Message = fmt.Sprintf("the answer broke off after %d bytes: %s", m.size, cause.Message)
+	return &e
+}
+
+// spooled deals with a message that is not in memory. again is the message where it is none
+// that was waited for, and small enough to be treated as any other.
+func (l *link) spooled(m *spooled, limit int64) (again []byte) {
+	if m.full != nil {
+		l.lose(m.id(), m.why(limit))
+		return nil
+	}
+	if resp, ok := m.response(); ok && l.settleSpooled(resp, m) {
+		return nil
+	}
+	defer m.Close()
+	if m.size <= limit {
+		if data, err := m.load(); err == nil {
+			return data
+		}
+	}
+	l.lose(m.id(), m.why(limit))
+	return nil
+}
+
+// settleSpooled answers a call that takes answers which are not in memory.
+func (l *link) settleSpooled(resp *jsonrpc.Response, m *spooled) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x, ok := l.pending[resp.ID]
+	if !ok || !x.spools || resp.Error != nil || len(m.parts) == 0 {
+		return false
+	}
+	delete(l.pending, resp.ID)
+	l.answered = true
+	x.result, x.spooled = resp.Result, m.answer(resp)
+	close(x.answered)
+	return true
+}
