@@ -1,0 +1,85 @@
+package workspace
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"path"
+	"strings"
+)
+
+// Incoming is a file that is being written. It is there, whole, after Commit; whoever does
+// not commit it aborts.
+type Incoming struct {
+	workspace *Workspace
+	name      string
+	temp      string
+	file      *os.File
+	out       *bufio.Writer
+	size      int64
+	done      bool
+}
+
+// Create begins a file under files/ with a name of its own.
+func (w *Workspace) Create(_ context.Context, suffix string) (*Incoming, error) {
+	in := &Incoming{workspace: w, name: "files/" + strings.ToLower(rand.Text()[:12]) + suffix}
+	in.temp = in.name + "." + rand.Text()[:8] + ".tmp"
+	err := w.root.MkdirAll(path.Dir(in.name), 0o700)
+	if err == nil {
+		in.file, err = w.root.OpenFile(in.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if err != nil {
+		return nil, explain(in.name, err)
+	}
+	in.out = bufio.NewWriterSize(in.file, 64<<10)
+	return in, nil
+}
+
+// Write adds to the file. The error, that the workspace is full among others, is a *run.Error.
+func (in *Incoming) Write(p []byte) (int, error) {
+	if err := in.reserve(int64(len(p))); err != nil {
+		return 0, err
+	}
+	n, err := in.out.Write(p)
+	return n, explain(in.name, err)
+}
+
+func (in *Incoming) reserve(n int64) error {
+	in.workspace.mu.Lock()
+	defer in.workspace.mu.Unlock()
+	if err := in.workspace.room(in.name, n); err != nil {
+		return err
+	}
+	in.workspace.used += n
+	in.size += n
+	return nil
+}
+
+// Commit makes the file appear, and answers its path and its bytes.
+func (in *Incoming) Commit() (name string, bytes int64, err error) {
+	defer in.Abort()
+	err = in.out.Flush()
+	if err == nil {
+		err = in.file.Sync()
+	}
+	if err = errors.Join(err, in.file.Close()); err == nil {
+		err = in.workspace.root.Rename(in.temp, in.name)
+	}
+	in.done = err == nil
+	return in.name, in.size, explain(in.name, err)
+}
+
+// Abort leaves nothing behind of a file that was not committed.
+func (in *Incoming) Abort() {
+	if in.done {
+		return
+	}
+	in.done = true
+	_ = in.file.Close()
+	_ = in.workspace.root.Remove(in.temp)
+	in.workspace.mu.Lock()
+	defer in.workspace.mu.Unlock()
+	in.workspace.used -= in.size
+}

@@ -1,0 +1,47 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"retort/internal/run"
+)
+
+func TestIncoming(t *testing.T) {
+	w, err := NewStore(t.TempDir(), 100).Open("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	in, err := w.Create(t.Context(), ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = in.Write([]byte(strings.Repeat("x", 60)))
+	if files, _, _ := w.Files("files", "*.txt", 9); len(files) != 0 {
+		t.Errorf("it is there too early: %v", files)
+	}
+	name, size, err := in.Commit()
+	in.Abort() // which is too late
+	if data, err := os.ReadFile(filepath.Join(w.Dir(), name)); err != nil || len(data) != 60 || size != 60 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	if err != nil || w.used != 60 {
+		t.Errorf("%d bytes used, %v", w.used, err)
+	}
+	full, err := w.Create(t.Context(), ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = full.Write(make([]byte, 40))
+	if _, err := full.Write([]byte("x")); err == nil || !strings.Contains(run.AsError(err).Message, "EDQUOT") {
+		t.Errorf("over the quota: %v", err)
+	}
+	full.Abort()
+	left, _ := os.ReadDir(filepath.Join(w.Dir(), "files"))
+	if len(left) != 1 || w.used != 60 {
+		t.Errorf("left: %v, %d bytes used", left, w.used)
+	}
+}
