@@ -39,6 +39,7 @@ import (
 type parts struct {
 	log       *slog.Logger
 	keys      string // folder
+	home      string // where is kept what is kept: that of the configuration, or one that goes with the engine
 	config    *config.Config
 	servers   []Server
 	pool      *upstream.Pool
@@ -81,10 +82,13 @@ func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err
 	if err != nil {
 		return nil, err
 	}
+	if err := p.settle(); err != nil {
+		return nil, err
+	}
 	p.screen = p.privacy()
 	children := reaper.New(commands.reaper...)
 	p.onClose(func() error { children.Close(0); return nil })
-	if err := p.connect(children); err != nil {
+	if err := p.connect(c, children); err != nil {
 		return nil, err
 	}
 	sandboxes := p.isolate(commands.guest)
@@ -94,8 +98,22 @@ func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err
 
 func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
 
+// settle finds a home.
+func (p *parts) settle() error {
+	if p.home = p.config.Home; p.home != "" {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "retort-")
+	if err != nil {
+		return run.Errorf(run.KindInternal, "retort.open", "%w", err)
+	}
+	p.home = dir
+	p.onClose(func() error { return os.RemoveAll(dir) })
+	return nil
+}
+
 // connect opens the catalogue and the pool of servers that keeps it current.
-func (p *parts) connect(children *reaper.Reaper) (err error) {
+func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	dir := ""
 	if p.config.Home != "" {
 		dir = filepath.Join(p.config.Home, "catalog")
@@ -124,7 +142,8 @@ func (p *parts) connect(children *reaper.Reaper) (err error) {
 		return err
 	}
 	changed := func(server string) { p.live.Changed(server) }
-	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, Log: p.log})
+	spool := upstream.Spool{Dir: filepath.Join(p.home, "spool"), Bytes: c.Limits.Or(settings.Limits()).Disk}
+	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, Log: p.log, Spool: spool})
 	p.onClose(p.pool.Close)
 	p.live = catalog.NewLive(p.catalog, lister{p.pool}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
 	p.onClose(p.live.Close)
@@ -212,15 +231,7 @@ const compilerMemory = 1 << 30
 func (p *parts) join(c Config, g *gate.Gate) error {
 	p.onClose(g.Close)
 	limits := c.Limits.Or(p.config.Settings.Limits())
-	home := p.config.Home
-	if home == "" {
-		dir, err := os.MkdirTemp("", "retort-")
-		if err != nil {
-			return run.Errorf(run.KindInternal, "retort.open", "%w", err)
-		}
-		home = dir
-		p.onClose(func() error { return os.RemoveAll(dir) })
-	}
+	home := p.home
 	everybody := p.policy.For("")
 	searcher, err := discover.New(visible{p.live, everybody}, p.embeddings(home))
 	if err != nil {

@@ -14,6 +14,10 @@ import (
 // program, started again.
 func TestMain(m *testing.M) {
 	retort.Init()
+	if len(os.Args) > 1 && os.Args[1] == largeServer {
+		serveLarge()
+		return
+	}
 	home, err := os.MkdirTemp("", "retort-test-")
 	if err != nil {
 		panic(err)

@@ -48,14 +48,15 @@ var layers = []struct {
 	{"internal/pii/screen", []string{"internal/pii", "internal/pii/vault"}, "joins what finds to what keeps; it knows neither programs nor servers"},
 	{"internal/pii", nil, "pure: bytes and a vault in, bytes out; who keeps values is given to it"},
 	{"internal/policy/cel", nil, "pure: an expression and values in, a value out"},
+	{"internal/jsonscan", nil, "pure: bytes in, tokens out"},
 	{"internal/schema", nil, "pure: schema and value in, violations out"},
-	{"internal/pipeline/relay", []string{"internal/pipeline/isolate", "internal/policy", "internal/schema"}, "a chain of guards around a Host; what answers in the end is given to it"},
+	{"internal/pipeline/relay", []string{"internal/jsonscan", "internal/pipeline/isolate", "internal/policy", "internal/schema"}, "a chain of guards around a Host; what answers in the end is given to it"},
 	{"internal/pipeline/report", []string{"internal/pipeline/isolate", "internal/ledger"}, "turns what a sandbox reports into what the model sees"},
 	{"internal/catalog", []string{"internal/catalog/prose", "internal/catalog/shape", "internal/pipeline/emit", "internal/seal"}, "keeps definitions; where they come from is an interface"},
 	{"internal/catalog/prose", nil, "pure: text in, findings out"},
 	{"internal/catalog/shape", nil, "pure: documents in, their types out"},
 	{"internal/seal", nil, "files and a key; it does not know what they are for"},
-	{"internal/upstream", []string{"internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
+	{"internal/upstream", []string{"internal/jsonscan", "internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
 	{"internal/mcpserver", []string{"internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
 	{"internal/skills", []string{"internal/seal"}, "folders with code that it does not understand; one process at a time writes them"},
@@ -98,7 +99,7 @@ var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/run", "internal/schema", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/catalog/shape", "internal/pii", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
+	pure       = []string{"internal/run", "internal/schema", "internal/jsonscan", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/catalog/shape", "internal/pii", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

@@ -275,7 +275,7 @@ func (x *execution) see(tools *run.Toolset) {
 	x.tools = tools
 	r := relay.Execution{
 		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
-		Files: x.scene(), Carried: x.entry.Carried, Progress: x.req.Progress,
+		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
 		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout,
 	}
@@ -289,6 +289,17 @@ func (x *execution) see(tools *run.Toolset) {
 		r.Learn = func(t *run.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personal()) }
 	}
 	x.host, x.tally = x.pipeline.Relay.Open(r)
+}
+
+// filing is a workspace as the relay asks for it.
+type filing struct{ *workspace.Workspace }
+
+func (f filing) Create(ctx context.Context, suffix string) (relay.Incoming, error) {
+	in, err := f.Workspace.Create(ctx, suffix)
+	if err != nil {
+		return nil, err
+	}
+	return in, nil
 }
 
 // complete fills in what a request leaves open. A request can only ask for

@@ -176,8 +176,17 @@ type savedKey struct{}
 type noting struct{ Files }
 
 func (n noting) Save(ctx context.Context, suffix string, data []byte) (string, error) {
+	note(ctx)
+	return n.Files.Save(ctx, suffix, data)
+}
+
+func (n noting) Create(ctx context.Context, suffix string) (Incoming, error) {
+	note(ctx)
+	return n.Files.Create(ctx, suffix)
+}
+
+func note(ctx context.Context) {
 	if saved, ok := ctx.Value(savedKey{}).(*atomic.Bool); ok {
 		saved.Store(true)
 	}
-	return n.Files.Save(ctx, suffix, data)
 }

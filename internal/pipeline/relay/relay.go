@@ -58,7 +58,8 @@ type Execution struct {
 	// Rehearse, if it is set, is told of each such call instead: it is not made, and
 	// the program gets a value of the shape that the tool declares, or that was learned.
 	Rehearse func(t *run.Tool, c run.Call, d policy.Decision) *run.Error
-	Privacy  Privacy // nil hides nothing
+	Privacy  Privacy      // nil hides nothing
+	Note     func(string) // is told what the Outcome warns of; may be nil
 	// Scope is whose answers may be given again: principal, session and policy. NoCache
 	// has none given again.
 	Scope   string
@@ -150,9 +151,12 @@ func (r *Relay) out(x Execution) isolate.Host {
 			defer cancel()
 			ctx = timed
 		}
-		answer, err := r.upstream.Call(ctx, c.Server, c.Tool, c.Arguments)
+		answer, spooled, err := r.fetch(ctx, x, c)
 		if err != nil {
 			return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+		}
+		if spooled != nil {
+			return filedAway(ctx, x, c, spooled)
 		}
 		files := x
 		if x.Privacy != nil && x.Files != nil {
@@ -170,6 +174,27 @@ func (r *Relay) out(x Execution) isolate.Host {
 		}
 		return result, err
 	})
+}
+
+// fetch makes the call, for an answer that is not in memory if there is a place for it.
+func (r *Relay) fetch(ctx context.Context, x Execution, c run.Call) (json.RawMessage, *run.Spooled, error) {
+	if f, ok := r.upstream.(Fetcher); ok && x.Files != nil {
+		return f.Fetch(ctx, c.Server, c.Tool, c.Arguments)
+	}
+	answer, err := r.upstream.Call(ctx, c.Server, c.Tool, c.Arguments)
+	return answer, nil, err
+}
+
+// filedAway is an answer that is too large for memory, as files.
+func filedAway(ctx context.Context, x Execution, c run.Call, spooled *run.Spooled) (run.Result, error) {
+	defer spooled.Close()
+	l := &large{ctx: ctx, server: c.Server, spooled: spooled, x: x}
+	value, err := l.value()
+	if err != nil {
+		return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+	}
+	l.notes(c.Tool)
+	return run.Result{Value: value}, nil
 }
 
 // journal tells of the data that a direct client would have carried.

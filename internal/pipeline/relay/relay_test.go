@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -36,6 +37,23 @@ func (d drawer) Save(_ context.Context, suffix string, data []byte) (string, err
 	d[name] = data
 	return name, nil
 }
+
+func (d drawer) Create(_ context.Context, suffix string) (Incoming, error) {
+	return &slip{drawer: d, suffix: suffix}, nil
+}
+
+type slip struct {
+	bytes.Buffer
+	drawer drawer
+	suffix string
+}
+
+func (s *slip) Commit() (string, int64, error) {
+	name, err := s.drawer.Save(context.Background(), s.suffix, s.Bytes())
+	return name, int64(s.Len()), err
+}
+
+func (s *slip) Abort() {}
 
 const issueSchema = `{"type":"object","properties":{
 	"owner":{"type":"string"},"repo":{"type":"string"},

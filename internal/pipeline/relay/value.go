@@ -16,6 +16,8 @@ import (
 // choice that ends in suffix and returns the path within the workspace.
 type Files interface {
 	Save(ctx context.Context, suffix string, data []byte) (path string, err error)
+	// Create begins such a file, of which the data comes by and by.
+	Create(ctx context.Context, suffix string) (Incoming, error)
 }
 
 // answer is MCP's CallToolResult as far as programs see it.

@@ -1,0 +1,303 @@
+package relay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"retort/internal/jsonscan"
+	"retort/internal/run"
+)
+
+const (
+	batch   = 1 << 20  // bytes in which what is personal is looked for at once
+	longest = 16 << 20 // bytes of one value or line in which it can be
+	aside   = 64 << 10 // bytes of what may stand beside an array of rows
+)
+
+var errNoContainer = errors.New("neither an array nor an object")
+
+// shape is what a JSON text is.
+type shape struct {
+	container bool
+	rows      bool // it is an array, or an object with little beside one
+	from, to  int64
+	member    string          // of the object
+	others    json.RawMessage // an object
+}
+
+// surveyor finds the shape of a JSON text.
+type surveyor struct {
+	scan   jsonscan.Scanner
+	shape  shape
+	many   bool // there is more than little beside an array
+	key    []byte
+	member []byte // the beginning of the current one's value
+	begin  int64  // of it; -1 before
+	others []byte
+}
+
+// survey reads a whole JSON text. The error is a *jsonscan.Error where it is none.
+func survey(r io.Reader) (shape, error) {
+	s := surveyor{begin: -1}
+	err := scan(r, &s.scan, s.piece)
+	if err == nil && s.shape.container && !s.shape.rows && s.shape.to > 0 && !s.many {
+		s.shape.rows = true
+		s.shape.others = append(s.others, '}')
+		if len(s.others) == 0 {
+			s.shape.others = nil
+		}
+		return s.shape, nil
+	}
+	s.shape.member = ""
+	return s.shape, err
+}
+
+// scan gives each piece of a JSON text to take.
+func scan(r io.Reader, s *jsonscan.Scanner, take func(kind jsonscan.Kind, p []byte) error) error {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buf)
+		for p := buf[:n]; len(p) > 0; {
+			kind, n, err := s.Next(p)
+			if err == nil {
+				err = take(kind, p[:n])
+			}
+			if err != nil {
+				return err
+			}
+			p = p[n:]
+		}
+		if errors.Is(err, io.EOF) {
+			return s.End()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *surveyor) piece(kind jsonscan.Kind, p []byte) error {
+	at, depth := s.scan.At(), s.scan.Depth()
+	if !s.shape.container && kind != jsonscan.Space {
+		if kind != jsonscan.Open {
+			return errNoContainer
+		}
+		s.shape.container = true
+		if p[0] == '[' {
+			s.shape.rows, s.shape.from = true, at-1
+		}
+		return nil
+	}
+	if s.shape.rows {
+		if kind == jsonscan.Close && depth == 0 {
+			s.shape.to = at
+		}
+		return nil
+	}
+	top := depth == 1 || depth == 0
+	switch {
+	case top && kind == jsonscan.Key:
+		if s.key = append(s.key, p...); len(s.key) > aside {
+			s.many, s.key = true, s.key[:0]
+		}
+	case top && kind == jsonscan.Colon:
+		s.begin, s.member = at, s.member[:0]
+	case depth == 1 && kind == jsonscan.Comma, depth == 0 && kind == jsonscan.Close:
+		s.end(at - 1)
+	case s.begin >= 0 && len(s.member) <= aside && kind != jsonscan.Space:
+		s.member = append(s.member, p...)
+	}
+	return nil
+}
+
+// end takes in a member that has ended.
+func (s *surveyor) end(at int64) {
+	switch {
+	case s.begin < 0: // an empty object
+	case len(s.member) <= aside && len(s.others)+len(s.key)+len(s.member) <= aside:
+		sep := byte(',')
+		if len(s.others) == 0 {
+			sep = '{'
+		}
+		s.others = append(append(append(append(s.others, sep), s.key...), ':'), s.member...)
+	case s.member[0] == '[' && s.shape.to == 0:
+		s.shape.from, s.shape.to = s.begin, at
+		_ = json.Unmarshal(s.key, &s.shape.member) // it is a string
+	default:
+		s.many = true
+	}
+	s.begin, s.key = -1, s.key[:0]
+}
+
+// batches writes what is hidden batch by batch.
+type batches struct {
+	out     io.Writer
+	hide    func([]byte) ([]byte, error) // nil: nothing is hidden
+	preview *string
+}
+
+const previewed = 500
+
+func (l *large) writer(f *filed) batches {
+	b := batches{out: f.incoming, preview: &f.Preview}
+	if l.x.Privacy != nil {
+		b.hide = func(p []byte) ([]byte, error) { return l.x.Privacy.Incoming(l.server, p) }
+	}
+	carried := b.out
+	b.out = writerFunc(func(p []byte) (int, error) {
+		if l.x.Carried != nil {
+			l.x.Carried(p)
+		}
+		return carried.Write(p)
+	})
+	return b
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// hidden is a document whose first and last bytes are only around what is meant, without
+// these and without what is personal.
+func (b batches) hidden(document []byte, before, after int) ([]byte, error) {
+	if !utf8.Valid(document) {
+		document = bytes.ToValidUTF8(document, []byte("\uFFFD"))
+	}
+	out := document
+	if b.hide != nil {
+		var err error
+		if out, err = b.hide(document); err != nil {
+			return nil, run.Errorf(run.KindInternal, "relay.private", "the answer was held back, since what is personal in it could not be hidden: %w", err)
+		}
+	}
+	head, tail := document[:before], document[len(document)-after:]
+	if len(out) < before+after || !bytes.HasPrefix(out, head) || !bytes.HasSuffix(out, tail) {
+		return nil, run.Errorf(run.KindInternal, "relay.private", "the answer was held back: what is around its parts is personal")
+	}
+	return out[before : len(out)-after], nil
+}
+
+func (b batches) write(p []byte) error {
+	if *b.preview == "" {
+		head := p[:min(len(p), previewed)]
+		if len(p) > previewed {
+			*b.preview = string(bytes.ToValidUTF8(head, nil)) + "…"
+		} else {
+			*b.preview = string(head)
+		}
+	}
+	_, err := b.out.Write(p)
+	return err
+}
+
+// pieces writes JSON without space between its tokens, or an array with a row to a line. A
+// batch is a JSON document of its own: what is open around it is opened before it, with the
+// keys that lead to it, and closed behind it.
+type pieces struct {
+	out   batches
+	lines bool
+	rows  int64
+
+	scan   jsonscan.Scanner
+	buf    []byte
+	before int // bytes of buf that open what is open
+	open   []opened
+	some   bool // a row has begun
+}
+
+type opened struct {
+	with byte
+	key  []byte // the last one
+}
+
+func (w *pieces) copy(r io.Reader) error {
+	if w.lines {
+		w.buf, w.before = append(w.buf, '['), 1
+	}
+	if err := scan(r, &w.scan, w.piece); err != nil {
+		return err
+	}
+	if w.some {
+		w.rows++
+	}
+	return w.flush(nil)
+}
+
+func (w *pieces) piece(kind jsonscan.Kind, p []byte) error {
+	depth := w.scan.Depth()
+	outer := w.lines && (depth == 1 && kind == jsonscan.Open && len(w.open) == 0 || depth == 0 && kind == jsonscan.Close)
+	switch kind {
+	case jsonscan.Space:
+		return nil
+	case jsonscan.Open:
+		w.open = append(w.open, opened{with: p[0]})
+	case jsonscan.Close:
+		w.open = w.open[:depth]
+	case jsonscan.Key:
+		top := &w.open[depth-1]
+		top.key = append(top.key, p...)
+	case jsonscan.Comma:
+		return w.comma(depth)
+	}
+	if outer {
+		return nil
+	}
+	w.some = true
+	if w.buf = append(w.buf, p...); len(w.buf) > longest {
+		return run.Errorf(run.KindLimit, "relay.large", "the answer has a value of more than %d MB", longest>>20).
+			WithHint("ask for less: without the column that has such values")
+	}
+	return nil
+}
+
+// comma ends a batch where it has become large: between rows, or else in one.
+func (w *pieces) comma(depth int) error {
+	top := &w.open[depth-1]
+	top.key = top.key[:0]
+	separator := []byte(",")
+	if w.lines && depth == 1 {
+		separator = []byte(",\n")
+		w.rows++
+	}
+	if size := len(w.buf) - w.before; size > batch && (depth == 1 || size > 4*batch) {
+		return w.flush(separator)
+	}
+	w.buf = append(w.buf, separator...)
+	return nil
+}
+
+// flush writes a batch, and then the separator before the next one.
+func (w *pieces) flush(separator []byte) error {
+	after := 0
+	for i := len(w.open) - 1; i >= 0; i-- {
+		w.buf = append(w.buf, w.open[i].with+2) // { } and [ ]
+		after++
+	}
+	if len(w.open) == 0 && w.lines {
+		w.buf, after = append(w.buf, ']'), 1
+	}
+	out, err := w.out.hidden(w.buf, w.before, after)
+	if err != nil {
+		return err
+	}
+	if w.lines && len(out) > 0 {
+		out = bytes.ReplaceAll(out, []byte(",\n"), []byte("\n"))
+		separator = bytes.TrimPrefix(separator, []byte(",\n"))
+		out = append(out, '\n')
+	}
+	if err := w.out.write(append(out, separator...)); err != nil {
+		return err
+	}
+	w.buf = w.buf[:0]
+	for i, o := range w.open {
+		w.buf = append(w.buf, o.with)
+		if o.with == '{' && i < len(w.open)-1 {
+			w.buf = append(append(w.buf, bytes.ToValidUTF8(o.key, []byte("\uFFFD"))...), ':')
+		}
+	}
+	w.before = len(w.buf)
+	return nil
+}

@@ -1,0 +1,233 @@
+package retort_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/ledger"
+	"retort/internal/run"
+)
+
+// largeServer is the argument that makes this program a server of the tool get, which
+// answers with as much as it is told, and never holds it.
+const largeServer = "large-server"
+
+func serveLarge() {
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<20)
+	out := bufio.NewWriterSize(os.Stdout, 64<<10)
+	for in.Scan() {
+		var r struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+			Params struct {
+				Arguments largeArguments `json:"arguments"`
+			} `json:"params"`
+		}
+		if json.Unmarshal(in.Bytes(), &r) != nil || r.ID == nil {
+			continue
+		}
+		switch r.Method {
+		case "initialize":
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"large","version":"1"}}}`+"\n", r.ID)
+		case "tools/list":
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"get","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"as":{"type":"string"},"mb":{"type":"number"}},"required":["as","mb"]}}]}}`+"\n", r.ID)
+		case "tools/call":
+			if err := r.Params.Arguments.answer(out, r.ID); err != nil {
+				out.Flush()
+				return
+			}
+		default:
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`+"\n", r.ID)
+		}
+		out.Flush()
+	}
+}
+
+type largeArguments struct {
+	As string `json:"as"` // of what form the answer is
+	MB int    `json:"mb"`
+}
+
+var errGone = errors.New("gone")
+
+func (a largeArguments) answer(out *bufio.Writer, id json.RawMessage) error {
+	text := func(w io.Writer) io.Writer { return escaping{w} }
+	switch a.As {
+	case "structured":
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"see structuredContent"}],"structuredContent":{"total":7,"rows":[`, id)
+		a.rows(out)
+		out.WriteString(`],"next":null}}}` + "\n")
+	case "id at the end":
+		out.WriteString(`{"jsonrpc":"2.0","result":{"content":[],"structuredContent":[`)
+		a.rows(out)
+		fmt.Fprintf(out, `]},"id":%s}`+"\n", id)
+	default:
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, id)
+		switch a.As {
+		case "csv":
+			io.WriteString(text(out), "id,contact,mail\n")
+			for n, i := 0, 0; n < a.MB<<20; i++ {
+				w, _ := fmt.Fprintf(text(out), "%d,Hanne Halvorsen,user%d@example.com\n", i, i%1000)
+				n += w
+			}
+		case "broken":
+			io.WriteString(out, "[")
+			a.rows(text(out))
+			io.WriteString(out, ",}]")
+		case "gone":
+			io.WriteString(out, "[")
+			a.rows(text(out))
+			return errGone
+		case "endless":
+			for {
+				if _, err := out.Write(make([]byte, 0, 1)); err != nil {
+					return err
+				}
+				if err := a.rows(text(out)); err != nil {
+					return err
+				}
+			}
+		default:
+			io.WriteString(out, "[")
+			a.rows(text(out))
+			io.WriteString(out, "]")
+		}
+		out.WriteString(`"}]}}` + "\n")
+	}
+	return nil
+}
+
+// rows are objects, with commas between them.
+func (a largeArguments) rows(w io.Writer) error {
+	var row []byte
+	for n, i := 0, 0; n < a.MB<<20; i++ {
+		row = row[:0]
+		if i > 0 {
+			row = append(row, ", "...)
+		}
+		row = append(row, `{"id": `...)
+		row = strconv.AppendInt(row, int64(i), 10)
+		row = append(row, `, "name": "Row \"x\" é", "email": "user`...)
+		row = strconv.AppendInt(row, int64(i%1000), 10)
+		row = append(row, `@example.com", "amount": 12345678901234567890.5, "region": "north", "note": "delivered on time, nothing to add, thank you very much"}`...)
+		k, err := w.Write(row)
+		if err != nil {
+			return err
+		}
+		n += k
+	}
+	return nil
+}
+
+// escaping writes what is in a JSON string.
+type escaping struct{ io.Writer }
+
+func (e escaping) Write(p []byte) (int, error) {
+	n := len(p)
+	var b []byte
+	for _, c := range p {
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		default:
+			b = append(b, c)
+		}
+	}
+	_, err := e.Writer.Write(b)
+	return n, err
+}
+
+func openLarge(t *testing.T, settings string) (*retort.Engine, string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home, Settings: settings, Servers: []retort.Server{{Name: "drive", Command: self, Args: []string{largeServer}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	e.Settle(t.Context())
+	return e, home
+}
+
+// An answer that is larger than memory should be is a file that programs read.
+func TestLargeAnswers(t *testing.T) {
+	e, home := openLarge(t, "maxExecutionTime: 120s\n")
+	for _, as := range []string{"text", "structured", "id at the end"} {
+		t.Run(as, func(t *testing.T) {
+			session := strings.ReplaceAll(as, " ", "-")
+			began := time.Now()
+			o := e.Execute(t.Context(), retort.Request{Session: session, Language: run.TypeScript, Code: `import fs from 'node:fs/promises';
+				const answer = await drive.get({as: '` + as + `', mb: 64});
+				const found = [];
+				for await (const line of (await fs.open(answer.path)).readLines()) {
+					if (line.includes('"id":77,')) found.push(JSON.parse(line));
+				}
+				await state.set('path', answer.path);
+				return {rows: answer.rows, bytes: answer.bytes, others: answer.others ?? null, member: answer.member ?? null, kind: answer.mimeType, found};`})
+			t.Logf("%s %s %s %v", time.Since(began), o.Status, o.Result, o.Warnings)
+			if o.Status != run.StatusOK {
+				t.Fatalf("%+v", o.Error)
+			}
+			var got struct {
+				Rows, Bytes int64
+				Others      json.RawMessage
+				Member      string
+				Kind        string
+				Found       []struct{ Email, Name string }
+			}
+			if err := json.Unmarshal(o.Result, &got); err != nil {
+				t.Fatal(err)
+			}
+			if got.Rows < 300_000 || len(got.Found) != 1 || !strings.HasPrefix(got.Found[0].Email, "[EMAIL_") || got.Kind != "application/jsonl" {
+				t.Errorf("%+v", got)
+			}
+			if as == "structured" && (got.Member != "rows" || string(got.Others) != `{"next":null,"total":7}` && string(got.Others) != `{"total":7,"next":null}`) {
+				t.Errorf("member %s, others %s", got.Member, got.Others)
+			}
+			text, _ := json.Marshal(o)
+			if n := ledger.Count(string(text)); n > 2000 {
+				t.Errorf("%d tokens", n)
+			}
+			if len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "./workspace/files/") {
+				t.Errorf("warnings %q", o.Warnings)
+			}
+			again := e.Execute(t.Context(), retort.Request{Session: session, Language: run.Python, Code: "n = 0\nfor line in open(state.get('path')):\n    n += '\"id\":1' in line\nresult = n"})
+			if again.Status != run.StatusOK || len(again.Result) < 5 {
+				t.Errorf("the next program: %s %s %+v", again.Status, again.Result, again.Error)
+			}
+		})
+	}
+	nothingSpooled(t, home)
+}
+
+// nothingSpooled says that no message is left, with a name or without.
+func nothingSpooled(t *testing.T, home string) {
+	t.Helper()
+	left, _ := os.ReadDir(filepath.Join(home, "spool"))
+	if len(left) > 0 {
+		t.Errorf("left in the spool: %v", left)
+	}
+	fds, _ := filepath.Glob("/proc/self/fd/*")
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fd); strings.HasPrefix(to, filepath.Join(home, "spool")) {
+			t.Errorf("still open: %s", to)
+		}
+	}
+}
