@@ -2,6 +2,9 @@ package retort_test
 
 import (
 	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,13 +94,42 @@ func (a largeArguments) answer(out *bufio.Writer, id json.RawMessage) error {
 			return errGone
 		case "endless":
 			for {
-				if _, err := out.Write(make([]byte, 0, 1)); err != nil {
-					return err
-				}
 				if err := a.rows(text(out)); err != nil {
 					return err
 				}
 			}
+		case "log":
+			for range a.MB << 10 {
+				io.WriteString(text(out), "[INFO] "+strings.Repeat("x", 1000)+"\n[INFO] user7@example.com\n")
+			}
+		case "deep":
+			out.WriteString(`"}],"structuredContent":` + strings.Repeat("[", a.MB<<20) + "\n")
+			return nil
+		case "twice":
+			out.WriteString(`","text":"`)
+			a.rows(text(out))
+		case "bytes":
+			w := base64.NewEncoder(base64.StdEncoding, out)
+			out.WriteString(`"},{"type":"image","mimeType":"image/png","data":"`)
+			for range a.MB {
+				w.Write(bytes.Repeat([]byte{1, 2, 0xff, 4}, 1<<18))
+			}
+			w.Close()
+		case "csv as bytes":
+			w := base64.NewEncoder(base64.StdEncoding, out)
+			out.WriteString(`"},{"type":"resource","resource":{"uri":"a:b","mimeType":"text/csv","blob":"`)
+			io.WriteString(w, "id,mail\n")
+			for i := range a.MB << 15 {
+				fmt.Fprintf(w, "%d,user%d@example.com\n", i, i%10)
+			}
+			w.Close()
+			out.WriteString(`"}}]}}` + "\n")
+			return nil
+		case "error":
+			out.WriteString(`it failed: `)
+			a.rows(text(out))
+			out.WriteString(`"}],"isError":true}}` + "\n")
+			return nil
 		default:
 			io.WriteString(out, "[")
 			a.rows(text(out))
@@ -180,6 +212,7 @@ func TestLargeAnswers(t *testing.T) {
 					if (line.includes('"id":77,')) found.push(JSON.parse(line));
 				}
 				await state.set('path', answer.path);
+				console.log(answer.path.endsWith('.jsonl'));
 				return {rows: answer.rows, bytes: answer.bytes, others: answer.others ?? null, member: answer.member ?? null, kind: answer.mimeType, found};`})
 			t.Logf("%s %s %s %v", time.Since(began), o.Status, o.Result, o.Warnings)
 			if o.Status != run.StatusOK {
@@ -205,6 +238,9 @@ func TestLargeAnswers(t *testing.T) {
 			if n := ledger.Count(string(text)); n > 2000 {
 				t.Errorf("%d tokens", n)
 			}
+			if o.Output != "true\n" {
+				t.Errorf("path: %s", o.Output)
+			}
 			if len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "./workspace/files/") {
 				t.Errorf("warnings %q", o.Warnings)
 			}
@@ -215,6 +251,62 @@ func TestLargeAnswers(t *testing.T) {
 		})
 	}
 	nothingSpooled(t, home)
+}
+
+// What is no array of rows is a file, too.
+func TestLargeAnswersOfOtherForms(t *testing.T) {
+	e, home := openLarge(t, "")
+	for as, want := range map[string]string{
+		"csv":          `[".txt","text/plain",true,true,0,true]`,
+		"log":          `[".txt","text/plain",true,true,0,true]`,
+		"bytes":        `[".png","image/png",true,true,0,true]`,
+		"csv as bytes": `[".csv","text/csv",true,true,0,true]`,
+	} {
+		t.Run(as, func(t *testing.T) {
+			o := e.Execute(t.Context(), retort.Request{Session: strings.ReplaceAll(as, " ", "-"), Code: `import fs from 'node:fs/promises';
+				const answer = [await drive.get({as: '` + as + `', mb: 24})].flat().at(-1);
+				let mails = 0, lines = 0, last = '';
+				if (answer.mimeType.startsWith('text/')) for await (const line of (await fs.open(answer.path)).readLines()) {
+					lines++;
+					if (line.includes('@example')) mails++;
+					last = line;
+				}
+				return [answer.path.slice(answer.path.lastIndexOf('.')), answer.mimeType, answer.bytes === (await fs.stat(answer.path)).size, lines > 1000 || answer.bytes === 24 << 20, mails, /[[]EMAIL_\d+[\]]/.test(last) || lines === 0];`})
+			t.Logf("%s %s %v %+v", o.Status, o.Result, o.Warnings, o.Error)
+			if got := string(o.Result); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
+	nothingSpooled(t, home)
+}
+
+// A server that lies gets an error with a cause, and leaves nothing behind.
+func TestLargeLies(t *testing.T) {
+	e, home := openLarge(t, "resourceLimits: {disk: 64MB}\n")
+	for as, want := range map[string]string{
+		"broken":  "tool_error: the answer begins as JSON and is none: unexpected",
+		"gone":    "it may be too much for the server",
+		"endless": "over the limit of",
+		"deep":    "can't be read: nested deeper than 1000",
+		"twice":   "can't be read: a member stands there twice",
+		"full":    "EDQUOT",
+		"error":   "it failed: {",
+	} {
+		t.Run(as, func(t *testing.T) {
+			o := e.Execute(t.Context(), retort.Request{Session: as, Code: `import fs from 'node:fs/promises';
+				if ('` + as + `' === 'full') await fs.writeFile('files/full', 'x'.repeat(50 << 20));
+				try { await drive.get({as: '` + as + `', mb: 24}); } catch (e: any) { return [e.name, e.kind + ': ' + e.message, e.hint ?? '']; }`})
+			t.Logf("%s %s %+v", o.Status, o.Result, o.Error)
+			if o.Status != run.StatusOK || !strings.Contains(string(o.Result), want) || !strings.Contains(string(o.Result), "ToolError") {
+				t.Errorf("%s %s", o.Status, o.Result)
+			}
+			if left, _ := filepath.Glob(filepath.Join(home, "workspace", as, "files", "*")); len(left) > 0 && as != "full" || len(left) > 1 {
+				t.Errorf("left: %v", left)
+			}
+			nothingSpooled(t, home)
+		})
+	}
 }
 
 // nothingSpooled says that no message is left, with a name or without.
@@ -230,4 +322,68 @@ func nothingSpooled(t *testing.T, home string) {
 			t.Errorf("still open: %s", to)
 		}
 	}
+}
+
+// largeEngine is the argument that makes this program an engine that runs one program on a
+// large answer, and tells what that took.
+const largeEngine = "large-engine"
+
+func serveLargeEngine(mb string) {
+	told, err := engineOfLarge(mb)
+	if err != nil {
+		panic(err)
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(told)
+}
+
+type engineTold struct {
+	Before, After int64 // bytes: the most that was in memory at any time
+	Status        run.Status
+	Result        string
+	Tokens        int
+	Error         string
+}
+
+func engineOfLarge(mb string) (told engineTold, err error) {
+	home, err := os.MkdirTemp("", "retort-large-")
+	if err != nil {
+		return told, err
+	}
+	defer os.RemoveAll(home)
+	self, _ := os.Executable()
+	background := context.Background()
+	e, err := retort.Open(background, retort.Config{
+		NoFiles: true, Home: home, Keys: home, Settings: "maxExecutionTime: 300s\nresourceLimits: {disk: 4GB}\n",
+		Servers: []retort.Server{{Name: "drive", Command: self, Args: []string{largeServer}}},
+	})
+	if err != nil {
+		return told, err
+	}
+	defer e.Close()
+	e.Settle(background)
+	code := `import fs from 'node:fs/promises';
+		const answer = await drive.get({as: 'text', mb: %s});
+		if (Array.isArray(answer)) return answer.length;
+		const rows = [];
+		for await (const line of (await fs.open(answer.path)).readLines())
+			if (line.includes('"id":77')) { rows.push(JSON.parse(line)); if (rows.length === 3) break; }
+		return {rows: answer.rows, bytes: answer.bytes, found: rows};`
+	e.Execute(background, retort.Request{Code: fmt.Sprintf(code, "1")})
+	told.Before = mostMemory()
+	o := e.Execute(background, retort.Request{Code: fmt.Sprintf(code, mb)})
+	told.After = mostMemory()
+	text, _ := json.Marshal(o)
+	told.Status, told.Result, told.Tokens = o.Status, string(o.Result), ledger.Count(string(text))
+	if o.Error != nil {
+		told.Error = o.Error.Message
+	}
+	return told, nil
+}
+
+// mostMemory is VmHWM of this process.
+func mostMemory() int64 {
+	status, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	n, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	return n << 10
 }

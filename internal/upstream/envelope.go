@@ -42,7 +42,10 @@ const (
 	longestKey   = 32
 )
 
-var errTwice = errors.New("a member stands there twice")
+var (
+	errTwice = errors.New("a member stands there twice")
+	errBulky = errors.New("it is large where it has neither text, bytes nor structuredContent")
+)
 
 // write takes in more of the message. After an error, which err is, it does nothing.
 func (e *envelope) write(p []byte) {
@@ -70,7 +73,7 @@ func (e *envelope) piece(kind jsonscan.Kind, p []byte) {
 		e.track(kind, p)
 	}
 	if len(e.skeleton) > e.limit {
-		e.err = errors.New("too large where it is not text, bytes or structuredContent")
+		e.err = errBulky
 	}
 }
 

@@ -49,7 +49,9 @@ func (s *server) explain(ctx context.Context, op string, limited context.Context
 		e = run.Errorf(run.KindUpstreamTimeout, op, "the server did not answer within %s", s.spec.CallTimeout).
 			WithHint("it may still be working on it; ask for less, or raise the server's call timeout")
 	case errors.As(cause, &e):
-		e = s.withStderr(e)
+		if e = s.withStderr(e); e.Hint == "" && errors.Is(e, errBrokenOff) {
+			e = e.WithHint("it may be too much for the server: ask for less, with a filter, a page size, a range")
+		}
 	case errors.As(cause, &rpc):
 		return explainRPC(op, rpc)
 	default:

@@ -78,6 +78,7 @@ func (s *spool) open() (*os.File, error) {
 var (
 	errSpoolFull = errors.New("the place for large answers is full")
 	errEndless   = errors.New("it does not end")
+	errBrokenOff = errors.New("broken off")
 )
 
 // Write takes more of the message.
@@ -187,10 +188,11 @@ func (m *spooled) why(limit int64) *run.Error {
 	return errTooLong(limit)
 }
 
-// errBrokenOff is the error of the call whose answer did not come to its end.
-func (m *spooled) errBrokenOff(cause *run.Error) *run.Error {
+// brokenOff is the error of the call whose answer did not come to its end.
+func (m *spooled) brokenOff(cause *run.Error) *run.Error {
 	e := *cause
 	e.Message = fmt.Sprintf("the answer broke off after %d bytes: %s", m.size, cause.Message)
+	e.Err = errors.Join(cause.Err, errBrokenOff)
 	return &e
 }
 
@@ -205,6 +207,11 @@ func (l *link) spooled(m *spooled, limit int64) (again []byte) {
 		return nil
 	}
 	defer m.Close()
+	wrong := m.end()
+	if id := m.id(); wrong != nil && !errors.Is(wrong, errBulky) && id.IsValid() {
+		l.lose(id, m.why(limit))
+		return nil
+	}
 	if m.size <= limit {
 		if data, err := m.load(); err == nil {
 			return data

@@ -108,7 +108,7 @@ func (s *stream) spooled(m *spooled) bool {
 		return false
 	case m.broken != nil:
 		cause := s.ended(m.broken)
-		s.link.lose(m.id(), m.errBrokenOff(cause))
+		s.link.lose(m.id(), m.brokenOff(cause))
 		s.link.fail(cause)
 		return false
 	}
