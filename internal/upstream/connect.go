@@ -124,7 +124,7 @@ func (c *connector) open(ctx context.Context, e era) (wire, int, *run.Error) {
 		w, err := startDial(ctx, c.spec, c.spool)
 		return w, 0, err
 	case transportHTTP:
-		w, err := startHTTP(c.spec, c.bindings)
+		w, err := startHTTP(c.spec, c.bindings, c.spool)
 		return w, 0, err
 	case transportSSE:
 		w, err := startSSE(ctx, c.spec)

@@ -7,7 +7,7 @@ import (
 	"retort/internal/run"
 )
 
-// keptInline is how large a part of a result may be that stays in the skeleton.
+// keptInline is how large a part of a result may be that stays in the skeleton of a message.
 const keptInline = 64 << 10
 
 // envelope reads a message piece by piece. It keeps the skeleton, which is the message
@@ -15,6 +15,7 @@ const keptInline = 64 << 10
 type envelope struct {
 	scan     jsonscan.Scanner
 	limit    int // of the skeleton
+	keep     int // how large a part is that stays in it
 	skeleton []byte
 	parts    []run.SpooledPart
 	levels   []level
@@ -161,7 +162,7 @@ func (e *envelope) begin(kind jsonscan.Kind) {
 
 // grown takes note that a candidate has become larger, or has ended.
 func (e *envelope) grown(c *candidate, kind jsonscan.Kind) {
-	if !c.cut && len(e.skeleton)-c.mark > keptInline {
+	if !c.cut && len(e.skeleton)-c.mark > e.keep {
 		c.cut = true
 		c.Offset = e.scan.At() - int64(len(e.skeleton)-c.mark)
 		placeholder := `null`

@@ -10,8 +10,9 @@ import (
 
 // event is one server-sent event.
 type event struct {
-	name string // "message" if the server gave none
-	data []byte
+	name  string // "message" if the server gave none
+	data  []byte
+	large *spooled // instead of data
 }
 
 // events reads a stream of server-sent events (WHATWG HTML, section 9.2) in
@@ -47,11 +48,20 @@ func (e *events) next() (event, error) {
 	for {
 		line, err := e.lines.line()
 		var long *tooLong
+		var large *spooled
 		switch {
+		case errors.As(err, &large) && large.broken == nil && ev.large == nil:
+			ev.large = large
+			continue
 		case errors.As(err, &long) && !long.endless:
 			skipped = long
 			continue
 		case err != nil:
+			ev.drop()
+			if large != nil {
+				err = errors.Join(io.ErrUnexpectedEOF, large.broken)
+				_ = large.Close()
+			}
 			return event{}, err
 		}
 		line = bytes.TrimRight(line, "\r\n")
@@ -61,12 +71,25 @@ func (e *events) next() (event, error) {
 		case len(line) > 0:
 			e.field(&ev, line)
 		case skipped != nil:
+			ev.drop()
 			return event{}, skipped
+		case ev.large != nil && len(ev.data) > 0:
+			ev.drop() // more than one line, of which one is not in memory
+			return event{}, &tooLong{limit: e.limit}
+		case ev.large != nil:
+			return ev, nil
 		case len(ev.data) > 0:
 			return ev, nil
 		default:
 			ev = event{name: "message"}
 		}
+	}
+}
+
+// drop lets go of what is not in memory.
+func (ev *event) drop() {
+	if ev.large != nil {
+		_ = ev.large.Close()
 	}
 }
 

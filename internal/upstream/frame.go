@@ -29,9 +29,10 @@ func (e *tooLong) Error() string { return fmt.Sprintf("message over %d bytes", e
 
 // frames reads the lines of a stream, in bounded memory.
 type frames struct {
-	in    *bufio.Reader
-	limit int64
-	spool *spool // nil: what does not fit into memory is skipped
+	in     *bufio.Reader
+	limit  int64
+	spool  *spool // nil: what does not fit into memory is skipped
+	prefix []byte // with which lines begin that may go there, and without which they do
 }
 
 func newFrames(r io.Reader, limit int64) *frames {
@@ -57,13 +58,12 @@ func (f *frames) line() ([]byte, error) {
 	for {
 		part, err := f.in.ReadSlice('\n')
 		n := int64(len(line) + len(part))
-		if f.spool.takes(n) {
-			return nil, f.divert(append(line, part...), err)
+		if line = append(line, part...); f.spool.takes(n) && bytes.HasPrefix(line, f.prefix) {
+			return nil, f.divert(line[len(f.prefix):], err)
 		}
 		if n > f.limit {
-			return nil, f.skip(line, part, err)
+			return nil, f.skip(line[:len(line)-len(part)], part, err)
 		}
-		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
 		}

@@ -128,7 +128,7 @@ func (m *spooled) Close() (err error) {
 // error says that the rest will not come. What can't be kept is read and thrown away, limit
 // times skipFactor at most.
 func (s *spool) take(head []byte, next func() ([]byte, error), limit int64) *spooled {
-	m := &spooled{envelope: envelope{limit: int(s.Above)}, spool: s}
+	m := &spooled{envelope: envelope{limit: int(s.Above), keep: int(min(keptInline, s.Above/2))}, spool: s}
 	m.file, m.full = s.open()
 	part, err := head, error(nil)
 	for ; err == nil; part, err = next() {

@@ -33,6 +33,7 @@ type streamable struct {
 	at       *endpoint
 	limit    int64
 	bindings *bindings
+	spool    *spool
 
 	link *link
 	wg   sync.WaitGroup
@@ -44,12 +45,12 @@ type streamable struct {
 	protocol string // negotiated with initialize, empty if there was none
 }
 
-func startHTTP(spec Server, b *bindings) (wire, *run.Error) {
+func startHTTP(spec Server, b *bindings, place *spool) (wire, *run.Error) {
 	at, err := newEndpoint(spec)
 	if err != nil {
 		return nil, err
 	}
-	return &streamable{at: at, limit: spec.MaxMessage, bindings: b}, nil
+	return &streamable{at: at, limit: spec.MaxMessage, bindings: b, spool: place}, nil
 }
 
 func (h *streamable) start(l *link) { h.link = l }
@@ -215,8 +216,23 @@ func (h *streamable) receive(ctx context.Context, m outgoing, resp *http.Respons
 
 func (h *streamable) receiveJSON(m outgoing, resp *http.Response) *run.Error {
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, h.limit+1))
+	most := h.limit
+	if h.spool.takes(most) {
+		most = h.spool.Above
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	switch {
+	case err == nil && h.spool.takes(int64(len(body))):
+		large := h.spool.take(body, parts(resp.Body), h.limit)
+		if large.broken != nil {
+			return large.brokenOff(run.Errorf(run.KindUpstreamGone, "upstream.http", "%w", large.broken))
+		}
+		if body, err := h.takeLarge(m, large); body == nil {
+			return err
+		} else if msgs, ok := decode(body); ok && h.take(m, msgs) {
+			return nil
+		}
+		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
 	case int64(len(body)) > h.limit:
 		return errTooLong(h.limit)
 	case err != nil:
@@ -230,6 +246,38 @@ func (h *streamable) receiveJSON(m outgoing, resp *http.Response) *run.Error {
 		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
 	}
 	return nil
+}
+
+// parts yields a body part by part.
+func parts(body io.Reader) func() ([]byte, error) {
+	buf := make([]byte, 64<<10)
+	var end error
+	return func() ([]byte, error) {
+		if end != nil {
+			return nil, end
+		}
+		var n int
+		n, end = body.Read(buf)
+		return buf[:n], nil
+	}
+}
+
+// takeLarge deals with a message that is not in memory. again is it where it is small enough to
+// be treated as any other; err is why there is no answer.
+func (h *streamable) takeLarge(m outgoing, large *spooled) (again []byte, err *run.Error) {
+	if large.full != nil {
+		return nil, large.why(h.limit)
+	}
+	if resp, ok := large.response(); ok && resp.ID == m.call.id && h.link.settleSpooled(resp, large) {
+		return nil, nil
+	}
+	defer large.Close()
+	if wrong := large.end(); (wrong == nil || errors.Is(wrong, errBulky)) && large.size <= h.limit {
+		if data, err := large.load(); err == nil {
+			return data, nil
+		}
+	}
+	return nil, large.why(h.limit)
 }
 
 // take delivers messages and reports whether the answer to m was among them.
@@ -252,6 +300,7 @@ func (h *streamable) receiveStream(ctx context.Context, m outgoing, resp *http.R
 	last, idle := "", 0
 	for {
 		in := newEvents(resp.Body, h.limit)
+		in.lines.spool, in.lines.prefix = h.spool, []byte("data:")
 		in.id = last
 		answered, err := h.readAnswer(m, in)
 		finish(resp.Body, answered)
@@ -279,6 +328,15 @@ func (h *streamable) readAnswer(m outgoing, in *events) (bool, error) {
 		ev, err := in.next()
 		if err != nil {
 			return false, err
+		}
+		if ev.large != nil {
+			again, failed := h.takeLarge(m, ev.large)
+			if failed != nil {
+				h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: failed})
+			}
+			if ev.data = again; again == nil {
+				return true, nil
+			}
 		}
 		if ev.name != "message" {
 			continue
