@@ -17,6 +17,7 @@ const longestHeader = 4 << 10
 type texts struct {
 	out    batches
 	buf    []byte
+	none   int    // bytes of buf in which no line ends
 	header []byte // the first line, with its newline
 	hidden []byte // as it looks where what is personal is hidden
 }
@@ -25,7 +26,7 @@ func copyText(out batches, r io.Reader) error {
 	w := &texts{out: out}
 	for {
 		if cap(w.buf)-len(w.buf) < 64<<10 {
-			w.buf = append(make([]byte, 0, max(2*cap(w.buf), 2*batch)), w.buf...)
+			w.buf = append(make([]byte, 0, max(2*cap(w.buf), 2*w.out.size)), w.buf...)
 		}
 		n, err := r.Read(w.buf[len(w.buf) : len(w.buf)+64<<10])
 		w.buf = w.buf[:len(w.buf)+n]
@@ -35,7 +36,7 @@ func copyText(out batches, r io.Reader) error {
 		if err != nil {
 			return err
 		}
-		if len(w.buf) < batch {
+		if len(w.buf) < w.out.size {
 			continue
 		}
 		if err := w.flush(w.lineEnd()); err != nil {
@@ -47,11 +48,16 @@ func copyText(out batches, r io.Reader) error {
 // lineEnd is where the last batch of whole lines ends: at an empty line, if there is one
 // near the end, as keys and addresses have more than one line.
 func (w *texts) lineEnd() int {
+	end := bytes.LastIndexByte(w.buf[w.none:], '\n') + 1
+	if end == 0 {
+		w.none = len(w.buf)
+		return 0
+	}
 	late := len(w.buf) - len(w.buf)/4
 	if i := bytes.LastIndex(w.buf[late:], []byte("\n\n")); i >= 0 {
 		return late + i + 2
 	}
-	return bytes.LastIndexByte(w.buf, '\n') + 1
+	return w.none + end
 }
 
 // flush writes the first n bytes. With none of them, the line is too long, or goes on.
@@ -73,7 +79,7 @@ func (w *texts) flush(n int) error {
 	if err := w.out.write(out); err != nil {
 		return err
 	}
-	w.buf = w.buf[:copy(w.buf, w.buf[n:])]
+	w.buf, w.none = w.buf[:copy(w.buf, w.buf[n:])], 0
 	return nil
 }
 

@@ -136,13 +136,14 @@ func (s *surveyor) end(at int64) {
 type batches struct {
 	out     io.Writer
 	hide    func([]byte) ([]byte, error) // nil: nothing is hidden
+	size    int                          // bytes of a batch
 	preview *string
 }
 
 const previewed = 500
 
 func (l *large) writer(f *filed) batches {
-	b := batches{out: f.incoming, preview: &f.Preview}
+	b := batches{out: f.incoming, preview: &f.Preview, size: batch}
 	if l.x.Privacy != nil {
 		b.hide = func(p []byte) ([]byte, error) { return l.x.Privacy.Incoming(l.server, p) }
 	}
@@ -262,7 +263,7 @@ func (w *pieces) comma(depth int) error {
 		separator = []byte(",\n")
 		w.rows++
 	}
-	if size := len(w.buf) - w.before; size > batch && (depth == 1 || size > 4*batch) {
+	if size := len(w.buf) - w.before; size > w.out.size && (depth == 1 || size > 4*w.out.size) {
 		return w.flush(separator)
 	}
 	w.buf = append(w.buf, separator...)
@@ -285,8 +286,9 @@ func (w *pieces) flush(separator []byte) error {
 	}
 	if w.lines && len(out) > 0 {
 		out = bytes.ReplaceAll(out, []byte(",\n"), []byte("\n"))
-		separator = bytes.TrimPrefix(separator, []byte(",\n"))
-		out = append(out, '\n')
+		if string(separator) != "," {
+			separator = []byte("\n")
+		}
 	}
 	if err := w.out.write(append(out, separator...)); err != nil {
 		return err
