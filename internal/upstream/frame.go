@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -58,6 +59,9 @@ func (f *frames) line() ([]byte, error) {
 	for {
 		part, err := f.in.ReadSlice('\n')
 		n := int64(len(line) + len(part))
+		if n > int64(cap(line)) {
+			line = slices.Grow(line, max(len(line), len(part))) // append would go in small steps, with much to throw away
+		}
 		if line = append(line, part...); f.spool.takes(n) && bytes.HasPrefix(line, f.prefix) {
 			return nil, f.divert(line[len(f.prefix):], err)
 		}

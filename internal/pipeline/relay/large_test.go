@@ -150,6 +150,22 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// An answer whose program has ended leaves no file.
+func TestLargeIsCancelled(t *testing.T) {
+	x, files := execution(nil)
+	up := &spooling{}
+	up.spooled = &run.Spooled{
+		Result: json.RawMessage(`{"structuredContent":null}`), Parts: []run.SpooledPart{{Index: -1, Member: run.SpooledStructured, Bytes: 3}},
+		ReaderAt: strings.NewReader("[1]"), Closer: up,
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := filedAway(ctx, x, run.Call{Server: "git-hub", Tool: "list_issues"}, up.spooled)
+	if e := run.AsError(err); e == nil || e.Kind != run.KindCancelled || len(files) > 0 || !up.closed {
+		t.Errorf("%v, %d files, closed %v", err, len(files), up.closed)
+	}
+}
+
 // spooling is an upstream whose answers are not in memory.
 type spooling struct {
 	recorder
