@@ -185,7 +185,8 @@ func (r *Relay) fetch(ctx context.Context, x Execution, c run.Call) (json.RawMes
 	return answer, nil, err
 }
 
-// filedAway is an answer that is too large for memory, as files.
+// filedAway is an answer that is too large for memory, as files. Nothing is learned of it: the
+// value says where it is, and not what the tool answers.
 func filedAway(ctx context.Context, x Execution, c run.Call, spooled *run.Spooled) (run.Result, error) {
 	defer spooled.Close()
 	l := &large{ctx: ctx, server: c.Server, spooled: spooled, x: x}
