@@ -36,7 +36,9 @@ func scribble(dir string) {
 	if err != nil {
 		panic(err)
 	}
+	answers := NewAnswers(filepath.Join(dir, "cache"), time.Hour, 1<<30)
 	for n := 0; ; n++ {
+		answers.Put("crm", "k", page(n))
 		if w.Write("file", page(n)) != nil || w.Append("log", fmt.Appendf(nil, "%d\n", n)) != nil || states.Of("default").Set("n", json.RawMessage(strconv.Itoa(n))) != nil {
 			panic("a write failed")
 		}
@@ -47,7 +49,7 @@ func scribble(dir string) {
 // Whenever the process is killed, files and values are those of one write, and what was
 // acknowledged is there.
 func TestKills(t *testing.T) {
-	kills := 100
+	kills := 130
 	if testing.Short() {
 		kills = 10
 	}
@@ -74,6 +76,10 @@ func TestKills(t *testing.T) {
 		value, _, err := NewStates(filepath.Join(dir, "state")).Of("default").Get("n")
 		if n, _ := strconv.Atoi(string(value)); err != nil || n != last && n != last+1 {
 			t.Errorf("after %d the state has %s: %v", last, value, err)
+		}
+		answer, ok := NewAnswers(filepath.Join(dir, "cache"), time.Hour, 1<<30).Get("crm", "k")
+		if !ok || !bytes.Equal(answer, page(last)) && !bytes.Equal(answer, page(last+1)) {
+			t.Errorf("after %d the kept answer has %d bytes, %.20q…", last, len(answer), answer)
 		}
 		_ = w.Close()
 	}
