@@ -22,27 +22,6 @@ export interface FoundTool {
   definition?: string;
 }
 
-/** What is sealed stands as a token, such as [EMAIL_1]: it compares and groups like the value, and has none of its letters. */
-export declare namespace pii {
-  type Sealed<T extends string> = string & { readonly __sealed?: T };
-  type Email = Sealed<"email">;
-  type Phone = Sealed<"phone">;
-  type CreditCard = Sealed<"credit_card">;
-  type Ssn = Sealed<"ssn">;
-  type Name = Sealed<"name">;
-  type Company = Sealed<"company">;
-  type Iban = Sealed<"iban">;
-  type Ip = Sealed<"ip">;
-  type Address = Sealed<"address">;
-  type Secret = Sealed<"secret">;
-  type Mac = Sealed<"mac">;
-  type Wallet = Sealed<"wallet">;
-  type NationalId = Sealed<"national_id">;
-  type Passport = Sealed<"passport">;
-  type DrivingLicence = Sealed<"driving_licence">;
-  type DateOfBirth = Sealed<"date_of_birth">;
-}
-
 interface Environment {
   callMCPTool(name: string, args?: unknown): Promise<any>;
   searchTools(query: string, detail?: string | object): Promise<FoundTool[]>;

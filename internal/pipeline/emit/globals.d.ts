@@ -68,26 +68,6 @@ interface PersonalData {
 }
 /** What can be told of the values that tokens like [EMAIL_1] stand for. */
 declare var pii: PersonalData;
-/** What is sealed stands as a token, such as [EMAIL_1]: it compares and groups like the value, and has none of its letters. */
-declare namespace pii {
-  type Sealed<T extends string> = string & { readonly __sealed?: T };
-  type Email = Sealed<"email">;
-  type Phone = Sealed<"phone">;
-  type CreditCard = Sealed<"credit_card">;
-  type Ssn = Sealed<"ssn">;
-  type Name = Sealed<"name">;
-  type Company = Sealed<"company">;
-  type Iban = Sealed<"iban">;
-  type Ip = Sealed<"ip">;
-  type Address = Sealed<"address">;
-  type Secret = Sealed<"secret">;
-  type Mac = Sealed<"mac">;
-  type Wallet = Sealed<"wallet">;
-  type NationalId = Sealed<"national_id">;
-  type Passport = Sealed<"passport">;
-  type DrivingLicence = Sealed<"driving_licence">;
-  type DateOfBirth = Sealed<"date_of_birth">;
-}
 
 /** The servers by name; each is also a global of that name. */
 interface Servers {}

@@ -2,8 +2,11 @@ package emit
 
 import "slices"
 
+// sealedDoc stands before the namespace of types.
+const sealedDoc = "/** What is sealed stands as a token, such as [EMAIL_1]: it compares and groups like the value, and has none of its letters. */\n"
+
 // sealedTypes are the types of personal data that have a name of their own in the
-// namespace pii of globals.d.ts and client.ts.
+// namespace pii.
 var sealedTypes = []string{
 	"email", "phone", "credit_card", "ssn", "name", "company", "iban", "ip", "address", "secret",
 	"mac", "wallet", "national_id", "passport", "driving_licence", "date_of_birth",
