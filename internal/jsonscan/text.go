@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -92,20 +93,11 @@ func (t *text) escape(raw []byte) (int, error) {
 	return n, nil
 }
 
-// unit is the number in \uXXXX.
+// unit is the number of an escape of four hexadecimal digits.
 func unit(p []byte) (r rune, ok bool) {
 	if len(p) < 6 || p[0] != '\\' || p[1] != 'u' {
 		return 0, false
 	}
-	for _, c := range p[2:6] {
-		switch {
-		case '0' <= c && c <= '9':
-			r = r<<4 | rune(c-'0')
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			r = r<<4 | rune(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return r, true
+	n, err := strconv.ParseUint(string(p[2:6]), 16, 16)
+	return rune(n), err == nil
 }

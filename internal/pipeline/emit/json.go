@@ -2,6 +2,7 @@ package emit
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -379,19 +380,12 @@ func (p *parser) hex() (rune, bool) {
 	if p.i+4 > len(p.s) {
 		return 0, false
 	}
-	var r rune
-	for _, c := range []byte(p.s[p.i : p.i+4]) {
-		switch {
-		case '0' <= c && c <= '9':
-			r = r<<4 | rune(c-'0')
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			r = r<<4 | rune(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
+	n, err := strconv.ParseUint(p.s[p.i:p.i+4], 16, 16)
+	if err != nil {
+		return 0, false
 	}
 	p.i += 4
-	return r, true
+	return rune(n), true
 }
 
 // isNumber tells whether s is a JSON number.

@@ -32,6 +32,8 @@ type Verdict struct {
 
 	locate func(line, column int) (int, int)
 	inside map[string]func(line, column int) (int, int) // the same for skills, by their files
+
+	reports []rules.Report // on its skills
 }
 
 // Gate checks programs. It is safe for concurrent use.
@@ -98,12 +100,10 @@ func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset, 
 		Warnings: checked.Warnings,
 		locate:   checked.Locate,
 	}
-	var reports []rules.Report
 	for _, s := range checked.Skills {
-		v.add(s.Skill, s.Module, s.Locate)
-		reports = append(reports, s.Report)
+		v.add(s.Passed)
 	}
-	v.Risk = g.riskOf(rules.Join(checked.Report, reports), tools, checked.Tools, checked.Unknown)
+	v.Risk = g.riskOf(rules.Join(checked.Report, v.reports), tools, checked.Tools, checked.Unknown)
 	return v, nil
 }
 
@@ -126,23 +126,22 @@ func (g *Gate) snake(ctx context.Context, req run.Request, tools *run.Toolset, s
 		Warnings: checked.Warnings,
 		locate:   checked.Locate,
 	}
-	var reports []rules.Report
 	for _, s := range checked.Skills {
-		v.add(s.Skill, s.Module, s.Locate)
-		reports = append(reports, s.Report)
+		v.add(s.Passed)
 	}
-	v.Risk = g.riskOf(rules.Join(checked.Report, reports), tools, checked.Tools, checked.Unknown)
+	v.Risk = g.riskOf(rules.Join(checked.Report, v.reports), tools, checked.Tools, checked.Unknown)
 	return v, nil
 }
 
 // add takes a skill along with a program.
-func (v *Verdict) add(s run.Skill, m run.Module, locate func(line, column int) (int, int)) {
-	v.Skills = append(v.Skills, s)
-	v.Program.Modules = append(v.Program.Modules, m)
+func (v *Verdict) add(s source.Passed) {
+	v.Skills = append(v.Skills, s.Skill)
+	v.Program.Modules = append(v.Program.Modules, s.Module)
+	v.reports = append(v.reports, s.Report)
 	if v.inside == nil {
 		v.inside = map[string]func(int, int) (int, int){}
 	}
-	v.inside[m.File] = locate
+	v.inside[s.Module.File] = s.Locate
 }
 
 // Locate turns the positions of an error, which are those of the code that

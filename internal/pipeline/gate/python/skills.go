@@ -11,25 +11,14 @@ import (
 	"retort/internal/run"
 )
 
-// Skill is a skill that has passed: as a program that imports it needs it.
+// Skill is a skill that has passed, and what the next one to import it needs.
 type Skill struct {
-	run.Skill
-	Module    run.Module // without its global
-	Functions []source.Function
-	Tools     []*run.Tool // those it can reach by itself; all of them if Unknown
-	Unknown   bool
-	Uses      []string // skills that it imports, sorted
-	Warnings  []string
-	Report    rules.Report
+	source.Passed
 
 	imports []named
 	names   map[string]bool // that its module has
 	reach   *reach          // of it and of all that it imports
-	locate  func(line, column int) (int, int)
 }
-
-// Locate turns a line and column of the module's code into those of the skill's.
-func (s *Skill) Locate(line, column int) (int, int) { return s.locate(line, column) }
 
 // skillKey is what the judgement on the text of a skill depends on.
 type skillKey struct {
@@ -167,12 +156,12 @@ func (l *linker) check(ctx context.Context, skill run.Skill, chain source.Chain)
 		uses = append(uses, n.skill)
 	}
 	slices.Sort(uses)
-	s := &Skill{
+	s := &Skill{names: p.topNames(), reach: all.reach, imports: list, Passed: source.Passed{
 		Skill: skill, Module: run.Module{Name: skill.Name, File: skill.File(), Code: p.code}, Uses: slices.Compact(uses),
 		Functions: p.functions(), Tools: p.reach.list(l.tools), Unknown: p.reach.unknown, Report: p.report,
-		Warnings: append(p.report.Warnings(l.level, p.place), p.advice()...), names: p.topNames(), reach: all.reach, imports: list,
-		locate: func(line, column int) (int, int) { return line + p.lines, column + p.indent },
-	}
+		Warnings: append(p.report.Warnings(l.level, p.place), p.advice()...),
+		Locate:   func(line, column int) (int, int) { return line + p.lines, column + p.indent },
+	}}
 	return s, nil
 }
 

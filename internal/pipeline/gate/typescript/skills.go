@@ -15,25 +15,14 @@ import (
 	"retort/internal/run"
 )
 
-// Skill is a skill that has passed: as a program that imports it needs it.
+// Skill is a skill that has passed, and what the next one to import it needs.
 type Skill struct {
-	run.Skill
-	Module    run.Module // without its global
-	Functions []source.Function
-	Tools     []*run.Tool // those it can reach by itself; all of them if Unknown
-	Unknown   bool
-	Uses      []string // skills that it imports, sorted
-	Warnings  []string
-	Report    rules.Report
+	source.Passed
 
 	closure string // hash of it and of all that it imports
 	text    string // for those who import it
 	reach   *reach // of it and of all that it imports
-	locate  func(line, column int) (int, int)
 }
-
-// Locate turns a line and column of the module's code into those of the skill's.
-func (s *Skill) Locate(line, column int) (int, int) { return s.locate(line, column) }
 
 // skillKey is what the judgement on a skill depends on.
 type skillKey struct {
@@ -145,10 +134,10 @@ func (l *linker) check(ctx context.Context, skill run.Skill, chain source.Chain)
 	if refusal := l.uses(ctx, p.reach, chain, func(_ place, e *run.Error) *run.Error { return e }); refusal != nil {
 		return nil, refusal
 	}
-	s := &Skill{
-		Skill: skill, closure: l.closure(skill, p.reach), reach: p.reach, Uses: slices.Sorted(maps.Keys(p.reach.skills)),
+	s := &Skill{closure: l.closure(skill, p.reach), reach: p.reach, Passed: source.Passed{
+		Skill: skill, Uses: slices.Sorted(maps.Keys(p.reach.skills)),
 		Functions: functionsOf(p.source.Facts()), Tools: own.list(), Unknown: own.unknown, Report: p.report,
-	}
+	}}
 	key := skillKey{s.closure, l.level, l.tools}
 	if kept, ok := l.checker.skills.Find(key); ok {
 		return kept, nil
@@ -197,7 +186,7 @@ func (l *linker) compile(ctx context.Context, p *program, s *Skill) *run.Error {
 	lines := p.lines
 	s.text, s.Warnings = result.Text, append(p.report.Warnings(l.level, p.place), p.warnings(findings)...)
 	s.Module = run.Module{Name: s.Name, File: s.File(), Code: result.JavaScript}
-	s.locate = func(line, column int) (int, int) {
+	s.Locate = func(line, column int) (int, int) {
 		line, column = result.Locate(line, column)
 		return line + lines, column
 	}
