@@ -22,6 +22,7 @@ import (
 // "redial" it goes on in a new connection.
 type transcript struct {
 	t        *testing.T
+	turn     sync.Mutex // held by the connection that plays
 	mu       sync.Mutex
 	sections []txtar.File
 }
@@ -40,8 +41,10 @@ func (tr *transcript) next(name string) (lines []string, ok bool) {
 
 func (tr *transcript) dial(context.Context) (io.ReadWriteCloser, error) {
 	ours, theirs := net.Pipe()
+	tr.turn.Lock() // the connection before has come to its end of the script
 	go func() {
 		tr.play(theirs)
+		tr.turn.Unlock()
 		_, _ = io.Copy(io.Discard, theirs)
 	}()
 	return ours, nil
