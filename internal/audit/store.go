@@ -1,0 +1,121 @@
+package audit
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Row is one entry as a store keeps it. A store does not understand it, and gives back
+// every field as it was.
+type Row struct {
+	Chain     string // hexadecimal; every engine that writes has one of its own
+	Seq       int64  // from 1 on, without gaps
+	At        int64  // nanoseconds since 1970
+	Kind      string
+	Execution string
+	Session   string
+	Principal string
+	Server    string
+	Tool      string
+	Status    string
+	Risk      int64 // -1 if there is none
+	Micros    int64 // how long it took
+	Bytes     int64
+	Returned  int64  // tokens
+	Avoided   int64  // tokens
+	Facts     []byte // JSON, in the clear
+	Body      []byte // sealed; nil if there is none
+	Hash      []byte // 32 bytes, of all above and the hash before
+	Code      []byte // with which the hash is sealed
+}
+
+// Key is the key of what an execution has in bodies, wrapped. To delete it is to erase them.
+type Key struct {
+	ID        string // of the execution; of the chain for what belongs to none
+	Session   string
+	Principal string
+	Wrapped   []byte
+}
+
+// Batch is what is written at once: all of it, or nothing.
+type Batch struct {
+	Rows   []Row // of one chain, in order, right after its head
+	Keys   []Key
+	Opened []string // executions that have begun; Open lists them until they are closed
+	Closed []string
+}
+
+// Head is where a chain stands. Seq 0 means that it is new.
+type Head struct {
+	Chain string
+	Seq   int64
+	Hash  []byte // nil if Seq is 0
+	Base  int64  // the rows up to this one were moved to archives
+}
+
+// Filter says which rows. Zero fields say nothing.
+type Filter struct {
+	Chain      string
+	From, To   time.Time // From is in, To is not
+	Kinds      []string
+	Executions []string
+	Session    string
+	Principal  string
+	Server     string
+	Tool       string
+	Statuses   []string
+	MinRisk    int64
+	// Before is a place in the order that rows are given in, newest first: only what is
+	// older is given.
+	Before *Place
+	Limit  int  // 0: all
+	Bare   bool // without Facts and Body
+}
+
+// Place is the place of a row among those of all chains: by At, then Chain, then Seq.
+type Place struct {
+	At    int64
+	Chain string
+	Seq   int64
+}
+
+// Group is what a number of rows have in common, and what they add up to.
+type Group struct {
+	Day, Kind, Server, Tool, Status string // Day as 2006-01-02, UTC
+	Count, Micros, Bytes            int64
+	Returned, Avoided               int64
+	MaxRisk                         int64
+}
+
+// Store keeps rows, durably: what Append has written without an error outlives the loss of
+// power. One that writes has one chain for itself; whoever else opens the same store at the
+// same time gets another chain, or an error that says who has it. It is safe for concurrent
+// use, but Append is called by one at a time.
+type Store interface {
+	// Head is where the chain stands that this one writes, as it is on disk.
+	Head(ctx context.Context) (Head, error)
+	// Append writes a batch. It fails as a whole if its first row does not follow the head.
+	Append(ctx context.Context, b Batch) error
+	// Open lists the executions of the own chain that were opened and not closed.
+	Open(ctx context.Context) ([]string, error)
+	// Chains lists where all chains stand.
+	Chains(ctx context.Context) ([]Head, error)
+	// Find gives rows, newest first.
+	Find(ctx context.Context, f Filter) iter.Seq2[Row, error]
+	// Walk gives the rows of a chain in their order, from a sequence number on.
+	Walk(ctx context.Context, chain string, from int64) iter.Seq2[Row, error]
+	// Groups adds up the rows that fit, by day, kind, server, tool and status.
+	Groups(ctx context.Context, f Filter) ([]Group, error)
+	// Keys gives those with these ids that are there.
+	Keys(ctx context.Context, ids []string) (map[string]Key, error)
+	// KeysOf lists the ids of keys of a session of a principal.
+	KeysOf(ctx context.Context, principal, session string) ([]string, error)
+	// Forget deletes keys so that nothing in the store's files tells what they were.
+	Forget(ctx context.Context, ids []string) (int, error)
+	// Drop deletes the rows of a chain up to a sequence number; Head.Base is that one then.
+	Drop(ctx context.Context, chain string, upTo int64) error
+	// Size is how many bytes the store takes.
+	Size(ctx context.Context) (int64, error)
+	Close() error
+}
