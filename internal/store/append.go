@@ -1,0 +1,183 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"slices"
+
+	"retort/internal/audit"
+	"retort/internal/run"
+)
+
+const (
+	columns   = "chain, seq, at, kind, execution, session, principal, server, tool, status, risk, micros, bytes, returned, avoided, hash, code"
+	insertRow = "INSERT INTO entries (" + columns + ", facts, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	insertKey = "INSERT INTO keys (live, id, session, principal, wrapped) VALUES (1, ?, ?, ?, ?)"
+	moveHead  = "UPDATE chains SET seq = ?, hash = ? WHERE name = ? AND seq = ?"
+	openOne   = "INSERT INTO opened (chain, execution) VALUES (?, ?) ON CONFLICT DO NOTHING"
+	closeOne  = "DELETE FROM opened WHERE chain = ? AND execution = ?"
+)
+
+// change is a statement of a transaction.
+type change struct {
+	statement string
+	args      []any
+	missed    error // of the transaction, if the statement changes nothing; nil: it may
+}
+
+// claimed makes sure that there is a connection to write with. It needs mu.
+func (s *store) claimed(ctx context.Context) error {
+	if s.reads {
+		return run.Errorf(run.KindInternal, "store.write", "the record was opened for reading")
+	}
+	if s.w != nil {
+		return nil
+	}
+	w, chain, err := s.claim(ctx, s.db)
+	if err == nil {
+		s.w, s.chain = w, chain
+	}
+	return err
+}
+
+// release gives the connection up. It needs mu.
+func (s *store) release() {
+	if s.w != nil {
+		_ = s.w.Close()
+	}
+	s.w = nil
+}
+
+// distrust closes the connection for good after an error: who knows what state it is in. It needs mu.
+func (s *store) distrust() {
+	if s.w != nil {
+		_ = s.w.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	s.release()
+}
+
+func (s *store) Head(ctx context.Context) (audit.Head, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.claimed(ctx); err != nil {
+		return audit.Head{}, s.failed("store.head", err)
+	}
+	h := audit.Head{Chain: chainName(s.chain)}
+	err := s.w.QueryRowContext(ctx, s.bound("SELECT seq, hash, base FROM chains WHERE name = ?"), s.chain).Scan(&h.Seq, &h.Hash, &h.Base)
+	if err != nil {
+		s.distrust()
+	}
+	return h, s.failed("store.head", err)
+}
+
+// Append does not stop in the middle when ctx ends.
+func (s *store) Append(ctx context.Context, b audit.Batch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx = context.WithoutCancel(ctx)
+	if err := s.claimed(ctx); err != nil {
+		return s.failed("store.append", err)
+	}
+	if err := s.follows(b.Rows); err != nil {
+		return err
+	}
+	if err := s.append(ctx, b); err != nil {
+		if !refused(err) {
+			s.distrust()
+		}
+		return s.failed("store.append", err)
+	}
+	s.wrote(ctx, len(b.Rows))
+	return nil
+}
+
+// refused reports whether err is one of ours, after which the connection is as before.
+func refused(err error) bool {
+	_, ours := err.(*run.Error)
+	return ours
+}
+
+// follows checks that rows are of the own chain and follow each other.
+func (s *store) follows(rows []audit.Row) error {
+	for i, r := range rows {
+		if r.Chain != chainName(s.chain) || r.Seq != rows[0].Seq+int64(i) || r.Seq < 1 || len(r.Hash) == 0 {
+			return run.Errorf(run.KindInternal, "store.append", "entry %d of chain %q is not the next one of %s", r.Seq, r.Chain, chainName(s.chain))
+		}
+	}
+	return nil
+}
+
+// append writes a batch in one transaction.
+func (s *store) append(ctx context.Context, b audit.Batch) error {
+	ids, err := s.interned(ctx, b)
+	if err != nil {
+		return err
+	}
+	var all []change
+	if n := len(b.Rows); n > 0 {
+		last := b.Rows[n-1]
+		all = append(all, change{moveHead, []any{last.Seq, last.Hash, s.chain, b.Rows[0].Seq - 1}, run.Errorf(run.KindInternal, "store.append",
+			"entry %d of chain %s does not follow its head", b.Rows[0].Seq, last.Chain)})
+	}
+	for i := range b.Rows {
+		all = append(all, change{insertRow, values(&b.Rows[i], s.chain, ids), nil})
+	}
+	for _, k := range b.Keys {
+		all = append(all, change{insertKey, []any{[]byte(k.ID), ids[k.Session], ids[k.Principal], filled(k.Wrapped)}, nil})
+	}
+	for _, e := range b.Opened {
+		all = append(all, change{openOne, []any{s.chain, []byte(e)}, nil})
+	}
+	for _, e := range b.Closed {
+		all = append(all, change{closeOne, []any{s.chain, []byte(e)}, nil})
+	}
+	return s.transact(ctx, s.w, all)
+}
+
+// interned gives the numbers of all names in a batch.
+func (s *store) interned(ctx context.Context, b audit.Batch) (ids map[string]int64, err error) {
+	ids = map[string]int64{}
+	need := func(all ...string) {
+		for _, name := range all {
+			if _, ok := ids[name]; !ok && err == nil {
+				ids[name], err = s.intern(ctx, s.w, name)
+			}
+		}
+	}
+	for _, r := range b.Rows {
+		need(r.Kind, r.Session, r.Principal, r.Server, r.Tool, r.Status)
+	}
+	for _, k := range b.Keys {
+		need(k.Session, k.Principal)
+	}
+	return ids, err
+}
+
+// values are those of insertRow.
+func values(r *audit.Row, chain int64, ids map[string]int64) []any {
+	return []any{
+		chain, r.Seq, r.At, ids[r.Kind], []byte(r.Execution), ids[r.Session], ids[r.Principal], ids[r.Server], ids[r.Tool], ids[r.Status],
+		r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided, r.Hash, r.Code, r.Facts, r.Body,
+	}
+}
+
+// filled is never nil: the column takes no NULL.
+func filled(b []byte) []byte { return append([]byte{}, b...) }
+
+func (s *store) Open(ctx context.Context) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.claimed(ctx); err != nil {
+		return nil, s.failed("store.open_executions", err)
+	}
+	all, err := list[[]byte](ctx, s.w, s.bound("SELECT execution FROM opened WHERE chain = ?"), s.chain)
+	var open []string
+	for _, e := range all {
+		open = append(open, string(e))
+	}
+	slices.Sort(open)
+	return open, s.failed("store.open_executions", err)
+}

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+
+	"slices"
+	"strings"
+
+	"retort/internal/audit"
+)
+
+// chunk is how many rows are read at once. Between chunks no transaction is open, however
+// slow the reader is: one that stays open would keep the log of what is written growing.
+const chunk = 1000
+
+// condition is what a filter asks of one column: one of values.
+type condition struct {
+	column string
+	values []any
+}
+
+// query is a filter in the terms of the tables.
+type query struct {
+	conditions []condition
+	where      string // what is asked besides
+	args       []any
+	none       bool // nothing can fit
+}
+
+func (q *query) and(where string, args ...any) {
+	q.where += " AND " + where
+	q.args = append(q.args, args...)
+}
+
+// without is where and its arguments for all but the condition with index lead.
+func (q *query) without(lead int) (where string, args []any) {
+	where, args = q.where, slices.Clone(q.args)
+	for i, c := range q.conditions {
+		switch {
+		case i == lead:
+		case c.column == "risk":
+			where += " AND risk >= ?"
+			args = append(args, c.values[0])
+		default:
+			where += " AND " + c.column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")"
+			args = append(args, c.values...)
+		}
+	}
+	return where, args
+}
+
+// query makes a filter a query, without its Before.
+func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) {
+	if f.Chain != "" {
+		chain, ok := chainOf(f.Chain)
+		where, args, maybe := s.holds(chain)
+		if q.none = !ok || !maybe; q.none {
+			return q, nil
+		}
+		if where != "" {
+			q.and(where, args...)
+		}
+	}
+	if !f.From.IsZero() {
+		q.and("at >= ?", f.From.UnixNano())
+	}
+	if !f.To.IsZero() {
+		q.and("at < ?", f.To.UnixNano())
+	}
+	if len(f.Executions) > 0 {
+		c := condition{column: "execution"}
+		for _, e := range slices.Compact(slices.Sorted(slices.Values(f.Executions))) {
+			c.values = append(c.values, []byte(e))
+		}
+		q.conditions = append(q.conditions, c)
+	}
+	if f.MinRisk > 0 {
+		c := condition{column: "risk"}
+		for risk := f.MinRisk; risk <= max(f.MinRisk, maxRisk); risk++ {
+			c.values = append(c.values, risk)
+		}
+		q.conditions = append(q.conditions, c)
+	}
+	one := func(name string) []string {
+		if name == "" {
+			return nil
+		}
+		return []string{name}
+	}
+	for _, c := range []struct {
+		column string
+		names  []string
+	}{{"session", one(f.Session)}, {"tool", one(f.Tool)}, {"status", f.Statuses}, {"server", one(f.Server)}, {"kind", f.Kinds}, {"principal", one(f.Principal)}} {
+		if err := s.choose(ctx, &q, c.column, c.names); err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+// maxRisk is the greatest there is; a risk above it is found only by itself.
+const maxRisk = 100
+
+// choose adds the condition that a column has one of names, if there are any.
+func (s *store) choose(ctx context.Context, q *query, column string, all []string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	c := condition{column: column}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(all))) {
+		id, ok, err := s.find(ctx, s.db, name)
+		if err != nil {
+			return err
+		}
+		if ok {
+			c.values = append(c.values, id)
+		}
+	}
+	q.none = q.none || len(c.values) == 0
+	q.conditions = append(q.conditions, c)
+	return nil
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"retort/internal/audit"
+)
+
+// atOnce is how many ids a statement asks for.
+const atOnce = 500
+
+// eachPart calls f with a list of parameters and their values, part by part.
+func eachPart(ids []string, f func(list string, args []any) error) error {
+	for len(ids) > 0 {
+		n := min(len(ids), atOnce)
+		args := make([]any, n)
+		for i, id := range ids[:n] {
+			args[i] = []byte(id)
+		}
+		if err := f("(?"+strings.Repeat(", ?", n-1)+")", args); err != nil {
+			return err
+		}
+		ids = ids[n:]
+	}
+	return nil
+}
+
+func (s *store) Keys(ctx context.Context, ids []string) (map[string]audit.Key, error) {
+	all := map[string]audit.Key{}
+	err := eachPart(ids, func(list string, args []any) error { return s.keys(ctx, all, list, args) })
+	return all, s.failed("store.keys", err)
+}
+
+func (s *store) keys(ctx context.Context, into map[string]audit.Key, list string, args []any) error {
+	rows, err := s.db.QueryContext(ctx, s.bound("SELECT id, session, principal, wrapped FROM keys WHERE live = 1 AND id IN "+list), args...)
+	if err != nil {
+		return err
+	}
+	type found struct {
+		id, wrapped        []byte
+		session, principal int64
+	}
+	var all []found
+	defer rows.Close()
+	for rows.Next() {
+		var f found
+		if err := rows.Scan(&f.id, &f.session, &f.principal, &f.wrapped); err != nil {
+			return err
+		}
+		all = append(all, f)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for _, f := range all {
+		k := audit.Key{ID: string(f.id), Wrapped: f.wrapped}
+		if k.Session, err = s.named(ctx, f.session); err != nil {
+			return err
+		}
+		if k.Principal, err = s.named(ctx, f.principal); err != nil {
+			return err
+		}
+		into[k.ID] = k
+	}
+	return nil
+}
+
+func (s *store) KeysOf(ctx context.Context, principal, session string) ([]string, error) {
+	var ids []int64
+	for _, name := range []string{principal, session} {
+		id, ok, err := s.find(ctx, s.db, name)
+		if err != nil || !ok {
+			return nil, s.failed("store.keys", err)
+		}
+		ids = append(ids, id)
+	}
+	all, err := list[[]byte](ctx, s.db, s.bound("SELECT id FROM keys WHERE live = 1 AND principal = ? AND session = ? ORDER BY n"), ids[0], ids[1])
+	var names []string
+	for _, id := range all {
+		names = append(names, string(id))
+	}
+	return names, s.failed("store.keys", err)
+}
+
+// Forget can be asked for again after an error, with the same ids.
+func (s *store) Forget(ctx context.Context, ids []string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.claimed(ctx); err != nil {
+		return 0, s.failed("store.forget", err)
+	}
+	n, err := s.forget(ctx, s.w, ids)
+	if err != nil {
+		s.distrust()
+	}
+	return n, s.failed("store.forget", err)
+}
+
+// dropAtOnce is how many rows a transaction deletes: what is written meanwhile waits for it.
+const dropAtOnce = 2000
+
+func (s *store) Drop(ctx context.Context, chain string, upTo int64) error {
+	id, ok := chainOf(chain)
+	if !ok {
+		return nil
+	}
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		if more, err = s.drop(ctx, id, upTo); err != nil {
+			return s.failed("store.drop", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.claimed(ctx); err != nil {
+		return s.failed("store.drop", err)
+	}
+	return s.failed("store.drop", s.dropped(ctx, s.w))
+}
+
+// drop deletes some rows; more reports whether there are more to delete.
+func (s *store) drop(ctx context.Context, chain, upTo int64) (more bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.claimed(ctx); err != nil {
+		return false, err
+	}
+	var base, seq int64
+	if err := s.w.QueryRowContext(ctx, s.bound("SELECT base, seq FROM chains WHERE name = ?"), chain).Scan(&base, &seq); err != nil {
+		return false, err
+	}
+	upTo = min(upTo, seq)
+	to := min(base+dropAtOnce, upTo)
+	if to <= base {
+		return false, nil
+	}
+	err = s.transact(context.WithoutCancel(ctx), s.w, []change{
+		{"DELETE FROM entries WHERE chain = ? AND seq <= ?", []any{chain, to}, nil},
+		{"UPDATE chains SET base = ? WHERE name = ? AND base < ?", []any{to, chain, to}, nil},
+	})
+	if err != nil {
+		s.distrust()
+	}
+	return to < upTo, err
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+
+	"retort/internal/run"
+)
+
+// steps are the statements that make a database of version n-1 one of version n, for
+// n = 1, 2, ...; a step that was released is never changed.
+//
+//go:embed schema/*.sql
+var schemas embed.FS
+
+func steps(dialect string) ([]string, error) {
+	var all []string
+	for n := 1; ; n++ {
+		step, err := schemas.ReadFile(fmt.Sprintf("schema/%s-%d.sql", dialect, n))
+		if err != nil {
+			return all, nil //nolint:nilerr // it was the last one
+		}
+		all = append(all, string(step))
+	}
+}
+
+// migrate brings a database to the newest version. It runs in a transaction that keeps
+// others from doing the same.
+func migrate(ctx context.Context, c *sql.Conn, name string, steps []string) error {
+	if _, err := c.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS version (version INTEGER NOT NULL)"); err != nil {
+		return err
+	}
+	version, err := versionOf(ctx, c)
+	if err != nil {
+		return err
+	}
+	if version == len(steps) {
+		return nil
+	}
+	if err := newest(name, version, len(steps)); err != nil && version > len(steps) {
+		return err
+	}
+	for _, step := range steps[version:] {
+		if _, err := c.ExecContext(ctx, step); err != nil {
+			return err
+		}
+	}
+	if _, err := c.ExecContext(ctx, "DELETE FROM version"); err != nil {
+		return err
+	}
+	_, err = c.ExecContext(ctx, fmt.Sprintf("INSERT INTO version (version) VALUES (%d)", len(steps)))
+	return err
+}
+
+// versionOf is 0 for a new one.
+func versionOf(ctx context.Context, c querier) (version int, err error) {
+	err = c.QueryRowContext(ctx, "SELECT version FROM version").Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return version, err
+}
+
+// newest is the error if a version is not the newest one.
+func newest(name string, version, newest int) error {
+	switch {
+	case version > newest:
+		return run.Errorf(run.KindInvalidArguments, "store.open", "%s was written by a newer version of Retort (its schema is %d, this one knows %d)", name, version, newest).
+			WithHint("update this retort; nothing was changed")
+	case version < newest:
+		return run.Errorf(run.KindInvalidArguments, "store.open", "%s was written by an older version of Retort (its schema is %d, this one reads %d)", name, version, newest).
+			WithHint("start retort once with this record: that brings it up to date")
+	}
+	return nil
+}

@@ -1,0 +1,400 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	sqlite3 "modernc.org/sqlite"
+
+	"retort/internal/audit"
+	"retort/internal/run"
+	"retort/internal/seal"
+)
+
+const (
+	// patience is how long to wait for another process that is about to end.
+	patience = 300 * time.Millisecond
+	// application marks a file as a record of Retort: "Rtrt".
+	application = 0x52747274
+	readers     = 4
+)
+
+// sqlite is one file. What was committed is in it or in PATH-wal, which goes into the
+// file now and then.
+type sqlite struct {
+	path   string
+	chain  int64 // 0: not known yet
+	unlock func()
+	put    map[string]*sql.Stmt // statements of the connection that writes
+	of     *sql.Conn
+}
+
+func openSQLite(ctx context.Context, path string, o Options) (_ audit.Store, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "%w", err)
+	}
+	e := &sqlite{path: path, unlock: func() {}}
+	s := &store{engine: e, reads: o.ReadOnly}
+	defer func() {
+		if err != nil {
+			err = s.failed("store.open", err)
+			_ = s.Close()
+		}
+	}()
+	if s.db, err = sql.Open("sqlite", e.address("mode", "ro")); err != nil {
+		return nil, err
+	}
+	if o.ReadOnly {
+		return s, e.openForReading(ctx, s)
+	}
+	return s, e.openForWriting(ctx, s)
+}
+
+// address is the file with parameters, pairs of names and values.
+func (e *sqlite) address(parameters ...string) string {
+	q := url.Values{"_busy_timeout": {"10000"}}
+	for i := 0; i < len(parameters); i += 2 {
+		q.Add(parameters[i], parameters[i+1])
+	}
+	path := filepath.ToSlash(e.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/...
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
+}
+
+func (e *sqlite) openForWriting(ctx context.Context, s *store) (err error) {
+	if err := e.lock(); err != nil {
+		return err
+	}
+	if err := e.create(ctx); err != nil {
+		return err
+	}
+	_ = s.db.Close()
+	s.db, err = sql.Open("sqlite", e.address("mode", "rw", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(FULL)", "_pragma", "secure_delete(ON)",
+		"_pragma", "journal_size_limit(33554432)", "_pragma", "wal_autocheckpoint(2000)", "_pragma", "cache_size(-16384)", "_pragma", "trusted_schema(OFF)"))
+	if err != nil {
+		return err
+	}
+	s.db.SetMaxOpenConns(1 + readers)
+	s.db.SetMaxIdleConns(1 + readers)
+	if err := e.migrate(ctx, s.db); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claimed(ctx)
+}
+
+// lock keeps other processes from writing the file, and says who has it.
+func (e *sqlite) lock() error {
+	name := e.path + ".lock"
+	unlock, err := seal.Lock(name, patience)
+	switch {
+	case err == nil:
+		e.unlock = unlock
+		_ = os.WriteFile(name, fmt.Appendf(nil, "%d\n", os.Getpid()), 0o600) // for the error of another one
+		return nil
+	case errors.Is(err, fs.ErrPermission) || isReadOnly(err):
+		return run.Errorf(run.KindInvalidArguments, "store.open", "the record %s cannot be written: %w", e.path, err).
+			WithHint("choose a place that this user may write, with --home")
+	}
+	if !wouldBlock(err) {
+		return err
+	}
+	pid, _ := os.ReadFile(name)
+	return run.Errorf(run.KindInvalidArguments, "store.open", "another retort (process %s) writes the record %s: %w", strings.TrimSpace(string(pid)), e.path, ErrTaken).
+		WithHint("end that process, or give each its own file; reading, as retort audit does, needs neither")
+}
+
+// create makes the file if there is none, and refuses one that is not ours.
+func (e *sqlite) create(ctx context.Context) error {
+	f, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	_ = f.Close()
+	if fresh, err := e.ours(); err != nil || !fresh {
+		return err
+	}
+	// Before there is a log, so that the mark is in the file itself: it is read there.
+	db, err := sql.Open("sqlite", e.address("mode", "rw", "_auto_vacuum", "2", "_pragma", fmt.Sprintf("application_id(%d)", application), "_pragma", "journal_mode(WAL)"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.PingContext(ctx), db.Close())
+}
+
+// ours looks at the beginning of the file without opening it as a database, which could
+// change it.
+func (e *sqlite) ours() (fresh bool, err error) {
+	f, err := os.Open(e.path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	var head [100]byte
+	n, err := io.ReadFull(f, head[:])
+	switch {
+	case err == io.EOF:
+		return true, nil
+	case n == len(head) && string(head[:16]) == "SQLite format 3\x00" && binary.BigEndian.Uint32(head[68:]) == application:
+		return false, nil
+	case err != nil && n == 0:
+		return false, err
+	}
+	return false, run.Errorf(run.KindInvalidArguments, "store.open", "%s is no record of Retort, or its beginning is damaged", e.path).
+		WithHint("nothing was changed; move the file away, or choose another place for the record")
+}
+
+func (e *sqlite) migrate(ctx context.Context, db *sql.DB) error {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	all, err := steps("sqlite")
+	if err != nil {
+		return err
+	}
+	return within(ctx, c, func() error { return migrate(ctx, c, e.path, all) })
+}
+
+// within runs f in a transaction.
+func within(ctx context.Context, c *sql.Conn, f func() error) error {
+	_, err := c.ExecContext(ctx, "BEGIN IMMEDIATE")
+	if err != nil {
+		return err
+	}
+	if err = f(); err == nil {
+		_, err = c.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		_, _ = c.ExecContext(ctx, "ROLLBACK")
+	}
+	return err
+}
+
+// claim gives a connection; the chain is the one of the file, a new one in a new file.
+func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int64, err error) {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = c.Close()
+		}
+	}()
+	err = c.QueryRowContext(ctx, "SELECT name FROM chains").Scan(&chain)
+	if errors.Is(err, sql.ErrNoRows) {
+		chain = newChain()
+		_, err = c.ExecContext(ctx, "INSERT INTO chains (name, seq, base) VALUES (?, 0, 0)", chain)
+	}
+	e.chain = chain
+	return c, chain, err
+}
+
+// newChain is a number of 63 bits, so that it has a sign in no database.
+func newChain() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
+}
+
+func (e *sqlite) transact(ctx context.Context, c *sql.Conn, all []change) error {
+	if e.of != c {
+		e.of, e.put = c, map[string]*sql.Stmt{}
+	}
+	return within(ctx, c, func() error {
+		for _, ch := range all {
+			if err := e.make(ctx, c, ch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (e *sqlite) make(ctx context.Context, c *sql.Conn, ch change) (err error) {
+	p := e.put[ch.statement]
+	if p == nil {
+		if p, err = c.PrepareContext(ctx, ch.statement); err != nil {
+			return err
+		}
+		e.put[ch.statement] = p
+	}
+	r, err := p.ExecContext(ctx, ch.args...)
+	if err != nil || ch.missed == nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n != 1 {
+		return ch.missed
+	}
+	return nil
+}
+
+func (e *sqlite) wrote(context.Context, int) {}
+
+func (e *sqlite) bound(statement string) string { return statement }
+
+func (e *sqlite) selection(columns, lead, conditions string) string {
+	index, equal := "by_at", "1 = 1"
+	if lead != "" {
+		index, equal = "by_"+lead, leads(lead)
+	}
+	return "SELECT " + columns + " FROM entries WHERE seq IN (SELECT seq FROM entries INDEXED BY " + index + " WHERE " + equal + conditions +
+		" ORDER BY at DESC, seq DESC LIMIT ?) ORDER BY at DESC, seq DESC"
+}
+
+// leads is the condition that a column is ?, in a way that its index, which may be partial, can be used.
+func leads(column string) string {
+	switch column {
+	case "execution":
+		return "execution = ? AND execution <> x''"
+	case "risk":
+		return "risk = ? AND risk >= 0"
+	case "session", "principal", "kind":
+		return column + " = ?"
+	}
+	return column + " = ? AND " + column + " <> 0"
+}
+
+func (e *sqlite) counting(column string) string {
+	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + leads(column) + " LIMIT ?)"
+}
+
+func (e *sqlite) before(p audit.Place) (condition string, args []any) {
+	own := chainName(e.chain)
+	switch {
+	case own < p.Chain:
+		return "at <= ?", []any{p.At}
+	case own > p.Chain:
+		return "at < ?", []any{p.At}
+	}
+	return "(at, seq) < (?, ?)", []any{p.At, p.Seq}
+}
+
+func (e *sqlite) holds(chain int64) (condition string, args []any, maybe bool) {
+	return "", nil, chain == e.chain
+}
+
+// forget writes zeros over keys, and takes the log, which has them as they were, into the file.
+func (e *sqlite) forget(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
+	err = within(ctx, c, func() error {
+		return eachPart(ids, func(list string, args []any) error {
+			r, err := c.ExecContext(ctx, "UPDATE keys SET live = 0, wrapped = zeroblob(length(wrapped)) WHERE live = 1 AND id IN "+list, args...)
+			if err != nil {
+				return err
+			}
+			some, err := r.RowsAffected()
+			n += int(some)
+			return err
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	var busy, log, moved int
+	if err = c.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved); err == nil && busy != 0 {
+		err = run.Errorf(run.KindInternal, "store.forget", "the keys are deleted, but another process reads %s, so what was in its log is still there", e.path).
+			WithHint("end what reads the record and forget again")
+	}
+	return n, err
+}
+
+func (e *sqlite) dropped(ctx context.Context, c *sql.Conn) error {
+	rows, err := c.QueryContext(ctx, "PRAGMA incremental_vacuum")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() { // each step gives back a page
+	}
+	return rows.Err()
+}
+
+func (e *sqlite) size(context.Context, *sql.DB) (n int64, err error) {
+	for _, suffix := range []string{"", "-wal"} {
+		info, err := os.Stat(e.path + suffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		n += info.Size()
+	}
+	return n, nil
+}
+
+// openForReading opens what is there.
+func (e *sqlite) openForReading(ctx context.Context, s *store) error {
+	if _, err := os.Stat(e.path); errors.Is(err, fs.ErrNotExist) {
+		return run.Errorf(run.KindInvalidArguments, "store.open", "there is no record at %s", e.path).
+			WithHint("it is written as soon as retort runs with audit logging; --home says where")
+	}
+	if fresh, err := e.ours(); err != nil || fresh {
+		if fresh {
+			err = run.Errorf(run.KindInvalidArguments, "store.open", "the record %s is empty", e.path)
+		}
+		return err
+	}
+	s.db.SetMaxOpenConns(readers)
+	s.db.SetMaxIdleConns(readers)
+	c, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	version, err := versionOf(ctx, c)
+	if err != nil {
+		return err
+	}
+	all, err := steps("sqlite")
+	if err == nil {
+		err = newest(e.path, version, len(all))
+	}
+	if err == nil {
+		err = c.QueryRowContext(ctx, "SELECT name FROM chains").Scan(&e.chain)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil // nobody has written yet
+	}
+	return err
+}
+
+func (e *sqlite) close() { e.unlock() }
+
+func (e *sqlite) explain(op string, err error) error {
+	var known *sqlite3.Error
+	if !errors.As(err, &known) {
+		return run.Errorf(run.KindInternal, op, "the record %s: %w", e.path, err)
+	}
+	said := run.Errorf(run.KindInternal, op, "the record %s: %w", e.path, err)
+	switch known.Code() & 0xff {
+	case 13: // SQLITE_FULL
+		return said.WithHint("its disk is full: make room; nothing runs that cannot be recorded")
+	case 8, 14, 3: // SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM
+		return said.WithHint("it cannot be written: look at the permissions of the file and its folder, and whether the disk was mounted read-only")
+	case 10: // SQLITE_IOERR
+		return said.WithHint("its disk has errors or is full; nothing runs that cannot be recorded")
+	case 11, 26: // SQLITE_CORRUPT, SQLITE_NOTADB
+		return said.WithHint("it is damaged: move it away with its -wal file, and what was recorded is kept for retort audit verify to look at; a new one is begun")
+	case 5, 6: // SQLITE_BUSY, SQLITE_LOCKED
+		return said.WithHint("another program has it locked: end that one")
+	}
+	return said
+}
