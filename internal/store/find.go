@@ -32,18 +32,21 @@ func (q *query) and(where string, args ...any) {
 	q.args = append(q.args, args...)
 }
 
+// where is the condition in SQL.
+func (c condition) where() (string, []any) {
+	if c.column == "risk" {
+		return "risk >= ?", c.values[:1]
+	}
+	return c.column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")", c.values
+}
+
 // without is where and its arguments for all but the condition with index lead.
 func (q *query) without(lead int) (where string, args []any) {
 	where, args = q.where, slices.Clone(q.args)
 	for i, c := range q.conditions {
-		switch {
-		case i == lead:
-		case c.column == "risk":
-			where += " AND risk >= ?"
-			args = append(args, c.values[0])
-		default:
-			where += " AND " + c.column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")"
-			args = append(args, c.values...)
+		if i != lead {
+			more, given := c.where()
+			where, args = where+" AND "+more, append(args, given...)
 		}
 	}
 	return where, args

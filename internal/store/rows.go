@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"retort/internal/audit"
@@ -204,28 +205,51 @@ func (s *store) page(ctx context.Context, q *query, lead int, before *audit.Plac
 // few is up to how many rows are counted to find out which condition has the fewest.
 const few = 4096
 
-// lead is the condition that the fewest rows fit, by a count that goes only so far; -1 if
+// lead is the condition that the fewest rows fit, as far as that can be told quickly; -1 if
 // there are none. Its index is read, and the others are checked on what stands there.
 func (s *store) lead(ctx context.Context, q *query) (lead int, err error) {
-	if len(q.conditions) < 2 {
+	if len(q.conditions) < 2 || !s.hinted() {
 		return len(q.conditions) - 1, nil
 	}
-	least := int64(math.MaxInt64)
-	for limit := int64(few); least > limit/64 && limit <= few*64; limit *= 64 {
-		for i, c := range q.conditions {
-			n, err := s.count(ctx, c, limit)
-			if err != nil {
-				return 0, err
-			}
-			if n < least || i == 0 {
-				least, lead = n, i
-			}
-			if n < limit/64 {
-				break
-			}
+	least := int64(few)
+	for i, c := range q.conditions {
+		n, err := s.count(ctx, c, least)
+		if err != nil {
+			return 0, err
+		}
+		if n < least {
+			least, lead = n, i
 		}
 	}
-	return lead, nil
+	if least < few {
+		return lead, nil
+	}
+	return s.rarest(ctx, q)
+}
+
+// rarest is the condition that the fewest of some rows fit, which chance picks.
+func (s *store) rarest(ctx context.Context, q *query) (lead int, err error) {
+	fits := make([]string, len(q.conditions))
+	var args []any
+	for i, c := range q.conditions {
+		where, given := c.where()
+		fits[i], args = "CAST(sum("+where+") AS BIGINT)", append(args, given...)
+	}
+	counts := make([]sql.NullInt64, len(fits))
+	into := make([]any, len(fits))
+	for i := range counts {
+		into[i] = &counts[i]
+	}
+	sample, given, err := s.sample(ctx, s.db)
+	if err == nil {
+		err = s.db.QueryRowContext(ctx, s.bound("SELECT "+strings.Join(fits, ", ")+" FROM "+sample), append(args, given...)...).Scan(into...)
+	}
+	for i, n := range counts {
+		if n.Int64 < counts[lead].Int64 {
+			lead = i
+		}
+	}
+	return lead, err
 }
 
 // count is how many rows fit a condition, but no more than limit.

@@ -97,6 +97,10 @@ type engine interface {
 	selection(columns, lead, conditions string) string
 	// counting counts up to ? entries with a column that is ?.
 	counting(column string) string
+	// hinted reports whether the engine must be told which index to use.
+	hinted() bool
+	// sample is a table of some entries that chance picks.
+	sample(ctx context.Context, db *sql.DB) (table string, args []any, err error)
 	// before is the condition that an entry is older than a place.
 	before(p audit.Place) (condition string, args []any)
 	// holds reports whether a chain can be in the store; if it is one that only the
