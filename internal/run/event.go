@@ -27,6 +27,7 @@ const (
 	EventErasure  EventKind = "erasure"  // something was forgotten for good
 	EventLogin    EventKind = "login"    // at an upstream
 	EventAnomaly  EventKind = "anomaly"  // something unusual
+	EventClock    EventKind = "clock"    // a person says that it is right, though it is behind the record
 	EventGap      EventKind = "gap"      // what came between could not be written
 )
 

@@ -1,0 +1,186 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Checkpoint says where a chain stood. It is signed, and kept apart from the chain, so that
+// entries which were cut off, or a chain that was made anew, are missed.
+type Checkpoint struct {
+	Chain string    `json:"chain"`
+	Seq   int64     `json:"seq"`
+	Hash  string    `json:"hash"`
+	At    time.Time `json:"at"`
+	Home  string    `json:"home,omitempty"` // where the record is kept
+	Key   string    `json:"key"`            // Ed25519, base64
+	Sig   string    `json:"sig"`            // of the JSON without this field
+}
+
+func (c Checkpoint) text() []byte {
+	c.Sig = ""
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // it is made of strings and numbers
+	}
+	return text
+}
+
+func (c Checkpoint) signed(key ed25519.PrivateKey) Checkpoint {
+	c.Key = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
+	c.Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(key, c.text()))
+	return c
+}
+
+// holds reports whether somebody with the key, or with whatever key it names if it is nil,
+// has signed it.
+func (c Checkpoint) holds(key ed25519.PublicKey) bool {
+	named, err := base64.StdEncoding.DecodeString(c.Key)
+	sig, err2 := base64.StdEncoding.DecodeString(c.Sig)
+	if err != nil || err2 != nil || len(named) != ed25519.PublicKeySize || key != nil && !bytes.Equal(key, named) {
+		return false
+	}
+	return ed25519.Verify(named, c.text(), sig)
+}
+
+// checkpoints writes where a chain stands: the newest place into CHAIN.head after every
+// commit, and now and then a line into a file that only grows.
+type checkpoints struct {
+	dir   string
+	chain string
+	home  string
+	sign  ed25519.PrivateKey
+	every time.Duration
+	tell  func(line []byte) // beside the file; may be nil
+
+	head  *os.File
+	last  Checkpoint // the last line
+	wrote time.Time
+}
+
+const (
+	headSize  = 1024 // of a head, filled with blanks
+	linesFile = "checkpoints.jsonl"
+	most      = 1000 // entries between two lines
+)
+
+func (c *checkpoints) open() (err error) {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return err
+	}
+	c.head, err = os.OpenFile(c.path(), os.O_RDWR|os.O_CREATE, 0o600)
+	return err
+}
+
+func (c *checkpoints) path() string { return filepath.Join(c.dir, c.chain+".head") }
+
+// reached notes that a chain is durable up to a place. What it writes is not synced: a
+// head may be behind its chain, and never before it.
+func (c *checkpoints) reached(seq int64, hash []byte, now time.Time, end bool) error {
+	if c.head == nil {
+		if err := c.open(); err != nil {
+			return err
+		}
+	}
+	point := Checkpoint{Chain: c.chain, Seq: seq, Hash: hexadecimal(hash), At: now.UTC(), Home: c.home}.signed(c.sign)
+	line, err := json.Marshal(point)
+	if err != nil {
+		return err
+	}
+	filled := append(line, bytes.Repeat([]byte(" "), max(0, headSize-len(line)-1))...)
+	if _, err := c.head.WriteAt(append(filled, '\n'), 0); err != nil {
+		return err
+	}
+	if !end && seq-c.last.Seq < most && now.Sub(c.wrote) < c.every && c.last.Seq > 0 || seq == c.last.Seq {
+		return nil
+	}
+	if c.tell != nil {
+		c.tell(line)
+	}
+	if err := c.line(line); err != nil {
+		return err
+	}
+	c.last, c.wrote = point, now
+	return nil
+}
+
+// line adds one to the file that only grows.
+func (c *checkpoints) line(line []byte) error {
+	f, err := os.OpenFile(filepath.Join(c.dir, linesFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line[:len(line):len(line)], '\n'))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (c *checkpoints) close() {
+	if c.head != nil {
+		_ = c.head.Sync()
+		_ = c.head.Close()
+	}
+}
+
+// readHead is the head of a chain as it was noted; the zero one if there is none.
+func readHead(dir, chain string) (Checkpoint, error) {
+	text, err := os.ReadFile(filepath.Join(dir, chain+".head"))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(bytes.TrimSpace(text)) == 0 {
+		return Checkpoint{}, nil
+	}
+	var c Checkpoint
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	return c, err
+}
+
+// readCheckpoints are all that are kept in dir, heads and lines.
+func readCheckpoints(dir string) (all []Checkpoint, err error) {
+	heads, _ := filepath.Glob(filepath.Join(dir, "*.head"))
+	for _, path := range heads {
+		name := filepath.Base(path)
+		head, err := readHead(dir, name[:len(name)-len(".head")])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if head.Chain != "" {
+			all = append(all, head)
+		}
+	}
+	lines, err := ReadCheckpoints(filepath.Join(dir, linesFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return append(all, lines...), err
+}
+
+// ReadCheckpoints reads a file with a checkpoint in each line. A last line that is cut off
+// does not count.
+func ReadCheckpoints(path string) (all []Checkpoint, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in := bufio.NewReader(f)
+	for n := 1; ; n++ {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return all, nil
+		}
+		var c Checkpoint
+		if err := json.Unmarshal(line, &c); err != nil {
+			return all, fmt.Errorf("%s:%d: %w", filepath.Base(path), n, err)
+		}
+		all = append(all, c)
+	}
+}

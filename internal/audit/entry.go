@@ -1,0 +1,124 @@
+// Package audit keeps the record of what happened: a chain of entries, each of which is
+// bound to the one before it, written before what it is about may happen.
+//
+// Every engine that writes has a chain of its own. An entry has plain fields, which hold
+// no values of programs, tools or persons, and a body, which has some and is sealed with a
+// key of its execution: to destroy that key is to erase the body, and the chain still holds.
+package audit
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Entry is one entry as it is read.
+type Entry struct {
+	Chain     string          `json:"chain"`
+	Seq       int64           `json:"seq"`
+	At        time.Time       `json:"at"`
+	Kind      run.EventKind   `json:"kind"`
+	Execution string          `json:"execution,omitempty"`
+	Session   string          `json:"session,omitempty"`
+	Principal string          `json:"principal,omitempty"`
+	Server    string          `json:"server,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Status    string          `json:"status,omitempty"`
+	Risk      *int            `json:"risk,omitempty"`
+	Millis    float64         `json:"duration_ms,omitempty"`
+	Bytes     int64           `json:"bytes,omitempty"`
+	Returned  int64           `json:"tokens_returned,omitempty"`
+	Avoided   int64           `json:"tokens_avoided,omitempty"`
+	Facts     json.RawMessage `json:"facts,omitempty"`
+	Body      json.RawMessage `json:"body,omitempty"`
+	Erased    bool            `json:"erased,omitempty"` // there was a body, and its key is destroyed
+	Hash      string          `json:"hash"`
+}
+
+// plain is an entry without what is sealed.
+func plain(r Row) Entry {
+	e := Entry{
+		Chain: r.Chain, Seq: r.Seq, At: time.Unix(0, r.At).UTC(), Kind: run.EventKind(r.Kind), Execution: r.Execution,
+		Session: r.Session, Principal: r.Principal, Server: r.Server, Tool: r.Tool, Status: r.Status,
+		Millis: float64(r.Micros) / 1000, Bytes: r.Bytes, Returned: r.Returned, Avoided: r.Avoided, Facts: r.Facts, Hash: hexadecimal(r.Hash),
+	}
+	if r.Risk >= 0 {
+		risk := int(r.Risk)
+		e.Risk = &risk
+	}
+	return e
+}
+
+// rowOf is an event as a row, before it has a place.
+func rowOf(e run.Event) (Row, error) {
+	r := Row{
+		At: e.At.UnixNano(), Kind: string(e.Kind), Execution: e.Execution, Session: e.Session, Principal: e.Principal,
+		Server: e.Server, Tool: e.Tool, Status: e.Status, Risk: -1, Micros: e.Duration.Microseconds(), Bytes: e.Bytes,
+	}
+	if e.Risk != nil {
+		r.Risk = int64(*e.Risk)
+	}
+	if e.Tokens != nil {
+		r.Returned, r.Avoided = int64(e.Tokens.Returned), int64(e.Tokens.Avoided)
+	}
+	facts := e.Facts
+	for name, value := range map[string]string{"client": e.Client, "effect": e.Effect} {
+		if value != "" {
+			facts = with(facts, name, value)
+		}
+	}
+	if len(facts) == 0 {
+		return r, nil
+	}
+	var err error
+	r.Facts, err = json.Marshal(facts)
+	return r, err
+}
+
+func with(facts map[string]any, name string, value any) map[string]any {
+	all := make(map[string]any, len(facts)+1)
+	for k, v := range facts {
+		all[k] = v
+	}
+	all[name] = value
+	return all
+}
+
+// hash is that of a row and the hash before it; nil is before the first. The row has its
+// place, and its own Hash and Code do not count.
+func (r *Row) hash(before []byte) []byte {
+	h := sha256.New()
+	buf := make([]byte, 0, 512)
+	buf = append(buf, "retort audit 1\n"...)
+	buf = text(buf, before)
+	buf = text(buf, r.Chain)
+	for _, n := range [...]int64{r.Seq, r.At, r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided} {
+		buf = binary.BigEndian.AppendUint64(buf, uint64(n))
+	}
+	for _, s := range [...]string{r.Kind, r.Execution, r.Session, r.Principal, r.Server, r.Tool, r.Status} {
+		buf = text(buf, s)
+	}
+	buf = text(buf, r.Facts)
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(r.Body)))
+	h.Write(buf)
+	h.Write(r.Body)
+	return h.Sum(nil)
+}
+
+func text[T string | []byte](buf []byte, s T) []byte {
+	return append(binary.BigEndian.AppendUint32(buf, uint32(len(s))), s...)
+}
+
+// codeSize is how many bytes a code has.
+const codeSize = 16
+
+// code is what a hash is sealed with: nobody without the key can make one.
+func code(key, hash []byte) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write(hash)
+	return h.Sum(nil)[:codeSize]
+}

@@ -1,0 +1,93 @@
+package audit
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+const keySize = 32
+
+func hexadecimal(b []byte) string { return hex.EncodeToString(b) }
+
+// derived is a key for one use, from one for many.
+func derived(key []byte, use string) ([]byte, error) {
+	if len(key) != keySize {
+		return nil, fmt.Errorf("a key has %d bytes and needs %d", len(key), keySize)
+	}
+	return hkdf.Key(sha256.New, key, nil, "retort audit "+use, keySize)
+}
+
+// aead is AES-256-GCM.
+func aead(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// sealed is a text as only who has the key can read it: nonce, then AES-256-GCM.
+func sealed(c cipher.AEAD, plain []byte, place string) []byte {
+	out := make([]byte, c.NonceSize(), c.NonceSize()+len(plain)+c.Overhead())
+	_, _ = rand.Read(out) // never fails
+	return c.Seal(out, out, plain, []byte(place))
+}
+
+func opened(c cipher.AEAD, text []byte, place string) ([]byte, error) {
+	n := c.NonceSize()
+	if len(text) < n {
+		return nil, errors.New("what is sealed is too short")
+	}
+	return c.Open(nil, text[:n], text[n:], []byte(place))
+}
+
+// Keys are those of the person whose record it is. Both are read when they are first
+// needed, and have 32 bytes.
+type Keys struct {
+	Bodies func() ([]byte, error) // wraps the keys of bodies
+	Codes  func() ([]byte, error) // seals hashes and signs checkpoints; lies where no server can write
+}
+
+// wrap is the cipher that keys of bodies are wrapped with.
+func (k Keys) wrap() (cipher.AEAD, error) {
+	master, err := k.Bodies()
+	if err != nil {
+		return nil, err
+	}
+	key, err := derived(master, "bodies")
+	if err != nil {
+		return nil, err
+	}
+	return aead(key)
+}
+
+// codes are the key of codes, the one that checkpoints are signed with, and the one of digests.
+type codes struct {
+	mac    []byte
+	sign   ed25519.PrivateKey
+	digest []byte
+}
+
+func (k Keys) codes() (codes, error) {
+	key, err := k.Codes()
+	if err != nil {
+		return codes{}, err
+	}
+	mac, err := derived(key, "codes")
+	if err != nil {
+		return codes{}, err
+	}
+	seed, err := derived(key, "checkpoints")
+	if err != nil {
+		return codes{}, err
+	}
+	digest, err := derived(key, "digests")
+	return codes{mac, ed25519.NewKeyFromSeed(seed), digest}, err
+}
