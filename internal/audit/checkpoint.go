@@ -62,9 +62,10 @@ type checkpoints struct {
 	every time.Duration
 	tell  func(line []byte) // beside the file; may be nil
 
-	head  *os.File
-	last  Checkpoint // the last line
-	wrote time.Time
+	head   *os.File
+	last   Checkpoint // the last line
+	wrote  time.Time
+	failed bool
 }
 
 const (
@@ -132,6 +133,9 @@ func (c *checkpoints) close() {
 
 // readHead is the head of a chain as it was noted; the zero one if there is none.
 func readHead(dir, chain string) (Checkpoint, error) {
+	if dir == "" {
+		return Checkpoint{}, nil
+	}
 	text, err := os.ReadFile(filepath.Join(dir, chain+".head"))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(bytes.TrimSpace(text)) == 0 {
 		return Checkpoint{}, nil

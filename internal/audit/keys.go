@@ -91,3 +91,6 @@ func (k Keys) codes() (codes, error) {
 	digest, err := derived(key, "digests")
 	return codes{mac, ed25519.NewKeyFromSeed(seed), digest}, err
 }
+
+// public is the key that says who has signed.
+func (c codes) public() ed25519.PublicKey { return c.sign.Public().(ed25519.PublicKey) }

@@ -1,10 +1,10 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"crypto/cipher"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"log/slog"
@@ -49,35 +49,38 @@ type Log struct {
 	codes  codes
 	wrap   cipher.AEAD
 	points checkpoints
+	ended  chan struct{}
+	close  func() error
+	unsure *sent // the writer's own
 
 	mu      sync.Mutex
-	ready   sync.Cond // the queue, failed or closed has changed
+	ready   sync.Cond // any of the following has changed
 	queue   []*item
-	size    int
-	taken   int64 // items that were ever queued
-	done    int64 // of these, how many are settled; in order
-	urgent  bool  // somebody waits
+	size    int  // of the queue
+	urgent  bool // somebody waits
 	failed  *run.Error
+	since   time.Time // when it failed
+	refused int       // events that were not taken in since then
 	closed  bool
-	keys    map[string]*key // of executions that go on
-	orphans []Key           // of items that were taken back
+	over    bool            // nobody writes any more
+	keys    map[string]*key // of executions that go on, and of sessions
 	head    Head
 	last    time.Time // of the newest entry
-	ended   chan struct{}
-	refused int // events that could not be taken in since something was written
 }
 
 // item is a row on its way.
 type item struct {
 	row      Row
-	key      *Key
+	key      *key // of its body, or of the execution that it opens
+	carries  bool // the key is to be written with it
 	opens    bool
 	closes   bool
 	size     int
-	err      *run.Error
 	waits    bool
-	retracts bool // is taken back if it could not be written
+	retracts bool // what it is about does not happen if it could not be written
+	gone     bool // it was taken back
 	settled  bool
+	err      *run.Error
 }
 
 // Open goes on with the chain of a store. Executions that an engine which has died left open
@@ -85,7 +88,7 @@ type item struct {
 // its checkpoint says; nothing was written then.
 func Open(ctx context.Context, store Store, o Options) (*Log, error) {
 	l := &Log{store: store, o: o, keys: map[string]*key{}, ended: make(chan struct{})}
-	l.ready.L = &l.mu
+	l.ready.L, l.close = &l.mu, sync.OnceValue(l.end)
 	if l.o.Now == nil {
 		l.o.Now = time.Now
 	}
@@ -120,21 +123,35 @@ func (l *Log) resume(ctx context.Context) (err error) {
 	}
 	l.points = checkpoints{dir: l.o.Checkpoints, chain: l.head.Chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
 	noted, err := readHead(l.o.Checkpoints, l.head.Chain)
-	if err != nil {
+	if err != nil || noted.Chain != "" && !(noted.Chain == l.head.Chain && noted.holds(l.codes.public())) {
 		l.o.Log.Warn("the newest checkpoint of the record cannot be read", "chain", l.head.Chain, "error", err)
+		noted = Checkpoint{}
 	}
 	if noted.Seq > l.head.Seq {
 		return cut(l.head, noted)
 	}
-	from := max(noted.Seq, l.head.Base+1, 1)
-	for r, err := range l.store.Walk(ctx, l.head.Chain, from) {
+	if err := l.tail(ctx, noted); err != nil {
+		return err
+	}
+	l.last, err = newest(ctx, l.store, l.head.Chain)
+	return err
+}
+
+// tail holds what was written since a checkpoint against it: nobody else can have added to it.
+func (l *Log) tail(ctx context.Context, noted Checkpoint) error {
+	var before []byte
+	for r, err := range l.store.Walk(ctx, l.head.Chain, max(noted.Seq, l.head.Base+1, 1)) {
 		if err != nil {
 			return err
 		}
-		if r.Seq == noted.Seq && hexadecimal(r.Hash) != noted.Hash {
+		first := before == nil && r.Seq > 1
+		if r.Seq == noted.Seq && hexadecimal(r.Hash) != noted.Hash || !first && !bytes.Equal(r.hash(before), r.Hash) || !hmac.Equal(code(l.codes.mac, r.Hash), r.Code) {
 			return cut(l.head, noted)
 		}
-		l.last = time.Unix(0, r.At)
+		before = r.Hash
+	}
+	if before != nil && !bytes.Equal(before, l.head.Hash) {
+		return cut(l.head, noted)
 	}
 	return nil
 }
@@ -144,7 +161,7 @@ func cut(h Head, noted Checkpoint) error {
 		WithHint("retort audit verify says more")
 }
 
-// Record implements run.Recorder.
+// Record implements run.Recorder. An execution whose EventRequest was refused has no EventEnd.
 func (l *Log) Record(e run.Event, durable bool) *run.Error {
 	if e.At.IsZero() {
 		e.At = l.o.Now()
@@ -153,16 +170,21 @@ func (l *Log) Record(e run.Event, durable bool) *run.Error {
 	if err != nil {
 		return run.Errorf(run.KindInternal, "audit.record", "what happens cannot be recorded: %w", err)
 	}
-	if l.o.Seen != nil {
+	it.waits = durable || l.o.All && it.opens
+	refused := l.put(it)
+	if refused == nil && it.waits {
+		refused = l.wait(it)
+	}
+	if refused == nil && l.o.Seen != nil {
 		l.o.Seen(e)
 	}
-	if it.waits = durable; l.o.All && it.opens {
-		it.waits, it.retracts = true, true
-	}
-	if refused := l.put(it); refused != nil || !it.waits {
-		return refused
-	}
-	return l.wait(it)
+	return refused
+}
+
+// retracted are the kinds that tell what is about to happen: it does not if they could
+// not be written.
+func retracted(k run.EventKind) bool {
+	return k == run.EventRequest || k == run.EventCall || k == run.EventReveal
 }
 
 // item is an event as a row, sealed.
@@ -171,67 +193,65 @@ func (l *Log) item(e run.Event) (*item, error) {
 	if err != nil {
 		return nil, err
 	}
-	it := &item{opens: e.Kind == run.EventRequest, closes: e.Kind == run.EventEnd, retracts: e.Kind == run.EventCall}
-	if l.o.Mask != nil {
+	row.Chain = l.head.Chain
+	it := &item{opens: e.Kind == run.EventRequest, closes: e.Kind == run.EventEnd, retracts: retracted(e.Kind)}
+	if l.o.Mask != nil && row.Facts != nil {
 		row.Facts = l.o.Mask(row.Facts)
+	}
+	if len(e.Body) > 0 || it.opens && e.Execution != "" {
+		if it.key, err = l.keyOf(&row); err != nil {
+			return nil, err
+		}
 	}
 	if len(e.Body) > 0 {
 		body := []byte(e.Body)
 		if l.o.Mask != nil {
 			body = l.o.Mask(body)
 		}
-		k, err := l.keyOf(e)
-		if err != nil {
-			return nil, err
-		}
-		row.Body = sealed(k.aead, body, k.ID)
-		it.key = k.take()
+		row.Body = sealed(it.key.aead, body, it.key.ID)
 	}
-	if it.closes {
-		l.mu.Lock()
-		delete(l.keys, e.Execution)
-		l.mu.Unlock()
-	}
-	it.row = row
-	it.size = overhead + len(row.Facts) + len(row.Body)
+	it.row, it.size = row, overhead+len(row.Facts)+len(row.Body)
 	return it, nil
 }
 
-// put queues an item. An end is queued always.
+// put queues an item. An end is queued as long as anybody writes.
 func (l *Log) put(it *item) *run.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !it.closes {
-		if err := l.refuses(it); err != nil {
+	if err := l.refuses(it); err != nil {
+		if l.failed != nil {
 			l.refused++
-			return err
 		}
+		return err
 	}
-	l.queue = append(l.queue, it)
-	l.size += it.size
-	l.taken++
-	if it.waits {
-		l.urgent = true
+	if k := it.key; k != nil && it.row.Body != nil && !k.kept {
+		it.carries, k.kept = true, true
 	}
+	l.add(it)
+	l.urgent = l.urgent || it.waits
 	l.ready.Broadcast()
 	return nil
 }
 
+// add appends an item to the queue. The lock is held.
+func (l *Log) add(it *item) {
+	l.queue = append(l.queue, it)
+	l.size += it.size
+}
+
 func (l *Log) refuses(it *item) *run.Error {
 	switch {
-	case l.closed:
+	case l.over, l.closed && !it.closes:
 		return run.Errorf(run.KindCancelled, "audit.record", "the record is closed")
+	case it.closes:
+		return nil
 	case l.size > maxQueue:
 		return l.unwritten(l.failed)
-	case it.waits && it.retracts && l.late(it) > tolerance:
-		return run.Errorf(run.KindInternal, "audit.record", "the clock of this machine is %s behind the newest entry of the record, so calls that may have effects cannot be recorded", l.late(it).Round(time.Second)).
-			WithHint("set the clock right. If it is right, and was wrong before: retort audit accept-clock")
+	case it.waits && it.retracts:
+		return l.behind()
 	}
 	return nil
 }
-
-// late is how far a clock is behind.
-func (l *Log) late(it *item) time.Duration { return l.last.Sub(time.Unix(0, it.row.At)) }
 
 func (l *Log) unwritten(cause *run.Error) *run.Error {
 	if cause == nil {
@@ -252,7 +272,9 @@ func (l *Log) wait(it *item) *run.Error {
 }
 
 // Close writes what is left, and ends.
-func (l *Log) Close() error {
+func (l *Log) Close() error { return l.close() }
+
+func (l *Log) end() error {
 	_ = l.Record(run.Event{Kind: run.EventStop}, false)
 	l.mu.Lock()
 	l.closed = true
@@ -272,67 +294,4 @@ func (l *Log) Digest(text []byte) string {
 	h := hmac.New(sha256.New, l.codes.digest)
 	h.Write(text)
 	return hexadecimal(h.Sum(nil)[:12])
-}
-
-// key is the key of an execution.
-type key struct {
-	Key
-	aead cipher.AEAD
-
-	mu    sync.Mutex
-	taken bool // it is on its way to the store, or there
-}
-
-// take is the key, for the first who asks.
-func (k *key) take() *Key {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.taken {
-		return nil
-	}
-	k.taken = true
-	return &k.Key
-}
-
-// keyOf is the key of what an event belongs to.
-func (l *Log) keyOf(e run.Event) (*key, error) {
-	id := e.Execution
-	if id == "" {
-		id = l.head.Chain
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if k := l.keys[id]; k != nil {
-		return k, nil
-	}
-	k := &key{Key: Key{ID: id, Session: e.Session, Principal: e.Principal}}
-	secret, err := l.kept(id)
-	if err != nil {
-		return nil, err
-	}
-	if k.taken = secret != nil; !k.taken {
-		secret = make([]byte, keySize)
-		_, _ = rand.Read(secret) // never fails
-		k.Wrapped = sealed(l.wrap, secret, id)
-	}
-	if k.aead, err = aead(secret); err != nil {
-		return nil, err
-	}
-	l.keys[id] = k
-	return k, nil
-}
-
-// kept is a key that is in the store already; nil if it is not.
-func (l *Log) kept(id string) ([]byte, error) {
-	if id != l.head.Chain {
-		return nil, nil
-	}
-	kept, err := l.store.Keys(context.Background(), []string{id})
-	if err != nil {
-		return nil, err
-	}
-	if k, ok := kept[id]; ok {
-		return opened(l.wrap, k.Wrapped, id)
-	}
-	return nil, nil
 }

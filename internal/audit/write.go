@@ -9,15 +9,26 @@ import (
 	"retort/internal/run"
 )
 
+// sent is a batch of which it is not known whether it was written.
+type sent struct {
+	items []*item
+	seq   int64 // of its last row
+	hash  []byte
+}
+
 // write is the one who writes: everything that is queued at once, until the log is closed.
 func (l *Log) write() {
 	defer close(l.ended)
 	for {
-		batch := l.next()
-		if batch == nil {
-			return
+		var batch []*item
+		err := l.clear()
+		if err == nil {
+			if batch = l.next(); batch == nil {
+				l.note(true)
+				return
+			}
+			err = l.commit(batch)
 		}
-		err := l.commit(batch)
 		l.settle(batch, err)
 		if err != nil && !l.rest(again) {
 			return
@@ -38,6 +49,7 @@ func (l *Log) next() []*item {
 	}
 	defer l.mu.Unlock()
 	if len(l.queue) == 0 {
+		l.over = true
 		return nil
 	}
 	batch := l.queue[:min(len(l.queue), maxBatch)]
@@ -66,6 +78,13 @@ func (l *Log) pause(d time.Duration) {
 func (l *Log) rest(d time.Duration) bool {
 	l.mu.Lock()
 	closed := l.closed
+	if closed {
+		l.over = true
+		for _, it := range l.queue { // those that came since
+			it.err = l.unwritten(l.failed)
+		}
+		l.ready.Broadcast()
+	}
 	l.mu.Unlock()
 	if !closed {
 		l.pause(d)
@@ -75,7 +94,7 @@ func (l *Log) rest(d time.Duration) bool {
 
 // commit gives items their places and writes them.
 func (l *Log) commit(items []*item) *run.Error {
-	b := Batch{Rows: make([]Row, 0, len(items)), Keys: l.without()}
+	b := Batch{Rows: make([]Row, 0, len(items))}
 	seq, hash := l.head.Seq, l.head.Hash
 	for _, it := range items {
 		r := it.row
@@ -84,8 +103,8 @@ func (l *Log) commit(items []*item) *run.Error {
 		hash = r.hash(hash)
 		r.Hash, r.Code = hash, code(l.codes.mac, hash)
 		b.Rows = append(b.Rows, r)
-		if it.key != nil {
-			b.Keys = append(b.Keys, *it.key)
+		if it.carries {
+			b.Keys = append(b.Keys, it.key.Key)
 		}
 		if it.opens {
 			b.Opened = append(b.Opened, r.Execution)
@@ -96,36 +115,94 @@ func (l *Log) commit(items []*item) *run.Error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := l.store.Append(ctx, b); err != nil && !l.written(ctx, seq, hash) {
-		return run.AsError(err)
+	if err := l.store.Append(ctx, b); err != nil {
+		l.unsure = &sent{items, seq, hash}
+		if written, unknown := l.written(); unknown != nil || !written {
+			return run.AsError(err)
+		}
 	}
-	l.mu.Lock()
-	l.head.Seq, l.head.Hash = seq, hash
-	l.mu.Unlock()
-	if err := l.points.reached(seq, hash, l.o.Now(), l.closing(len(items))); err != nil {
-		l.o.Log.Warn("a checkpoint of the record could not be written", "error", err)
-	}
+	l.reached(seq, hash)
 	return nil
 }
 
-// without are the keys of items that were taken back.
-func (l *Log) without() []Key {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.orphans)
-}
-
-// closing reports whether nothing follows these items.
-func (l *Log) closing(n int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closed && n == len(l.queue)
-}
-
-// written reports whether a batch is there although its writing has failed.
-func (l *Log) written(ctx context.Context, seq int64, hash []byte) bool {
+// written reports whether the batch is there whose writing has failed.
+func (l *Log) written() (bool, *run.Error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
 	head, err := l.store.Head(ctx)
-	return err == nil && head.Seq == seq && bytes.Equal(head.Hash, hash)
+	switch {
+	case err != nil:
+		return false, run.AsError(err)
+	case head.Seq == l.unsure.seq && bytes.Equal(head.Hash, l.unsure.hash):
+		return true, nil
+	case head.Seq == l.head.Seq && bytes.Equal(head.Hash, l.head.Hash):
+		l.unsure = nil
+		return false, nil
+	}
+	return false, run.Errorf(run.KindInternal, "audit.write", "chain %s is at entry %d and not where this engine left it, at %d", l.head.Chain, head.Seq, l.head.Seq).
+		WithHint("somebody else writes to it, or has put an old copy in its place: retort audit verify says more. Then start the engine anew")
+}
+
+// clear finds out what became of a batch of which that is not known. Nothing can be written
+// before: it might follow, or not.
+func (l *Log) clear() *run.Error {
+	if l.unsure == nil {
+		return nil
+	}
+	was := l.unsure
+	written, err := l.written()
+	if err != nil || !written {
+		return err
+	}
+	l.reached(was.seq, was.hash)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var undone []*item
+	for _, it := range was.items {
+		if it.gone {
+			undone = append(undone, undo(it))
+			l.size += it.size
+		}
+		l.done(it)
+	}
+	l.queue = slices.Concat(undone, slices.DeleteFunc(slices.Clone(l.queue), func(it *item) bool { return it.settled }))
+	l.size += len(undone) * overhead
+	l.healed()
+	return nil
+}
+
+// undo tells of something that is in the record that it did not happen.
+func undo(it *item) *item {
+	e := run.Event{
+		Kind: run.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
+		Server: it.row.Server, Tool: it.row.Tool, Status: "unrecorded", Facts: map[string]any{"cause": "it was not known to be recorded, so it did not happen", "of": it.row.Kind},
+	}
+	if it.opens {
+		e.Kind, e.Status = run.EventEnd, string(run.StatusError)
+	}
+	row, _ := rowOf(e) // of strings
+	return &item{row: row, closes: it.opens, size: overhead}
+}
+
+// reached moves the head.
+func (l *Log) reached(seq int64, hash []byte) {
+	l.unsure = nil
+	l.mu.Lock()
+	l.head.Seq, l.head.Hash = seq, hash
+	l.mu.Unlock()
+	l.note(false)
+}
+
+// note writes a checkpoint of where the chain stands.
+func (l *Log) note(end bool) {
+	if l.head.Seq == 0 || l.o.Checkpoints == "" {
+		return
+	}
+	err := l.points.reached(l.head.Seq, l.head.Hash, l.o.Now(), end)
+	if err != nil && !l.points.failed {
+		l.o.Log.Warn("a checkpoint of the record could not be written", "error", err)
+	}
+	l.points.failed = err != nil
 }
 
 // settle tells those who wait. What could not be written stays, but for what must not happen now.
@@ -133,31 +210,49 @@ func (l *Log) settle(batch []*item, err *run.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.ready.Broadcast()
-	if err == nil {
-		l.queue, l.orphans = l.queue[len(batch):], nil
-		for _, it := range batch {
-			it.settled = true
-			l.size -= it.size
-			if at := time.Unix(0, it.row.At); at.After(l.last) {
-				l.last = at
-			}
-		}
-		l.healed()
+	if err != nil {
+		l.fail(err)
 		return
 	}
+	l.queue = l.queue[len(batch):]
+	for _, it := range batch {
+		l.done(it)
+	}
+	l.healed()
+}
+
+// done is about an item that is on disk.
+func (l *Log) done(it *item) {
+	it.settled = true
+	l.size -= it.size
+	if at := time.Unix(0, it.row.At); at.After(l.last) {
+		l.last = at
+	}
+	if it.closes {
+		delete(l.keys, it.row.Execution)
+	}
+}
+
+// fail answers all who wait, and takes back what does not happen therefore.
+func (l *Log) fail(err *run.Error) {
 	if l.failed == nil {
+		l.since = l.o.Now()
 		l.o.Log.Error("the record cannot be written", "error", err)
 	}
 	l.failed, l.urgent = err, false
-	left := l.queue[:0:0]
+	left := make([]*item, 0, len(l.queue))
+	var loose []*key
 	for _, it := range l.queue {
 		if it.waits {
 			it.err = l.unwritten(err)
 		}
 		if it.waits && it.retracts {
+			it.gone = true
+			l.refused++
 			l.size -= it.size
-			if it.key != nil {
-				l.orphans = append(l.orphans, *it.key)
+			if it.carries {
+				it.key.kept = false
+				loose = append(loose, it.key)
 			}
 			continue
 		}
@@ -165,6 +260,20 @@ func (l *Log) settle(batch []*item, err *run.Error) {
 		left = append(left, it)
 	}
 	l.queue = left
+	for _, k := range loose {
+		carry(left, k)
+	}
+}
+
+// carry has the first item that needs a key bring it along. If there is none yet, the
+// next one will.
+func carry(queue []*item, k *key) {
+	for _, it := range queue {
+		if it.key == k && it.row.Body != nil {
+			it.carries, k.kept = true, true
+			return
+		}
+	}
 }
 
 // healed notes that writing goes on.
@@ -173,15 +282,11 @@ func (l *Log) healed() {
 		return
 	}
 	l.o.Log.Info("the record is written again")
-	cause := l.failed.Message
-	l.failed = nil
-	row, err := rowOf(run.Event{Kind: run.EventGap, At: l.o.Now(), Facts: map[string]any{"cause": cause, "refused": l.refused}})
-	if err != nil {
-		return
+	row, err := rowOf(run.Event{Kind: run.EventGap, At: l.o.Now(), Facts: map[string]any{"cause": l.failed.Message, "refused": l.refused, "since": l.since.UTC().Format(time.RFC3339Nano)}})
+	l.failed, l.refused = nil, 0
+	if err == nil {
+		l.add(&item{row: row, size: overhead})
 	}
-	l.refused = 0
-	l.queue = append(l.queue, &item{row: row, size: overhead})
-	l.size += overhead
 }
 
 // recover closes what an engine that has died left open.

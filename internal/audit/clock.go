@@ -1,0 +1,86 @@
+package audit
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+	"retort/internal/seal"
+)
+
+const (
+	acceptedFile = "clock.accepted"
+	acceptedFor  = time.Hour
+)
+
+// AcceptClock notes in the folder of checkpoints that a person says the clock is right, which
+// it shows as now. Engines that find it behind their records believe it for an hour.
+func AcceptClock(checkpoints string, now time.Time) error {
+	return seal.Replace(filepath.Join(checkpoints, acceptedFile), []byte(now.UTC().Format(time.RFC3339Nano)+"\n"))
+}
+
+// accepted reports whether a person says that the clock, which shows now, is right.
+func accepted(checkpoints string, now time.Time) bool {
+	if checkpoints == "" {
+		return false
+	}
+	text, err := os.ReadFile(filepath.Join(checkpoints, acceptedFile))
+	if err != nil {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(text)))
+	return err == nil && !at.After(now) && now.Sub(at) < acceptedFor
+}
+
+// behind refuses what may have effects while the clock is behind the record. The lock is held.
+func (l *Log) behind() *run.Error {
+	now := l.o.Now()
+	late := l.last.Sub(now)
+	if late <= tolerance {
+		return nil
+	}
+	if accepted(l.o.Checkpoints, now) {
+		return l.rewind(now)
+	}
+	return run.Errorf(run.KindInternal, "audit.record", "the clock of this machine is %s behind the newest entry of the record, so calls that may have effects cannot be recorded", late.Round(time.Second)).
+		WithHint("set the clock right. If it is right, and was wrong before: retort audit accept-clock")
+}
+
+// rewind notes that the clock is right, though it is behind.
+func (l *Log) rewind(now time.Time) *run.Error {
+	row, err := rowOf(run.Event{Kind: run.EventClock, At: now, Facts: map[string]any{"behind_ms": l.last.Sub(now).Milliseconds()}})
+	if err != nil {
+		return run.AsError(err)
+	}
+	l.add(&item{row: row, size: overhead})
+	l.last = now
+	return nil
+}
+
+// newest is the time that a clock must not be behind: that of the newest entry since a
+// person last said that the clock is right.
+func newest(ctx context.Context, s Store, chain string) (last time.Time, err error) {
+	var accepted int64
+	for r, err := range s.Find(ctx, Filter{Chain: chain, Kinds: []string{string(run.EventClock)}, Bare: true}) {
+		if err != nil {
+			return last, err
+		}
+		accepted = max(accepted, r.Seq)
+	}
+	limit := 1
+	if accepted > 0 {
+		limit = 0 // those from before it come first
+	}
+	for r, err := range s.Find(ctx, Filter{Chain: chain, Limit: limit, Bare: true}) {
+		if err != nil {
+			return last, err
+		}
+		if r.Seq >= accepted {
+			return time.Unix(0, r.At), nil
+		}
+	}
+	return last, nil
+}

@@ -1,0 +1,635 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"retort/internal/run"
+)
+
+func options(t *testing.T) Options {
+	return Options{Keys: testKeys(), Checkpoints: t.TempDir(), Home: "home"}
+}
+
+func opening(t *testing.T, s Store, o Options) *Log {
+	t.Helper()
+	l, err := Open(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func request(id string) run.Event {
+	return run.Event{Kind: run.EventRequest, Execution: id, Session: "s", Body: json.RawMessage(`{"code":"` + id + `"}`)}
+}
+
+func call(id string) run.Event {
+	return run.Event{Kind: run.EventCall, Execution: id, Session: "s", Server: "crm", Tool: "update", Body: json.RawMessage(`{"arguments":"` + id + `"}`)}
+}
+
+func end(id string) run.Event {
+	return run.Event{Kind: run.EventEnd, Execution: id, Session: "s", Status: "ok"}
+}
+
+// chained fails the test if rows are no chain from the first on.
+func chained(t *testing.T, rows []Row) {
+	t.Helper()
+	keys, _ := testKeys().codes()
+	var before []byte
+	for i, r := range rows {
+		if r.Seq != int64(i+1) || string(r.hash(before)) != string(r.Hash) || string(code(keys.mac, r.Hash)) != string(r.Code) {
+			t.Fatalf("row %d (%s) does not follow", i+1, r.Kind)
+		}
+		before = r.Hash
+	}
+}
+
+// readable fails the test unless each body can be opened.
+func readable(t *testing.T, m *memory) {
+	t.Helper()
+	wrap, _ := testKeys().wrap()
+	for _, r := range m.all() {
+		if r.Body == nil {
+			continue
+		}
+		k, ok := m.keys[keyID(&r)]
+		if !ok {
+			t.Fatalf("the key of entry %d (%s of %s) is nowhere", r.Seq, r.Kind, r.Execution)
+		}
+		c, err := unwrapped(wrap, k)
+		if err == nil {
+			_, err = opened(c, r.Body, k.ID)
+		}
+		if err != nil {
+			t.Fatalf("entry %d (%s of %s): %v", r.Seq, r.Kind, r.Execution, err)
+		}
+	}
+}
+
+func TestGroups(t *testing.T) {
+	m := newMemory("c1")
+	m.slow = func() { time.Sleep(2 * time.Millisecond) }
+	l := opening(t, m, options(t))
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() {
+			id := fmt.Sprint("x", i)
+			_ = l.Record(request(id), false)
+			for range 20 {
+				if err := l.Record(call(id), true); err != nil {
+					t.Error(err)
+				}
+			}
+			_ = l.Record(end(id), true)
+		})
+	}
+	all.Wait()
+	rows := m.all()
+	chained(t, rows)
+	readable(t, m)
+	if len(rows) != 64*22 || len(m.groups) > 200 || len(m.open) > 0 {
+		t.Errorf("%d rows in %d batches, open %v", len(rows), len(m.groups), m.open)
+	}
+	stage := map[string]int{}
+	for _, r := range rows {
+		stage[r.Execution]++
+		if r.Kind == "request" && stage[r.Execution] != 1 || r.Kind == "end" && stage[r.Execution] != 22 {
+			t.Fatalf("%s of %s is number %d", r.Kind, r.Execution, stage[r.Execution])
+		}
+	}
+}
+
+// What was acknowledged is there after the loss of power, and an execution that was open
+// gets one end, once.
+func TestPower(t *testing.T) {
+	m := newMemory("c1")
+	o := options(t)
+	l := opening(t, m, o)
+	var acknowledged atomic.Int64
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	for i := range 8 {
+		all.Go(func() {
+			id := fmt.Sprint("x", i)
+			_ = l.Record(request(id), false)
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if l.Record(call(id), true) == nil {
+					acknowledged.Add(1)
+				}
+			}
+		})
+	}
+	time.Sleep(20 * time.Millisecond)
+	had := acknowledged.Load()
+	left := m.killed()
+	close(stop)
+	all.Wait()
+	calls := 0
+	for _, r := range left.all() {
+		if r.Kind == "call" {
+			calls++
+		}
+	}
+	if had == 0 || int64(calls) < had {
+		t.Fatalf("%d calls were acknowledged, %d are there", had, calls)
+	}
+	for range 2 {
+		o.Checkpoints = t.TempDir()
+		again, err := Open(t.Context(), left, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chained(t, left.all())
+	ends := map[string]int{}
+	for _, r := range left.all() {
+		if r.Kind == "end" {
+			ends[r.Execution]++
+			var facts struct{ Calls int }
+			if json.Unmarshal(r.Facts, &facts); r.Status != "outcome_unknown" || facts.Calls == 0 || r.Session != "s" {
+				t.Errorf("%+v %s", r, r.Facts)
+			}
+		}
+	}
+	if len(ends) != 8 || slices.Max([]int{ends["x0"], ends["x3"], ends["x7"]}) != 1 {
+		t.Errorf("ends %v", ends)
+	}
+}
+
+func TestFull(t *testing.T) {
+	m := newMemory("c1")
+	o := options(t)
+	l := opening(t, m, o)
+	_ = l.Record(request("x"), true)
+	m.set(func() { m.fails = func(Batch) error { return errFull } })
+	for range 3 {
+		err := l.Record(call("x"), true)
+		if err == nil || !strings.Contains(err.Message, "no space left") || err.Hint == "" {
+			t.Fatalf("%v", err)
+		}
+	}
+	reads := 0
+	big := run.Event{Kind: run.EventCall, Execution: "x", Session: "s", Effect: "read", Body: json.RawMessage(`"` + strings.Repeat("a", 1<<20) + `"`)}
+	for ; reads < 100; reads++ {
+		if err := l.Record(big, false); err != nil {
+			break
+		}
+	}
+	if reads < 30 || reads > 40 {
+		t.Errorf("%d megabytes are kept", reads)
+	}
+	m.set(func() { m.fails = nil })
+	var err *run.Error
+	for range 50 {
+		if err = l.Record(end("x"), true); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Record(call("x"), true); err != nil {
+		t.Fatalf("it does not go on: %v", err)
+	}
+	_ = l.Close()
+	rows := m.all()
+	chained(t, rows)
+	kinds := strings.Join(kindsOf(rows), " ")
+	if n := strings.Count(kinds, "call"); n != reads+1 || strings.Count(kinds, "gap") != 1 {
+		t.Errorf("%d of %d reads: %s", n-1, reads, kinds)
+	}
+	i := slices.IndexFunc(rows, func(r Row) bool { return r.Kind == "gap" })
+	var facts struct {
+		Cause, Since string
+		Refused      int
+	}
+	if json.Unmarshal(rows[i].Facts, &facts); facts.Refused != 4 || !strings.Contains(facts.Cause, "space") || facts.Since == "" {
+		t.Errorf("%s", rows[i].Facts)
+	}
+}
+
+// A key that was to be written with a call that was taken back comes with the next body.
+func TestKeyOfWhatWasTakenBack(t *testing.T) {
+	m := newMemory("c1")
+	l := opening(t, m, options(t))
+	_ = l.Record(run.Event{Kind: run.EventRequest, Execution: "x", Session: "s"}, true)
+	m.set(func() { m.fails = func(Batch) error { return errFull } })
+	if l.Record(call("x"), true) == nil {
+		t.Fatal("it was recorded")
+	}
+	_ = l.Record(run.Event{Kind: run.EventVerdict, Execution: "x", Session: "s"}, false)
+	m.set(func() { m.fails = nil })
+	for l.Record(call("x"), true) != nil {
+	}
+	readable(t, m)
+	chained(t, m.all())
+}
+
+func TestNothingBeginsUnrecorded(t *testing.T) {
+	m := newMemory("c1")
+	o := options(t)
+	o.All = true
+	l := opening(t, m, o)
+	m.set(func() { m.fails = func(Batch) error { return errFull } })
+	if l.Record(request("x"), false) == nil {
+		t.Fatal("an execution begins")
+	}
+	m.set(func() { m.fails = nil })
+	for l.Record(request("y"), false) != nil {
+	}
+	_ = l.Record(end("y"), true)
+	readable(t, m)
+	for _, r := range m.all() {
+		if r.Execution == "x" {
+			t.Errorf("%s of what did not begin", r.Kind)
+		}
+	}
+}
+
+// An answer that is lost on its way: the batch is there, and was not written twice.
+func TestAmbiguous(t *testing.T) {
+	lost := errors.New("connection reset")
+	for _, blind := range []bool{false, true} {
+		m := newMemory("c1")
+		l := opening(t, m, options(t))
+		_ = l.Record(request("x"), true)
+		m.set(func() {
+			m.lies = func(Batch) error { return lost }
+			if blind {
+				m.blind = func() error { return lost }
+			}
+		})
+		err := l.Record(call("x"), true)
+		if (err != nil) != blind {
+			t.Fatalf("blind %v: %v", blind, err)
+		}
+		m.set(func() { m.lies, m.blind = nil, nil })
+		for l.Record(call("x"), true) != nil {
+		}
+		_ = l.Record(end("x"), true)
+		_ = l.Close()
+		rows := m.all()
+		chained(t, rows)
+		readable(t, m)
+		kinds := strings.Join(kindsOf(rows), " ")
+		want := "request call call end stop"
+		if blind { // the call is in the record, and that it did not happen is, too
+			want = "request call refusal call gap end stop"
+		}
+		if kinds != want {
+			t.Errorf("blind %v: %s", blind, kinds)
+		}
+	}
+}
+
+// An execution that was opened by a batch of unknown fate is closed.
+func TestAmbiguousBegin(t *testing.T) {
+	lost := errors.New("connection reset")
+	m := newMemory("c1")
+	o := options(t)
+	o.All = true
+	l := opening(t, m, o)
+	m.set(func() {
+		m.lies = func(Batch) error { return lost }
+		m.blind = func() error { return lost }
+	})
+	if l.Record(request("x"), false) == nil {
+		t.Fatal("it begins")
+	}
+	m.set(func() { m.lies, m.blind = nil, nil })
+	for l.Record(request("y"), false) != nil {
+	}
+	_ = l.Record(end("y"), true)
+	if len(m.open) > 0 {
+		t.Errorf("open: %v", m.open)
+	}
+	chained(t, m.all())
+}
+
+func TestSomebodyElseWrites(t *testing.T) {
+	m := newMemory("c1")
+	l := opening(t, m, options(t))
+	_ = l.Record(request("x"), true)
+	m.set(func() {
+		head := m.head("c1")
+		m.rows["c1"] = append(m.rows["c1"], Row{Chain: "c1", Seq: head.Seq + 1, Hash: []byte("x")})
+	})
+	err := l.Record(call("x"), true)
+	err2 := l.Record(call("x"), true)
+	if err == nil || err2 == nil || !strings.Contains(err2.Message, "not where this engine left it") {
+		t.Errorf("%v, %v", err, err2)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	m := newMemory("c1")
+	l := opening(t, m, options(t))
+	_ = l.Record(request("x"), false)
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, e := range []run.Event{end("x"), call("x")} {
+		done := make(chan *run.Error, 1)
+		go func() { done <- l.Record(e, true) }()
+		select {
+		case err := <-done:
+			if err == nil || err.Kind != run.KindCancelled {
+				t.Errorf("%s: %v", e.Kind, err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatalf("%s waits for ever", e.Kind)
+		}
+	}
+	if kinds := strings.Join(kindsOf(m.all()), " "); kinds != "request stop" {
+		t.Error(kinds)
+	}
+}
+
+func TestClosedWhileFull(t *testing.T) {
+	m := newMemory("c1")
+	l := opening(t, m, options(t))
+	m.set(func() { m.fails = func(Batch) error { return errFull } })
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for range 50 {
+				if l.Record(call(fmt.Sprint("x", i)), true) == nil {
+					t.Error("it was recorded")
+				}
+				_ = l.Record(end(fmt.Sprint("x", i)), true)
+			}
+		})
+	}
+	time.Sleep(5 * time.Millisecond)
+	if err := l.Close(); err == nil || !strings.Contains(err.Error(), "space") {
+		t.Errorf("%v", err)
+	}
+	all.Wait()
+}
+
+func TestClock(t *testing.T) {
+	m, c := newMemory("c1"), newClock()
+	o := options(t)
+	o.Now = c.now
+	l := opening(t, m, o)
+	_ = l.Record(request("x"), true)
+	if err := l.Record(call("x"), true); err != nil {
+		t.Fatal(err)
+	}
+	c.add(-90 * time.Second)
+	if err := l.Record(call("x"), true); err != nil {
+		t.Fatalf("a little is allowed: %v", err)
+	}
+	c.add(-10 * time.Hour)
+	refused := func(l *Log) {
+		t.Helper()
+		if err := l.Record(call("x"), true); err == nil || !strings.Contains(err.Hint, "accept-clock") {
+			t.Fatalf("%v", err)
+		}
+		if err := l.Record(call("x"), false); err != nil {
+			t.Fatalf("what reads goes on: %v", err)
+		}
+	}
+	refused(l)
+	_ = l.Record(end("x"), true)
+	_ = l.Close()
+	for range 2 { // a start does not forget it, and neither do entries since
+		l = opening(t, m, o)
+		_ = l.Record(run.Event{Kind: run.EventStart}, true)
+		refused(l)
+		_ = l.Close()
+	}
+	l = opening(t, m, o)
+	for _, at := range []time.Duration{-2 * time.Hour, time.Hour} {
+		if err := AcceptClock(o.Checkpoints, c.now().Add(at)); err != nil {
+			t.Fatal(err)
+		}
+		refused(l)
+	}
+	_ = AcceptClock(o.Checkpoints, c.now())
+	c.add(time.Second)
+	for range 3 {
+		if err := l.Record(call("x"), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = l.Close()
+	c.add(4 * time.Hour) // the file counts no more, and need not
+	l = opening(t, m, o)
+	_ = l.Record(call("x"), true)
+	c.add(-time.Hour)
+	refused(l)
+	c.add(time.Hour)
+	if err := l.Record(call("x"), true); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(strings.Join(kindsOf(m.all()), " "), "clock"); n != 1 {
+		t.Errorf("%d entries say that the clock is right", n)
+	}
+	chained(t, m.all())
+}
+
+// A chain that was cut, or to which somebody has added without the key, is not gone on with.
+func TestCut(t *testing.T) {
+	fresh := func() (*memory, Options) {
+		m, o := newMemory("c1"), options(t)
+		l := opening(t, m, o)
+		for i := range 5 {
+			_ = l.Record(request(fmt.Sprint(i)), true)
+			_ = l.Record(end(fmt.Sprint(i)), true)
+		}
+		_ = l.Close()
+		return m, o
+	}
+	for name, tamper := range map[string]func(m *memory, rows []Row){
+		"cut":   func(m *memory, rows []Row) { m.rows["c1"] = rows[:len(rows)-1] },
+		"empty": func(m *memory, rows []Row) { m.rows["c1"] = nil },
+		"added": func(m *memory, rows []Row) {
+			r := Row{Chain: "c1", Seq: int64(len(rows) + 1), Kind: "end"}
+			r.Hash = r.hash(rows[len(rows)-1].Hash)
+			m.rows["c1"] = append(rows, r)
+		},
+		"anew": func(m *memory, rows []Row) {
+			rows = slices.Clone(rows)
+			var before []byte
+			for i := range rows {
+				rows[i].Status = "anew"
+				rows[i].Hash = rows[i].hash(before)
+				before = rows[i].Hash
+			}
+			m.rows["c1"] = rows
+		},
+	} {
+		m, o := fresh()
+		tamper(m, m.all())
+		had := len(m.all())
+		if l, err := Open(t.Context(), m, o); !errors.Is(err, ErrCut) {
+			t.Errorf("%s: %v", name, err)
+			if l != nil {
+				_ = l.Close()
+			}
+		}
+		if len(m.all()) != had {
+			t.Errorf("%s: something was written", name)
+		}
+	}
+	m, o := fresh()
+	l := opening(t, m, o)
+	if err := l.Record(call("x"), true); err != nil {
+		t.Error(err)
+	}
+}
+
+// A key that is destroyed while its execution goes on opens nothing that comes later.
+func TestErasedWhileItGoesOn(t *testing.T) {
+	m, c := newMemory("c1"), newClock()
+	o := options(t)
+	o.Now = c.now
+	l := opening(t, m, o)
+	_ = l.Record(request("x"), true)
+	_ = l.Record(run.Event{Kind: run.EventSkill, Session: "s", Body: json.RawMessage(`"of the session"`)}, true)
+	ids, _ := m.KeysOf(t.Context(), "", "s")
+	if n, _ := m.Forget(t.Context(), ids); n != 2 {
+		t.Fatalf("%d keys: %v", n, ids)
+	}
+	_ = l.Record(call("x"), true)
+	_ = l.Record(end("x"), true)
+	_ = l.Record(run.Event{Kind: run.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"after the end"`)}, true)
+	if len(m.keys) != 0 {
+		t.Errorf("keys: %v", m.keys)
+	}
+	c.add(2 * reread)
+	_ = l.Record(run.Event{Kind: run.EventSkill, Session: "s", Body: json.RawMessage(`"later"`)}, true)
+	if len(m.keys) != 1 {
+		t.Errorf("the session has no new key: %v", m.keys)
+	}
+}
+
+// Of the entries of an execution that come after its end the key is the same.
+func TestAfterTheEnd(t *testing.T) {
+	m := newMemory("c1")
+	l := opening(t, m, options(t))
+	_ = l.Record(request("x"), false)
+	_ = l.Record(end("x"), false)
+	_ = l.Record(run.Event{Kind: run.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"soon"`)}, true)
+	_ = l.Record(run.Event{Kind: run.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"later"`)}, true)
+	readable(t, m)
+}
+
+// Nobody is left waiting, whatever fails and when.
+func TestStress(t *testing.T) {
+	m := newMemory("c1")
+	var n atomic.Int64
+	m.fails = func(Batch) error {
+		if n.Add(1)%3 == 0 {
+			return errFull
+		}
+		return nil
+	}
+	m.lies = func(Batch) error {
+		if n.Load()%5 == 0 {
+			return errFull
+		}
+		return nil
+	}
+	m.blind = func() error {
+		if n.Load()%7 == 0 && n.Load() > 0 {
+			return errFull
+		}
+		return nil
+	}
+	l := opening(t, m, options(t))
+	var all sync.WaitGroup
+	var acknowledged sync.Map
+	for i := range 16 {
+		all.Go(func() {
+			for j := range 40 {
+				id := fmt.Sprint(i, "-", j)
+				_ = l.Record(request(id), false)
+				if l.Record(call(id), true) == nil {
+					acknowledged.Store(id, true)
+				}
+				_ = l.Record(end(id), j%4 == 0)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(60 * time.Second):
+		t.Fatal("somebody waits for ever")
+	}
+	m.set(func() { m.fails, m.lies, m.blind = nil, nil, nil })
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rows := m.all()
+	chained(t, rows)
+	readable(t, m)
+	if len(m.open) > 0 {
+		t.Errorf("open: %v", m.open)
+	}
+	stories(t, rows, &acknowledged)
+}
+
+// stories fails the test unless each execution is told once, and a call that did not
+// happen is taken back.
+func stories(t *testing.T, rows []Row, acknowledged *sync.Map) {
+	t.Helper()
+	kinds := map[string]string{}
+	for _, r := range rows {
+		if r.Execution != "" {
+			kinds[r.Execution] += r.Kind + " "
+		}
+	}
+	if len(kinds) != 640 {
+		t.Errorf("%d executions", len(kinds))
+	}
+	for id, story := range kinds {
+		want := []string{"request end ", "request call refusal end ", "request call end refusal "}
+		if _, ok := acknowledged.Load(id); ok {
+			want = []string{"request call end "}
+		}
+		if !slices.Contains(want, story) {
+			t.Errorf("%s: %s", id, story)
+		}
+	}
+}
+
+func TestSeen(t *testing.T) {
+	m, o := newMemory("c1"), options(t)
+	var seen []string
+	o.Seen = func(e run.Event) { seen = append(seen, string(e.Kind)) }
+	l := opening(t, m, o)
+	_ = l.Record(request("x"), true)
+	m.set(func() { m.fails = func(Batch) error { return errFull } })
+	_ = l.Record(call("x"), true)
+	if s := strings.Join(seen, " "); s != "request" {
+		t.Error(s)
+	}
+	m.set(func() { m.fails = nil })
+}

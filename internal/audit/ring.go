@@ -1,0 +1,137 @@
+package audit
+
+import (
+	"context"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+// key is a key that bodies are sealed with. A key that is destroyed in the store while its
+// execution goes on is used until that ends: nobody can read what was sealed with it.
+type key struct {
+	Key
+	aead cipher.AEAD
+	read time.Time // when it was made, or seen in the store
+	kept bool      // it is in the store, or on its way there, or never to be there
+}
+
+// reread is for how long the key of a session is used without looking whether it is there.
+const reread = time.Minute
+
+// keyID names the key that the body of a row is sealed with: that of its execution, or
+// else of its session, or else of its chain.
+func keyID(r *Row) string {
+	switch {
+	case r.Execution != "":
+		return r.Execution
+	case r.Session == "" && r.Principal == "":
+		return r.Chain
+	}
+	sum := sha256.Sum256(text(text(nil, r.Principal), r.Session))
+	return r.Chain + ":" + hexadecimal(sum[:12])
+}
+
+// keyOf is the key for the body of a row.
+func (l *Log) keyOf(r *Row) (*key, error) {
+	id := keyID(r)
+	if k := l.known(id, r.Execution == ""); k != nil {
+		return k, nil
+	}
+	var made *key
+	var err error
+	if run.EventKind(r.Kind) == run.EventRequest {
+		made, err = l.newKey(r, false)
+	} else {
+		made, err = l.foundKey(r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := l.keys[id]; k != nil && (!k.kept || k.read.Equal(made.read) || k.read.After(made.read)) {
+		return k, nil // somebody else was as quick
+	}
+	l.keys[id] = made
+	l.sweep()
+	return made, nil
+}
+
+// known is a key that is in memory.
+func (l *Log) known(id string, ofSession bool) *key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.keys[id]
+	if k != nil && ofSession && l.stale(k) {
+		return nil
+	}
+	return k
+}
+
+// stale reports whether it is to be asked again whether the key of a session is there.
+func (l *Log) stale(k *key) bool {
+	return k.kept && l.failed == nil && l.o.Now().Sub(k.read) > reread
+}
+
+// sweep forgets keys of sessions that can be read again. The lock is held.
+func (l *Log) sweep() {
+	if len(l.keys) < 4096 {
+		return
+	}
+	for id, k := range l.keys {
+		if strings.HasPrefix(id, l.head.Chain+":") && l.stale(k) {
+			delete(l.keys, id)
+		}
+	}
+}
+
+func (l *Log) newKey(r *Row, lost bool) (*key, error) {
+	k := &key{Key: Key{ID: keyID(r), Session: r.Session, Principal: r.Principal}, read: l.o.Now(), kept: lost}
+	secret := make([]byte, keySize)
+	_, _ = rand.Read(secret) // never fails
+	k.Wrapped = sealed(l.wrap, secret, k.ID)
+	var err error
+	k.aead, err = aead(secret)
+	return k, err
+}
+
+// foundKey is one from the store; if it is not there, a new one. Of an execution that has entries,
+// it was destroyed: the new one is not kept.
+func (l *Log) foundKey(r *Row) (*key, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	id := keyID(r)
+	kept, err := l.store.Keys(ctx, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	if found, ok := kept[id]; ok {
+		k := &key{Key: found, read: l.o.Now(), kept: true}
+		k.aead, err = unwrapped(l.wrap, found)
+		return k, err
+	}
+	lost := false
+	if r.Execution != "" {
+		for _, err := range l.store.Find(ctx, Filter{Executions: []string{r.Execution}, Limit: 1, Bare: true}) {
+			if err != nil {
+				return nil, err
+			}
+			lost = true
+		}
+	}
+	return l.newKey(r, lost)
+}
+
+// unwrapped is what opens bodies that were sealed with a key.
+func unwrapped(wrap cipher.AEAD, k Key) (cipher.AEAD, error) {
+	secret, err := opened(wrap, k.Wrapped, k.ID)
+	if err != nil {
+		return nil, err
+	}
+	return aead(secret)
+}
