@@ -59,7 +59,7 @@ var layers = []struct {
 	{"internal/upstream", []string{"internal/jsonscan", "internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
 	{"internal/mcpserver", []string{"internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
-	{"internal/audit", []string{"internal/seal"}, "keeps what it is told; who writes rows is an interface"},
+	{"internal/audit", nil, "keeps what it is told; who writes rows is an interface"},
 	{"internal/skills", []string{"internal/seal"}, "folders with code that it does not understand; one process at a time writes them"},
 	{"internal/workspace", []string{"internal/seal"}, "files below one directory, and a few values beside them"},
 	{"internal/config", []string{"internal/policy", "internal/policy/cel"}, "read by cmd and retort.go, which hand every package its own small struct; says where a condition is wrong"},

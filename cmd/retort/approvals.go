@@ -176,7 +176,9 @@ func (a *app) asked(ctx context.Context) context.Context {
 			return run.Answer{}, false
 		}
 		defer tty.Close()
-		return askAt(ctx, tty, q)
+		answer, ok := askAt(ctx, tty, q)
+		answer.By = "terminal"
+		return answer, ok
 	})
 }
 

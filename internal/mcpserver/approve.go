@@ -152,11 +152,11 @@ func answerOf(a run.Approval, r *mcp.ElicitResult) run.Answer {
 	scope, err := run.ParseScope(decision)
 	switch {
 	case r.Action == "cancel":
-		return run.Answer{Note: "the question was dismissed"}
+		return run.Answer{Note: "the question was dismissed", By: "client"}
 	case r.Action != "accept" || decision == "" || err != nil:
-		return run.Answer{Note: note}
+		return run.Answer{Note: note, By: "client"}
 	case !a.IsCall():
 		scope = run.ScopeOnce
 	}
-	return run.Answer{Approve: true, Scope: scope}
+	return run.Answer{Approve: true, Scope: scope, By: "client"}
 }

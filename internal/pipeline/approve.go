@@ -87,7 +87,7 @@ func (x *execution) approveProgram(ctx context.Context) *run.Error {
 }
 
 func (x *execution) question(rule string) run.Question {
-	q := run.Question{Execution: x.req.ID, Session: x.req.Session, Client: x.req.Client, Rule: rule, Policy: x.pipeline.Approvals.Version}
+	q := run.Question{Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client, Rule: rule, Policy: x.pipeline.Approvals.Version}
 	q.Language, q.Code, q.Skills = x.req.Language, x.req.Code, x.skills
 	if x.risk != nil {
 		q.Risk, q.Level, q.Reasons = x.risk.Score, string(x.risk.Level), x.risk.Reasons

@@ -36,6 +36,7 @@ type flight struct {
 	cancel        context.CancelCauseFunc
 	journal       *approval.Journal
 	table         *approval.Table
+	record        *record
 	ended         chan struct{} // closed when outcome is there
 	outcome       run.Outcome
 	turn          chan struct{} // holds one token: a person is asked one thing at a time
@@ -52,8 +53,10 @@ type flight struct {
 // that what a program asks at once is told at once.
 const together = 20 * time.Millisecond
 
-// fly makes an execution, on a context of its own, and follows it.
-func (p *Pipeline) fly(ctx context.Context, id string, execute func(context.Context, *flight) run.Outcome) run.Outcome {
+// fly makes an execution, on a context of its own, and follows it. what and body are
+// recorded of the request.
+func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any, body asked, execute func(context.Context, *flight) run.Outcome) run.Outcome {
+	id := req.ID
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	f := &flight{
 		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table,
@@ -67,7 +70,7 @@ func (p *Pipeline) fly(ctx context.Context, id string, execute func(context.Cont
 	go func() {
 		defer p.Flights.all.Done()
 		defer cancel(nil)
-		o := execute(run.WithChannel(own, f.ask), f)
+		o := p.recorded(own, req, what, body, f, execute)
 		p.Approvals.Table.End(id)
 		f.mu.Lock()
 		f.outcome, f.landed = o, time.Now()
@@ -77,6 +80,15 @@ func (p *Pipeline) fly(ctx context.Context, id string, execute func(context.Cont
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
 	return p.follow(ctx, f, p.Approvals.Wait, stop)
+}
+
+// recorded executes between a first entry of the record and a last one.
+func (p *Pipeline) recorded(ctx context.Context, req run.Request, what map[string]any, body asked, f *flight, execute func(context.Context, *flight) run.Outcome) run.Outcome {
+	var refused *run.Error
+	if f.record, refused = p.begin(req, what, body); refused != nil {
+		return f.record.end(run.Outcome{ExecutionID: req.ID, Status: statusOf(refused), Error: refused})
+	}
+	return f.record.end(execute(run.WithChannel(ctx, f.ask), f))
 }
 
 func (s *Flights) add(f *flight) *run.Error {

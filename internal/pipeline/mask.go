@@ -152,7 +152,7 @@ func (p *Pipeline) screened(session string) (*screen.Session, error) {
 // has them only if the settings say so.
 func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) run.Outcome {
 	req = p.complete(req)
-	return p.fly(ctx, req.ID, func(ctx context.Context, _ *flight) run.Outcome {
+	return p.fly(ctx, req, map[string]any{"restore_pii": true}, asked{Arguments: bodyOf(map[string]string{"text": text})}, func(ctx context.Context, f *flight) run.Outcome {
 		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
 		open, err := p.screened(req.Session)
 		if err == nil {
@@ -160,7 +160,7 @@ func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) ru
 			if open != nil {
 				shown = open.Show(text)
 			}
-			o.Result, err = p.reveal(ctx, req, text, shown)
+			o.Result, err = p.reveal(ctx, req, f, text, shown)
 		}
 		if err != nil {
 			o.Error = run.AsError(err)
@@ -170,7 +170,7 @@ func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) ru
 	})
 }
 
-func (p *Pipeline) reveal(ctx context.Context, req run.Request, text, shown string) (json.RawMessage, error) {
+func (p *Pipeline) reveal(ctx context.Context, req run.Request, f *flight, text, shown string) (json.RawMessage, error) {
 	values, err := json.Marshal(map[string]string{"text": shown})
 	if err != nil {
 		return nil, err
@@ -187,7 +187,11 @@ func (p *Pipeline) reveal(ctx context.Context, req run.Request, text, shown stri
 		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "restore_pii",
 		Arguments: values, Shown: tokens, Effect: run.EffectRead.String(), Rule: rule, Policy: p.Approvals.Version,
 	}
+	q.Principal = p.Policy.Principal()
 	if err := p.Approvals.Table.Ask(ctx, q); err != nil {
+		return nil, err
+	}
+	if err := f.record.reveal(p.RestoreToModel, text); err != nil {
 		return nil, err
 	}
 	if p.RestoreToModel {

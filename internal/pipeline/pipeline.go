@@ -65,7 +65,7 @@ type Sandboxes interface {
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields but Routing, Privacy and Learner are needed.
+// Pipeline executes programs. All fields but Routing, Privacy, Learner and Recorder are needed.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -87,6 +87,8 @@ type Pipeline struct {
 	// Prose is a text without what does not belong into one that a model reads.
 	Prose   func(text string) (clean string, flagged []string)
 	Learner Learner // nil: nothing is learned
+	// Recorder keeps what happens; nil: nothing is recorded.
+	Recorder run.Recorder
 	// RestoreToModel lets a person give the model the values behind tokens.
 	RestoreToModel bool
 }
@@ -103,7 +105,8 @@ func (p *Pipeline) Toolset() *run.Toolset { return p.Policy.Toolset(p.Tools.Tool
 // the channel of ctx can't ask one, it goes on waiting, and the Outcome is pending.
 func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
 	req = p.complete(req)
-	return p.fly(ctx, req.ID, func(ctx context.Context, f *flight) run.Outcome { return p.execute(ctx, req, f) })
+	what := map[string]any{"language": req.Language, "runtime": req.Runtime}
+	return p.fly(ctx, req, what, asked{Code: req.Code}, func(ctx context.Context, f *flight) run.Outcome { return p.execute(ctx, req, f) })
 }
 
 func (p *Pipeline) execute(ctx context.Context, req run.Request, f *flight) run.Outcome {
@@ -124,6 +127,9 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	verdict, refusal := p.Gate.Check(ctx, checked, x.tools, library{x})
 	if refusal != nil && refusal.Kind != run.KindLimit && !refusal.Denies() && x.seesMore(ctx) {
 		verdict, refusal = p.Gate.Check(ctx, checked, x.tools, library{x})
+	}
+	if err := f.record.verdict(verdict, refusal); err != nil {
+		return x.fail(err)
 	}
 	if refusal != nil {
 		return x.refuse(refusal)
@@ -164,7 +170,8 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 // person as Execute does.
 func (p *Pipeline) Call(ctx context.Context, req run.Request, name string, arguments json.RawMessage) run.Outcome {
 	req = p.complete(req)
-	return p.fly(ctx, req.ID, func(ctx context.Context, f *flight) run.Outcome { return p.call(ctx, req, name, arguments, f) })
+	what := map[string]any{"direct": true}
+	return p.fly(ctx, req, what, asked{Name: name, Arguments: arguments}, func(ctx context.Context, f *flight) run.Outcome { return p.call(ctx, req, name, arguments, f) })
 }
 
 func (p *Pipeline) call(ctx context.Context, req run.Request, name string, arguments json.RawMessage, f *flight) run.Outcome {
@@ -277,7 +284,7 @@ func (x *execution) see(tools *run.Toolset) {
 		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
-		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout,
+		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout, Leaves: x.flight.record.call, Refused: x.flight.record.refusal,
 	}
 	if x.screen != nil {
 		r.Privacy = privacy{x.screen}

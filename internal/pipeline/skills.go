@@ -43,9 +43,10 @@ const (
 // The result of the Outcome is a run.SavedSkill. It waits for a person as Execute does.
 func (p *Pipeline) SaveSkill(ctx context.Context, req run.Request, d run.SkillDraft) run.Outcome {
 	req = p.complete(req)
-	return p.fly(ctx, req.ID, func(ctx context.Context, _ *flight) run.Outcome {
+	what := map[string]any{"save_skill": d.Name, "language": d.Language}
+	return p.fly(ctx, req, what, asked{Code: d.Code}, func(ctx context.Context, f *flight) run.Outcome {
 		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
-		saved, refused := p.saveSkill(ctx, req, d)
+		saved, refused := p.saveSkill(ctx, req, f, d)
 		if refused != nil {
 			o.Error, o.Status = refused, run.StatusRejected
 			if refused.Denies() || refused.Kind == run.KindInternal || refused.Kind == run.KindCancelled {
@@ -61,7 +62,7 @@ func (p *Pipeline) SaveSkill(ctx context.Context, req run.Request, d run.SkillDr
 	})
 }
 
-func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, d run.SkillDraft) (run.SavedSkill, *run.Error) {
+func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d run.SkillDraft) (run.SavedSkill, *run.Error) {
 	if rule := p.Policy.ReadOnly(); rule != "" {
 		return run.SavedSkill{}, run.Errorf(run.KindPolicy, "skills.save", "skills cannot be saved: %s", rule)
 	}
@@ -96,6 +97,9 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, d run.SkillDr
 	}
 	saved, refused := p.Skills.Save(draft)
 	if refused != nil {
+		return run.SavedSkill{}, refused
+	}
+	if refused := f.record.skill(skill.Name, saved.Version); refused != nil {
 		return run.SavedSkill{}, refused
 	}
 	answer.Version, answer.Unchanged = saved.Version, saved.Unchanged

@@ -19,6 +19,7 @@ import (
 type Question struct {
 	Execution string   `json:"execution_id"`
 	Session   string   `json:"session,omitempty"`
+	Principal string   `json:"principal,omitempty"`
 	Client    string   `json:"client,omitempty"` // name and version of the MCP client
 	Language  Language `json:"language,omitempty"`
 	Code      string   `json:"code,omitempty"`   // the program, as written; empty for a call without one
@@ -206,6 +207,7 @@ type Answer struct {
 	Approve bool   `json:"approve"`
 	Scope   Scope  `json:"scope,omitempty"` // of a yes; ScopeOnce if empty
 	Note    string `json:"note,omitempty"`  // why not, for the model
+	By      string `json:"-"`               // how it was given: "client", "terminal", "command line", "webhook"
 }
 
 // Channel asks the person who is at the other end of an execution. It reports false

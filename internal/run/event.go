@@ -59,4 +59,6 @@ type Recorder interface {
 	// one is. The error says that the event cannot be recorded: what it is about must not
 	// happen then.
 	Record(e Event, durable bool) *Error
+	// Digest names a text without telling it.
+	Digest(text []byte) string
 }

@@ -1,7 +1,7 @@
 // Package relay carries the calls of programs out to the upstreams. It is a
 // chain of guards, each of which can only subtract: refuse, delay, rewrite.
 //
-//	names → cache → budget → arguments → trust → policy → approval → journal → upstream
+//	refusals → names → cache → budget → arguments → trust → policy → approval → journal → upstream
 package relay
 
 import (
@@ -55,6 +55,11 @@ type Execution struct {
 	// It may wait for a person, refuse the call, or spell its arguments in another way;
 	// the call that it returns leaves at once. Nil approves all.
 	Approve func(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error)
+	// Leaves is told of each call right before it leaves, and came of what came of it. It
+	// may refuse the call. Nil is told nothing.
+	Leaves func(t *run.Tool, c run.Call, d policy.Decision) (came func(run.Result, error), refused *run.Error)
+	// Refused is told of each call that was refused on its way out; may be nil.
+	Refused func(c run.Call, refused *run.Error)
 	// Rehearse, if it is set, is told of each such call instead: it is not made, and
 	// the program gets a value of the shape that the tool declares, or that was learned.
 	Rehearse func(t *run.Tool, c run.Call, d policy.Decision) *run.Error
@@ -89,6 +94,7 @@ func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
 		x.Files = noting{x.Files}
 	}
 	host := Chain(r.out(x),
+		refusals(x.Refused),
 		names(x),
 		r.cache.guard(x, tally.hit),
 		tally.guard,
@@ -98,6 +104,22 @@ func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
 		journal(x.Carried),
 	)
 	return host, tally
+}
+
+// refusals tells of calls that a rule or a limit kept from leaving.
+func refusals(told func(run.Call, *run.Error)) Guard {
+	return func(next isolate.Host) isolate.Host {
+		if told == nil {
+			return next
+		}
+		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+			result, err := next.Call(ctx, c)
+			if refused := run.AsError(err); refused != nil && (refused.Denies() || refused.Kind == run.KindLimit) {
+				told(run.Call{Server: refused.Server, Tool: refused.Tool}, refused)
+			}
+			return result, err
+		})
+	}
 }
 
 // police judges each call on its real arguments, whatever was known of it before.
@@ -118,7 +140,7 @@ func police(x Execution) Guard {
 				return run.Result{}, d.Error(tool)
 			}
 			if d.Effect.Kind == run.EffectRead && !tool.Asks() && c.Crosses == "" {
-				return next.Call(ctx, c)
+				return leave(ctx, x, next, tool, c, d)
 			}
 			if x.Rehearse != nil {
 				return rehearse(x, tool, c, d)
@@ -130,9 +152,23 @@ func police(x Execution) Guard {
 				}
 				c = approved
 			}
-			return next.Call(ctx, c)
+			return leave(ctx, x, next, tool, c, d)
 		})
 	}
+}
+
+// leave makes a call of which is told that it leaves.
+func leave(ctx context.Context, x Execution, next isolate.Host, t *run.Tool, c run.Call, d policy.Decision) (run.Result, error) {
+	if x.Leaves == nil {
+		return next.Call(ctx, c)
+	}
+	came, refused := x.Leaves(t, c, d)
+	if refused != nil {
+		return run.Result{}, refused
+	}
+	result, err := next.Call(ctx, c)
+	came(result, err)
+	return result, err
 }
 
 func rehearse(x Execution, t *run.Tool, c run.Call, d policy.Decision) (run.Result, error) {

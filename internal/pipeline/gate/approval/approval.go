@@ -21,8 +21,9 @@ import (
 
 // Table holds what waits. It is safe for concurrent use.
 type Table struct {
-	timeout time.Duration
-	rules   Rules
+	timeout  time.Duration
+	rules    Rules
+	recorder run.Recorder // nil: nothing is recorded
 
 	mu      sync.Mutex
 	waiting map[string]*entry
@@ -57,6 +58,7 @@ type entry struct {
 	answer  run.Answer
 	decided chan struct{} // closed with the first answer, or when nobody waits any more
 	settled bool
+	expired bool // nobody answered
 }
 
 // New makes a table whose requests wait so long; 10 minutes if it is 0. rules may
@@ -64,6 +66,10 @@ type entry struct {
 func New(timeout time.Duration, rules Rules) *Table {
 	return &Table{timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, waiting: map[string]*entry{}, granted: map[grant]bool{}}
 }
+
+// Record has everything recorded that is asked, and what becomes of it. It is not called
+// while somebody asks.
+func (t *Table) Record(to run.Recorder) { t.recorder = to }
 
 // Attend has f called whenever something is put on the table. It must not wait.
 func (t *Table) Attend(f func()) { t.attend = f }
@@ -78,7 +84,11 @@ func (t *Table) Also(c run.Channel) { t.also = append(t.also, c) }
 func (t *Table) Ask(ctx context.Context, q run.Question) *run.Error {
 	e := t.open(q)
 	if e == nil {
-		return nil
+		return t.note(q, run.EventDecision, "covered", nil)
+	}
+	if refused := t.note(q, run.EventQuestion, "", map[string]any{"question": e.ID, "digest": e.Digest}); refused != nil {
+		_ = t.settle(ctx, e)
+		return refused
 	}
 	if t.attend != nil {
 		t.attend()
@@ -98,7 +108,46 @@ func (t *Table) Ask(ctx context.Context, q run.Question) *run.Error {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return t.settle(ctx, e)
+	refused := t.settle(ctx, e)
+	facts := map[string]any{"question": e.ID}
+	if e.answer.By != "" {
+		facts["by"] = e.answer.By
+	}
+	if refused == nil && e.answer.Scope != "" {
+		facts["scope"] = e.answer.Scope
+	}
+	if unrecorded := t.note(q, run.EventDecision, e.outcome(ctx), facts); refused == nil {
+		return unrecorded
+	}
+	return refused
+}
+
+// outcome is what became of a question, in a word.
+func (e *entry) outcome(ctx context.Context) string {
+	switch {
+	case ctx.Err() != nil:
+		return "cancelled"
+	case e.answer.Approve:
+		return "approved"
+	case e.expired:
+		return "expired"
+	}
+	return "denied"
+}
+
+// note records what became of a question.
+func (t *Table) note(q run.Question, kind run.EventKind, status string, facts map[string]any) *run.Error {
+	if t.recorder == nil {
+		return nil
+	}
+	e := run.Event{Kind: kind, Execution: q.Execution, Session: q.Session, Principal: q.Principal, Client: q.Client, Server: q.Server, Tool: q.Tool, Effect: q.Effect, Status: status, Facts: facts}
+	if q.Level != "" {
+		e.Risk = &q.Risk
+	}
+	if kind == run.EventQuestion && q.Rule != "" {
+		e.Facts["rule"] = q.Rule
+	}
+	return t.recorder.Record(e, false)
 }
 
 // covered says whether a yes was given before that goes as far as q.
@@ -153,6 +202,7 @@ func (t *Table) settle(ctx context.Context, e *entry) *run.Error {
 	delete(t.waiting, e.ID)
 	answered := e.settled
 	if !answered {
+		e.expired = true
 		e.settle(run.Answer{})
 	}
 	switch {
@@ -182,7 +232,7 @@ func (t *Table) grant(e *entry) {
 	}
 	for _, other := range t.waiting {
 		if !other.settled && t.covered(other.Question) && time.Now().Before(other.Expires) {
-			other.settle(run.Answer{Approve: true, Scope: run.ScopeOnce})
+			other.settle(run.Answer{Approve: true, Scope: run.ScopeOnce, By: e.answer.By})
 		}
 	}
 }

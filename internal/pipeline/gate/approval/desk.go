@@ -122,6 +122,7 @@ func (d *desk) answer(c *net.UnixConn) deskAnswer {
 		return deskAnswer{Error: run.Errorf(run.KindInvalidArguments, "approval.desk", "this is no question")}
 	}
 	if asked.Decide != nil {
+		asked.Decide.Answer.By = "command line"
 		return deskAnswer{Error: d.table.Decide(asked.Decide.ID, asked.Decide.Digest, asked.Decide.Answer)}
 	}
 	return deskAnswer{Waiting: d.table.Waiting("")}

@@ -139,7 +139,9 @@ func (w *Webhook) Ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
 		case err != nil:
 			w.log.Warn("the webhook for approvals failed", "approval", a.ID, "error", err.Error(), "again", d.again > 0)
 		case d.answer != nil:
-			return *d.answer, true
+			answer := *d.answer
+			answer.By = "webhook"
+			return answer, true
 		}
 		if d.again == 0 {
 			return run.Answer{}, false

@@ -1,0 +1,284 @@
+package pipeline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/pii/screen"
+	"retort/internal/pipeline/gate"
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+// record is the entries of one execution. Without a recorder it keeps nothing.
+type record struct {
+	to     run.Recorder
+	about  run.Event       // what all entries have in common
+	screen *screen.Session // nil hides nothing
+	blind  bool            // what is personal cannot be hidden, so no values are recorded
+	began  time.Time
+
+	mu       sync.Mutex
+	calls    int
+	refusals int
+}
+
+// maxRefusals bounds the refused calls of which each has an entry; they cost a program nothing.
+const maxRefusals = 100
+
+// begin records that an execution was asked for. body is what it is, not hidden yet.
+func (p *Pipeline) begin(req run.Request, what map[string]any, body asked) (*record, *run.Error) {
+	r := &record{to: p.Recorder, began: time.Now()}
+	r.about = run.Event{Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client}
+	if r.to == nil {
+		return r, nil
+	}
+	var err error
+	if r.screen, err = p.screened(req.Session); err != nil {
+		r.blind = true
+	}
+	if req.DryRun {
+		what["dry_run"] = true
+	}
+	if body.Code != "" {
+		sum := sha256.Sum256([]byte(body.Code))
+		what["code_sha256"] = hex.EncodeToString(sum[:])
+	}
+	body.Code, body.Arguments = r.text(body.Code), r.json(body.Arguments)
+	e := r.event(run.EventRequest)
+	e.Facts, e.Body = what, bodyOf(body)
+	return r, r.add(e, false)
+}
+
+// asked is the body of a request.
+type asked struct {
+	Code      string          `json:"code,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+func (r *record) event(kind run.EventKind) run.Event {
+	e := r.about
+	e.Kind = kind
+	return e
+}
+
+func (r *record) add(e run.Event, durable bool) *run.Error {
+	if r.to == nil {
+		return nil
+	}
+	return r.to.Record(e, durable)
+}
+
+// text is a text as it may be recorded.
+func (r *record) text(s string) string {
+	switch {
+	case r.blind:
+		return "(hidden)"
+	case r.screen == nil:
+		return s
+	}
+	return r.screen.Text(s)
+}
+
+// json is the same for JSON.
+func (r *record) json(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || !r.blind && r.screen == nil {
+		return raw
+	}
+	if r.blind {
+		return json.RawMessage(`"(hidden)"`)
+	}
+	out, err := r.screen.Outgoing(raw)
+	if err != nil {
+		return json.RawMessage(`"(hidden)"`)
+	}
+	return out
+}
+
+func bodyOf(v any) json.RawMessage {
+	body, err := json.Marshal(v)
+	if err != nil || string(body) == "{}" {
+		return nil
+	}
+	return body
+}
+
+// said is the body of what went wrong.
+type said struct {
+	Error     string   `json:"error,omitempty"`
+	Reasons   []string `json:"reasons,omitempty"`
+	Artifacts []string `json:"artifacts,omitempty"`
+}
+
+// verdict records what the gate said.
+func (r *record) verdict(v gate.Verdict, refusal *run.Error) *run.Error {
+	if r.to == nil {
+		return nil
+	}
+	e := r.event(run.EventVerdict)
+	if refusal != nil {
+		e.Status, e.Facts = string(refusal.Kind), map[string]any{"line": refusal.Line}
+		e.Body = bodyOf(said{Error: r.text(refusal.Message)})
+		return r.add(e, false)
+	}
+	var reach []string
+	for _, u := range v.Risk.Uses {
+		reach = append(reach, u.Tool)
+	}
+	var skills []string
+	for _, s := range v.Skills {
+		skills = append(skills, s.Name)
+	}
+	e.Status, e.Risk = "ok", &v.Risk.Score
+	e.Facts = map[string]any{"level": v.Risk.Level, "tools": first(reach, maxReach), "warnings": len(v.Warnings)}
+	if len(skills) > 0 {
+		e.Facts["skills"] = first(skills, maxReach)
+	}
+	if v.Risk.Unknown {
+		e.Facts["any_tool"] = true
+	}
+	e.Body = bodyOf(said{Reasons: v.Risk.Reasons})
+	return r.add(e, false)
+}
+
+// maxReach bounds the names in one entry.
+const maxReach = 50
+
+func first(names []string, n int) []string { return names[:min(n, len(names))] }
+
+// call records a call: one that may have effects before it leaves, one that reads when it
+// has come back.
+func (r *record) call(t *run.Tool, c run.Call, d policy.Decision) (came func(run.Result, error), refused *run.Error) {
+	if r.to == nil {
+		return func(run.Result, error) {}, nil
+	}
+	r.mu.Lock()
+	r.calls++
+	n := r.calls
+	r.mu.Unlock()
+	left := r.about
+	left.Kind, left.Server, left.Tool, left.Effect = run.EventCall, t.Server, t.Name, d.Effect.Kind.String()
+	left.Facts = map[string]any{"call": n, "arguments": r.to.Digest(c.Arguments), "arguments_bytes": len(c.Arguments), "pin": t.Pin}
+	if c.Crosses != "" {
+		left.Facts["crosses"] = true
+	}
+	start := time.Now()
+	if d.Effect.Kind == run.EffectRead {
+		return func(result run.Result, err error) { _ = r.add(r.answered(left, start, result, err), false) }, nil
+	}
+	left.Body = bodyOf(asked{Arguments: r.json(c.Arguments)})
+	if err := r.add(left, true); err != nil {
+		return nil, err.At(c.Server, c.Tool)
+	}
+	answer := r.about
+	answer.Kind, answer.Server, answer.Tool, answer.Effect = run.EventAnswer, t.Server, t.Name, left.Effect
+	answer.Facts = map[string]any{"call": n}
+	return func(result run.Result, err error) { _ = r.add(r.answered(answer, start, result, err), false) }, nil
+}
+
+// answered adds to an entry what came back.
+func (r *record) answered(e run.Event, start time.Time, result run.Result, err error) run.Event {
+	e.Duration, e.Status = time.Since(start), "ok"
+	if err != nil {
+		failed := run.AsError(err)
+		e.Status = string(failed.Kind)
+		e.Body = merged(e.Body, said{Error: r.text(failed.Message)})
+		return e
+	}
+	e.Bytes = int64(len(result.Value))
+	e.Facts["result"] = r.to.Digest(result.Value)
+	return e
+}
+
+func merged(body json.RawMessage, s said) json.RawMessage {
+	if len(body) == 0 {
+		return bodyOf(s)
+	}
+	return body
+}
+
+// refusal records a call that did not leave.
+func (r *record) refusal(c run.Call, err *run.Error) {
+	if r.to == nil {
+		return
+	}
+	r.mu.Lock()
+	r.refusals++
+	n := r.refusals
+	r.mu.Unlock()
+	if n > maxRefusals {
+		return
+	}
+	e := r.event(run.EventRefusal)
+	e.Server, e.Tool, e.Status = c.Server, c.Tool, string(err.Kind)
+	e.Body = bodyOf(said{Error: r.text(err.Message)})
+	_ = r.add(e, false)
+}
+
+// end records how an execution ended. It is durable, with all before it, when end returns.
+func (r *record) end(o run.Outcome) run.Outcome {
+	if r.to == nil {
+		return o
+	}
+	e := r.event(run.EventEnd)
+	e.Status, e.Risk, e.Tokens, e.Duration, e.Bytes = string(o.Status), o.Stats.Risk, o.Stats.Tokens, time.Since(r.began), int64(len(o.Result))
+	e.Facts = map[string]any{"calls": r.calls, "result": r.to.Digest(o.Result), "output_bytes": len(o.Output)}
+	for name, value := range map[string]string{"sandbox": o.Stats.Sandbox, "runtime": o.Stats.Runtime} {
+		if value != "" {
+			e.Facts[name] = value
+		}
+	}
+	for name, n := range map[string]int{"refusals": r.refusals, "cache_hits": o.Stats.CacheHits, "artifacts": len(o.Artifacts), "memory_bytes": int(o.Stats.MemoryBytes)} {
+		if n > 0 {
+			e.Facts[name] = n
+		}
+	}
+	var s said
+	if o.Error != nil {
+		e.Facts["error"] = o.Error.Kind
+		s.Error = r.text(o.Error.Message)
+	}
+	for _, a := range o.Artifacts {
+		s.Artifacts = append(s.Artifacts, a.Path)
+	}
+	e.Body = bodyOf(s)
+	if err := r.add(e, true); err != nil {
+		o.Warnings = append(o.Warnings, err.Message)
+	}
+	return o
+}
+
+// reveal records that values are shown, before they are.
+func (r *record) reveal(toModel bool, text string) *run.Error {
+	e := r.event(run.EventReveal)
+	e.Status, e.Facts = "person", map[string]any{"personal": categories(text)}
+	if toModel {
+		e.Status = "model"
+	}
+	e.Body = bodyOf(asked{Arguments: bodyOf(map[string]string{"text": r.text(text)})})
+	return r.add(e, true)
+}
+
+var tokens = regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_[0-9]+\]`)
+
+// categories count the tokens of each type in a text.
+func categories(text string) map[string]int {
+	found := map[string]int{}
+	for _, m := range tokens.FindAllStringSubmatch(text, -1) {
+		found[strings.ToLower(m[1])]++
+	}
+	return found
+}
+
+// skill records that one was saved.
+func (r *record) skill(name, version string) *run.Error {
+	e := r.event(run.EventSkill)
+	e.Status, e.Facts = "saved", map[string]any{"skill": name, "version": version}
+	return r.add(e, false)
+}
