@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"retort/internal/audit"
 	"retort/internal/catalog"
 	"retort/internal/catalog/prose"
 	"retort/internal/config"
@@ -48,6 +49,8 @@ type parts struct {
 	sandboxes *isolate.Chooser
 	ledger    *ledger.Ledger
 	policy    *policy.Policy
+	audit     *audit.Log     // nil: nothing is recorded
+	before    *started       // what the engine said of itself that wrote the record before
 	screen    *screen.Screen // nil: nothing is hidden
 	pipeline  *pipeline.Pipeline
 	closers   []func() error
@@ -55,7 +58,7 @@ type parts struct {
 
 // assemble joins implementations to the interfaces that the phases declare. It
 // returns a whole engine or an error and nothing left behind.
-func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err error) {
+func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, err error) {
 	p := &parts{log: c.Log, keys: c.Keys, config: loaded, ledger: ledger.New()}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -83,6 +86,9 @@ func assemble(_ context.Context, c Config, loaded *config.Config) (_ *parts, err
 		return nil, err
 	}
 	if err := p.settle(); err != nil {
+		return nil, err
+	}
+	if err := p.record(ctx); err != nil {
 		return nil, err
 	}
 	p.screen = p.privacy()
@@ -255,6 +261,11 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
+	}
+	if p.audit != nil {
+		p.pipeline.Recorder = p.audit
+		approvals.Table.Record(p.audit)
+		p.pins()
 	}
 	p.onClose(p.pipeline.Flights.Close)
 	p.sweeps()

@@ -29,8 +29,24 @@ func (e *Engine) Trust(looked []*Change) error {
 		servers[c.Server][c.Tool] = c.Pin
 	}
 	for server, pins := range servers {
+		if err := e.trusted(server, pins); err != nil {
+			return err
+		}
 		if err := e.catalog.Trust(server, pins); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// trusted records that a person trusts definitions, before they count.
+func (e *Engine) trusted(server string, pins map[string]string) error {
+	if e.audit == nil {
+		return nil
+	}
+	for tool, pin := range pins {
+		if refused := e.audit.Record(run.Event{Kind: run.EventPin, Server: server, Tool: tool, Status: "trusted", Facts: map[string]any{"pin": pin}}, true); refused != nil {
+			return refused
 		}
 	}
 	return nil

@@ -52,9 +52,7 @@ func (p *parts) vault() *vault.Store {
 	if p.config.Home != "" {
 		dir = filepath.Join(p.config.Home, "vault")
 	}
-	own, _ := p.ownFile("vault.key")
-	keys := vault.Keys{Variable: s.Key.Variable, Age: s.Key.Age, Identity: s.Key.Identity, File: own}
-	return vault.Open(dir, keys.Read, s.Expiry)
+	return vault.Open(dir, p.masterKeys().Read, s.Expiry)
 }
 
 // treatment is what becomes of a type in the answers of a server: the strictest of what

@@ -46,6 +46,7 @@ type Settings struct {
 	PIITokenization  Switch
 	PII              PII
 	AuditLogging     Switch
+	Audit            Audit
 	ResourceLimits   ResourceLimits
 	Results          Results
 	Workspace        Workspace
@@ -185,6 +186,25 @@ type Workspace struct {
 	Size     int64         // bytes of all sessions, beyond which the oldest results go
 }
 
+// Audit says where the record is, and how long entries stay.
+type Audit struct {
+	Store      string        // postgres://…; files below home if empty
+	Required   AuditRequired // what must not happen unless it can be recorded
+	Keep       time.Duration // before entries are moved to archives
+	Size       int64         // bytes of entries beyond which the oldest are moved to archives
+	Archives   time.Duration // before archives are deleted
+	Checkpoint []string      // command that is given each checkpoint, as a line on its standard input
+}
+
+// AuditRequired is what must not happen unless it can be recorded.
+type AuditRequired string
+
+// What must not happen unrecorded.
+const (
+	AuditEffects AuditRequired = "effects" // calls that may have effects
+	AuditAll     AuditRequired = "all"     // anything
+)
+
 // Cache says for how long answers of tools count; 0 is not at all.
 type Cache struct {
 	TTL   time.Duration
@@ -313,6 +333,10 @@ func (s Settings) Defaults() Settings {
 	state(&s.PIITokenization, On)
 	state(&s.PII.RestoreToModel, Off)
 	state(&s.AuditLogging, On)
+	state(&s.Audit.Required, AuditEffects)
+	state(&s.Audit.Keep, 90*24*time.Hour)
+	state(&s.Audit.Size, gib)
+	state(&s.Audit.Archives, 2*365*24*time.Hour)
 	state(&s.Results.MaxTokens, 2000)
 	state(&s.Results.Learn, On)
 	state(&s.Workspace.Results, 7*24*time.Hour)
@@ -362,6 +386,7 @@ func (s *Settings) read() into {
 		field{"piiTokenization", toggle(&s.PIITokenization)},
 		field{"pii", s.PII.read()},
 		field{"auditLogging", toggle(&s.AuditLogging)},
+		field{"audit", s.Audit.read()},
 		field{"resourceLimits", s.ResourceLimits.read()},
 		field{"results", object(field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)}, field{"learn", toggle(&s.Results.Learn)})},
 		field{"workspace", s.Workspace.read()},
@@ -483,6 +508,18 @@ func (w *Workspace) read() into {
 		field{"results", duration(&w.Results, time.Minute, most)},
 		field{"sessions", duration(&w.Sessions, time.Hour, most)},
 		field{"size", size(&w.Size, mib, 1024*tib)},
+	)
+}
+
+func (a *Audit) read() into {
+	const most = 100 * 365 * 24 * time.Hour
+	return object(
+		field{"store", checked(&a.Store, "an address such as postgres://user@host/database", regexp.MustCompile(`^postgres(ql)?://`).MatchString)},
+		field{"required", oneOf(&a.Required, AuditEffects, AuditAll)},
+		field{"keep", duration(&a.Keep, time.Hour, most)},
+		field{"size", size(&a.Size, mib, 1024*tib)},
+		field{"archives", duration(&a.Archives, time.Hour, most)},
+		field{"checkpoint", list(&a.Checkpoint, text)},
 	)
 }
 

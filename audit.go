@@ -1,0 +1,228 @@
+package retort
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/config"
+	"retort/internal/pii/vault"
+	"retort/internal/run"
+	"retort/internal/seal"
+	"retort/internal/store"
+)
+
+// recordAt is where the record of a home is.
+func recordAt(home string) string { return filepath.Join(home, "audit") }
+
+// masterKeys read the person's key, with which the keys of personal values and of bodies of
+// the record are wrapped.
+func (p *parts) masterKeys() vault.Keys {
+	s := p.config.Settings.PII
+	own, _ := p.ownFile("vault.key")
+	return vault.Keys{Variable: s.Key.Variable, Age: s.Key.Age, Identity: s.Key.Identity, File: own}
+}
+
+func (p *parts) auditKeys() audit.Keys {
+	return audit.Keys{
+		Bodies: sync.OnceValues(p.masterKeys().Read),
+		Codes: sync.OnceValues(func() ([]byte, error) {
+			file, ok := p.ownFile("audit.key")
+			if !ok {
+				return nil, run.Errorf(run.KindInternal, "retort.audit", "the record has no key: this user has no home directory").WithHint("set HOME, or auditLogging: false")
+			}
+			return seal.Key(file)
+		}),
+	}
+}
+
+// record opens the record; nil if the settings want none, or nothing is kept.
+func (p *parts) record(ctx context.Context) error {
+	s := p.config.Settings
+	if !s.AuditLogging.Bool() || p.config.Home == "" {
+		return nil
+	}
+	points, ok := p.ownFile("checkpoints")
+	if !ok {
+		points = filepath.Join(recordAt(p.config.Home), "checkpoints")
+	}
+	o := audit.Options{
+		Keys: p.auditKeys(), Checkpoints: points, Home: p.config.Home, All: s.Audit.Required == config.AuditAll,
+		Tell: p.checkpointed(s.Audit.Checkpoint), Log: p.log,
+	}
+	log, err := p.open(ctx, o)
+	if errors.Is(err, audit.ErrCut) { // what is there stays as it is, for whoever looks into it
+		p.log.Error("the record was tampered with, or brought back from a copy; a new chain is begun", "error", err)
+		if log, err = p.open(ctx, o); err == nil {
+			_ = log.Record(run.Event{Kind: run.EventGap, Status: "cut", Facts: map[string]any{"cause": "another chain of this home ends before its checkpoint"}}, false)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	p.audit = log
+	p.onClose(log.Close)
+	return p.began(ctx)
+}
+
+// open opens a store that nobody writes, and its chain.
+func (p *parts) open(ctx context.Context, o audit.Options) (*audit.Log, error) {
+	where := p.config.Settings.Audit.Store
+	if where == "" {
+		where = recordAt(p.config.Home) + string(filepath.Separator)
+	}
+	rows, err := store.Open(ctx, where, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p.before = lastStart(ctx, rows)
+	log, err := audit.Open(ctx, rows, o)
+	if errors.Is(err, audit.ErrCut) {
+		p.onClose(rows.Close) // until then nobody else writes it
+		return nil, err
+	}
+	if err != nil {
+		return nil, errors.Join(err, rows.Close())
+	}
+	return log, nil
+}
+
+// checkpointed gives checkpoints to a command, one after the other; what comes while it runs
+// and is older than the newest is left out.
+func (p *parts) checkpointed(command []string) func([]byte) {
+	if len(command) == 0 {
+		return nil
+	}
+	lines := make(chan []byte, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for line := range lines {
+			p.tell(command, line)
+		}
+	}()
+	p.onClose(func() error { close(lines); <-done; return nil })
+	return func(line []byte) {
+		select {
+		case <-lines:
+		default:
+		}
+		lines <- line
+	}
+}
+
+func (p *parts) tell(command []string, line []byte) {
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Stdin = strings.NewReader(string(line) + "\n")
+	if said, err := c.CombinedOutput(); err != nil {
+		p.log.Warn("audit.checkpoint failed", "error", err, "said", string(said[:min(len(said), 500)]))
+	}
+}
+
+// started is what an engine says of itself when it begins to write: digests, by what they
+// are of.
+type started struct {
+	Version  string            `json:"version"`
+	Settings map[string]string `json:"settings"`
+	Servers  map[string]string `json:"servers"`
+}
+
+// lastStart is what the engine said that wrote before; nil if there was none.
+func lastStart(ctx context.Context, rows audit.Store) *started {
+	for row, err := range rows.Find(ctx, audit.Filter{Kinds: []string{string(run.EventStart)}, Limit: 1}) {
+		var last started
+		if err == nil && json.Unmarshal(row.Facts, &last) == nil {
+			return &last
+		}
+	}
+	return nil
+}
+
+// began records that the engine writes, and what of its configuration is not as it was.
+func (p *parts) began(ctx context.Context) error {
+	now := started{Version: Version, Settings: map[string]string{}, Servers: map[string]string{}}
+	settings, err := json.Marshal(p.config.Settings)
+	if err != nil {
+		return err
+	}
+	var each map[string]json.RawMessage
+	if err := json.Unmarshal(settings, &each); err != nil {
+		return err
+	}
+	for name, value := range each {
+		now.Settings[name] = p.audit.Digest(value)
+	}
+	for _, s := range p.servers {
+		line, err := json.Marshal([]any{s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers, s.Transport})
+		if err != nil {
+			return err
+		}
+		now.Servers[s.Name] = p.audit.Digest(line)
+	}
+	start := run.Event{Kind: run.EventStart, Facts: map[string]any{"version": now.Version, "settings": now.Settings, "servers": now.Servers}}
+	if refused := p.audit.Record(start, false); refused != nil {
+		return refused
+	}
+	if p.before == nil {
+		return nil
+	}
+	changed := run.Event{Kind: run.EventSettings, Facts: map[string]any{}}
+	for what, names := range map[string][]string{"settings": differ(p.before.Settings, now.Settings), "servers": differ(p.before.Servers, now.Servers)} {
+		if len(names) > 0 {
+			changed.Facts[what] = names
+		}
+	}
+	if p.before.Version != now.Version {
+		changed.Facts["version"] = []string{p.before.Version, now.Version}
+	}
+	if len(changed.Facts) == 0 {
+		return nil
+	}
+	if refused := p.audit.Record(changed, false); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// differ are the names of what is not the same in both.
+func differ(a, b map[string]string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if a[name] != b[name] {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b)) {
+		if _, there := a[name]; !there {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// pins records each tool that is not as it was trusted, once.
+func (p *parts) pins() {
+	var mu sync.Mutex
+	known := map[string]string{}
+	stop := p.catalog.OnChange(func(tools *run.Toolset) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range p.catalog.Changes() {
+			if name := c.Server + "\x00" + c.Tool; known[name] != c.Pin {
+				known[name] = c.Pin
+				_ = p.audit.Record(run.Event{Kind: run.EventPin, Server: c.Server, Tool: c.Tool, Status: "changed", Facts: map[string]any{"pin": c.Pin}}, false)
+			}
+		}
+	})
+	p.onClose(func() error { stop(); return nil })
+}
