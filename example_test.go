@@ -22,6 +22,10 @@ func TestMain(m *testing.M) {
 		serveLargeEngine(os.Args[2])
 		return
 	}
+	if dir := os.Getenv(killedEngine); dir != "" {
+		scribble(dir)
+		return
+	}
 	home, err := os.MkdirTemp("", "retort-test-")
 	if err != nil {
 		panic(err)

@@ -34,7 +34,7 @@ type Options struct {
 }
 
 const (
-	linger    = 50 * time.Millisecond // before what nobody waits for is written
+	linger    = time.Millisecond // before what nobody waits for is written
 	again     = time.Second           // before writing is tried again
 	maxBatch  = 2048                  // rows
 	maxQueue  = 32 << 20              // bytes of rows that are not written yet

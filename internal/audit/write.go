@@ -30,7 +30,9 @@ func (l *Log) write() {
 			err = l.commit(batch)
 		}
 		l.settle(batch, err)
-		if err != nil && !l.rest(again) {
+		if err == nil {
+			l.note(false) // when nobody waits for it
+		} else if !l.rest(again) {
 			return
 		}
 	}
@@ -190,7 +192,6 @@ func (l *Log) reached(seq int64, hash []byte) {
 	l.mu.Lock()
 	l.head.Seq, l.head.Hash = seq, hash
 	l.mu.Unlock()
-	l.note(false)
 }
 
 // note writes a checkpoint of where the chain stands.

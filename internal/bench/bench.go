@@ -48,6 +48,7 @@ var steps = []step{
 	{"type-check", (*bench).typeCheck},
 	{"validation", (*bench).validate},
 	{"personal data", (*bench).privacy},
+	{"record", (*bench).record},
 	{"wrappers", (*bench).wrappers},
 	{"search", (*bench).search},
 	{"tokens", (*bench).tokens},

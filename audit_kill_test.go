@@ -1,0 +1,168 @@
+package retort_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/audit"
+	"retort/internal/run"
+	"retort/internal/seal"
+	"retort/internal/store"
+	"retort/internal/testenv"
+)
+
+// killedEngine is the variable that makes the test program an engine that is killed.
+const killedEngine = "RETORT_TEST_KILLED_ENGINE"
+
+// notes is an upstream that keeps what it was told in a file which outlives it: the judge
+// of what has happened.
+func notes(file string) *party {
+	return &party{
+		tools: func() string {
+			return `{"name":"create_note","description":"Create a note.","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}`
+		},
+		answer: func(_ string, arguments json.RawMessage) string {
+			f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				panic(err)
+			}
+			defer f.Close()
+			if _, err := f.Write(append(arguments, '\n')); err != nil {
+				panic(err)
+			}
+			return `{"content":[{"type":"text","text":"made"}]}`
+		},
+	}
+}
+
+func killable(dir string) retort.Config {
+	return retort.Config{
+		NoFiles: true, Home: filepath.Join(dir, "home"), Keys: filepath.Join(dir, "keys"),
+		Servers: []retort.Server{{Name: "notes", Dial: notes(filepath.Join(dir, "effects")).dial}},
+	}
+}
+
+// scribble executes programs with effects without end, and says how many have ended.
+func scribble(dir string) {
+	e, err := retort.Open(context.Background(), killable(dir))
+	if err != nil {
+		panic(err)
+	}
+	ended := make(chan run.Outcome)
+	for range 3 {
+		go func() {
+			for {
+				code := fmt.Sprintf(`for (let i = 0; i < 12; i++) await notes.createNote({id: '%x-' + i}); return 1`, rand.Int64())
+				ended <- e.Execute(context.Background(), retort.Request{Code: code})
+			}
+		}()
+	}
+	for n := 1; ; n++ {
+		if o := <-ended; o.Status != run.StatusOK {
+			panic(fmt.Sprint(o.Status, o.Error))
+		}
+		fmt.Println(n)
+	}
+}
+
+// An engine that is killed at any moment leaves a record that holds: each execution has
+// one end, and each effect that the upstream has seen was recorded before, once.
+func TestKilledWhileRecording(t *testing.T) {
+	kills := 100
+	if testing.Short() {
+		kills = 5
+	}
+	dir, done := t.TempDir(), 0
+	for range kills {
+		done += testenv.Killed(t, killedEngine, dir, 150*time.Millisecond+rand.N(350*time.Millisecond), 0)
+	}
+	e, err := retort.Open(t.Context(), killable(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rec := readRecord(t, dir)
+	if rec.ends[string(run.StatusOK)] < done {
+		t.Errorf("%d executions had ended, and %d are recorded", done, rec.ends[string(run.StatusOK)])
+	}
+	if done < kills || rec.ends[string(run.StatusOutcomeUnknown)] < kills/4 {
+		t.Errorf("the kills came at the wrong time: %d executions had ended, and as recorded %v", done, rec.ends)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "effects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		seen[strings.TrimSpace(line)]++
+	}
+	for arguments, n := range seen {
+		if n != 1 || rec.calls[rec.digest([]byte(arguments))] != 1 {
+			t.Errorf("%s: the upstream saw it %d times, recorded are %d", arguments, n, rec.calls[rec.digest([]byte(arguments))])
+		}
+	}
+	t.Logf("%d executions with %d effects; ended as %v", len(rec.requests), len(seen), rec.ends)
+}
+
+// recorded is what a record says.
+type recorded struct {
+	requests map[string]int // by execution
+	calls    map[string]int // by digest of arguments
+	ends     map[string]int // by status
+	digest   func([]byte) string
+}
+
+// readRecord reads the record of a home, of which the engine has ended. Each execution in
+// it has one request and one end.
+func readRecord(t *testing.T, dir string) recorded {
+	t.Helper()
+	rows, err := store.Open(t.Context(), filepath.Join(dir, "home", "audit")+"/", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := func() ([]byte, error) { return seal.ReadKey(filepath.Join(dir, "keys", "audit.key")) }
+	log, err := audit.Open(t.Context(), rows, audit.Options{Keys: audit.Keys{Bodies: key, Codes: key}, Checkpoints: filepath.Join(dir, "keys", "checkpoints")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	r := recorded{map[string]int{}, map[string]int{}, map[string]int{}, log.Digest}
+	ends := map[string]int{}
+	for row, err := range rows.Find(t.Context(), audit.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch run.EventKind(row.Kind) {
+		case run.EventRequest:
+			r.requests[row.Execution]++
+		case run.EventEnd:
+			ends[row.Execution]++
+			r.ends[row.Status]++
+		case run.EventCall:
+			var facts struct{ Arguments string }
+			if err := json.Unmarshal(row.Facts, &facts); err != nil {
+				t.Fatal(err)
+			}
+			r.calls[facts.Arguments]++
+		}
+	}
+	for id, n := range r.requests {
+		if n != 1 || ends[id] != 1 {
+			t.Errorf("the execution %s has %d requests and %d ends", id, n, ends[id])
+		}
+	}
+	if len(ends) != len(r.requests) {
+		t.Errorf("%d executions have begun and %d ended", len(r.requests), len(ends))
+	}
+	return r
+}
