@@ -7,7 +7,7 @@ import (
 )
 
 // Row is one entry as a store keeps it. A store does not understand it, and gives back
-// every field as it was.
+// every field as it was, but bytes that are empty as nil. Strings may hold any bytes.
 type Row struct {
 	Chain     string // hexadecimal; every engine that writes has one of its own
 	Seq       int64  // from 1 on, without gaps
@@ -19,7 +19,7 @@ type Row struct {
 	Server    string
 	Tool      string
 	Status    string
-	Risk      int64 // -1 if there is none
+	Risk      int64 // up to 100; -1 if there is none
 	Micros    int64 // how long it took
 	Bytes     int64
 	Returned  int64  // tokens
@@ -95,7 +95,9 @@ type Group struct {
 type Store interface {
 	// Head is where the chain stands that this one writes, as it is on disk.
 	Head(ctx context.Context) (Head, error)
-	// Append writes a batch. It fails as a whole if its first row does not follow the head.
+	// Append writes a batch. It fails as a whole if its first row does not follow the head,
+	// or one of its keys is there already. After another error Head tells whether it was
+	// written: what failed may have been the last step, as with a connection that was lost.
 	Append(ctx context.Context, b Batch) error
 	// Open lists the executions of the own chain that were opened and not closed.
 	Open(ctx context.Context) ([]string, error)

@@ -106,6 +106,9 @@ func (s *store) follows(rows []audit.Row) error {
 		if r.Chain != chainName(s.chain) || r.Seq != rows[0].Seq+int64(i) || r.Seq < 1 || len(r.Hash) == 0 {
 			return run.Errorf(run.KindInternal, "store.append", "entry %d of chain %q is not the next one of %s", r.Seq, r.Chain, chainName(s.chain))
 		}
+		if r.Risk < -1 || r.Risk > maxRisk {
+			return run.Errorf(run.KindInternal, "store.append", "entry %d has the risk %d", r.Seq, r.Risk)
+		}
 	}
 	return nil
 }
@@ -160,8 +163,16 @@ func (s *store) interned(ctx context.Context, b audit.Batch) (ids map[string]int
 func values(r *audit.Row, chain int64, ids map[string]int64) []any {
 	return []any{
 		chain, r.Seq, r.At, ids[r.Kind], []byte(r.Execution), ids[r.Session], ids[r.Principal], ids[r.Server], ids[r.Tool], ids[r.Status],
-		r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided, r.Hash, r.Code, r.Facts, r.Body,
+		r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided, r.Hash, present(r.Code), present(r.Facts), present(r.Body),
 	}
+}
+
+// present is nil for what is empty, so that all engines give back the same.
+func present(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	return b
 }
 
 // filled is never nil: the column takes no NULL.

@@ -79,10 +79,10 @@ func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) 
 	}
 	if f.MinRisk > 0 {
 		c := condition{column: "risk"}
-		for risk := f.MinRisk; risk <= max(f.MinRisk, maxRisk); risk++ {
+		for risk := f.MinRisk; risk <= maxRisk; risk++ {
 			c.values = append(c.values, risk)
 		}
-		q.conditions = append(q.conditions, c)
+		q.conditions, q.none = append(q.conditions, c), len(c.values) == 0
 	}
 	one := func(name string) []string {
 		if name == "" {
@@ -101,7 +101,7 @@ func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) 
 	return q, nil
 }
 
-// maxRisk is the greatest there is; a risk above it is found only by itself.
+// maxRisk is the greatest there is.
 const maxRisk = 100
 
 // choose adds the condition that a column has one of names, if there are any.
