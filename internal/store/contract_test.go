@@ -120,7 +120,7 @@ func TestRowsComeBackAsTheyWere(t *testing.T) {
 		for i, o := range odd {
 			r := &rows[i]
 			r.Kind, r.Execution, r.Session, r.Principal, r.Server, r.Tool, r.Status = o, o+"e", o, o+"p", o+"v", o+"t", o+"s"
-			r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided = int64(i)*17-1, 1<<62, -1, 3, 4
+			r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided = int64(i)*16-1, 1<<62, -1, 3, 4
 			r.Facts, r.Body, r.Code = []byte(o), []byte(o), []byte(o)
 		}
 		rows[0].Facts, rows[0].Body, rows[0].Code = nil, nil, nil

@@ -17,6 +17,7 @@ const chunk = 1000
 type condition struct {
 	column string
 	values []any
+	empty  bool // one of values is the empty name, which not all indices have
 }
 
 // query is a filter in the terms of the tables.
@@ -52,6 +53,17 @@ func (q *query) without(lead int) (where string, args []any) {
 	return where, args
 }
 
+// indexed moves the conditions that no index can lead to behind the others, and counts these.
+func (q *query) indexed() (n int) {
+	for i, c := range q.conditions {
+		if !c.empty {
+			q.conditions[i], q.conditions[n] = q.conditions[n], c
+			n++
+		}
+	}
+	return n
+}
+
 // query makes a filter a query, without its Before.
 func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) {
 	if f.Chain != "" {
@@ -73,7 +85,7 @@ func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) 
 	if len(f.Executions) > 0 {
 		c := condition{column: "execution"}
 		for _, e := range slices.Compact(slices.Sorted(slices.Values(f.Executions))) {
-			c.values = append(c.values, []byte(e))
+			c.values, c.empty = append(c.values, []byte(e)), c.empty || e == ""
 		}
 		q.conditions = append(q.conditions, c)
 	}
@@ -116,7 +128,7 @@ func (s *store) choose(ctx context.Context, q *query, column string, all []strin
 			return err
 		}
 		if ok {
-			c.values = append(c.values, id)
+			c.values, c.empty = append(c.values, id), c.empty || id == 0
 		}
 	}
 	q.none = q.none || len(c.values) == 0

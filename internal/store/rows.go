@@ -208,11 +208,12 @@ const few = 4096
 // lead is the condition that the fewest rows fit, as far as that can be told quickly; -1 if
 // there are none. Its index is read, and the others are checked on what stands there.
 func (s *store) lead(ctx context.Context, q *query) (lead int, err error) {
-	if len(q.conditions) < 2 || !s.hinted() {
-		return len(q.conditions) - 1, nil
+	able := q.indexed()
+	if able < 2 || !s.hinted() {
+		return able - 1, nil
 	}
 	least := int64(few)
-	for i, c := range q.conditions {
+	for i, c := range q.conditions[:able] {
 		n, err := s.count(ctx, c, least)
 		if err != nil {
 			return 0, err
@@ -224,14 +225,14 @@ func (s *store) lead(ctx context.Context, q *query) (lead int, err error) {
 	if least < few {
 		return lead, nil
 	}
-	return s.rarest(ctx, q)
+	return s.rarest(ctx, q.conditions[:able])
 }
 
 // rarest is the condition that the fewest of some rows fit, which chance picks.
-func (s *store) rarest(ctx context.Context, q *query) (lead int, err error) {
-	fits := make([]string, len(q.conditions))
+func (s *store) rarest(ctx context.Context, of []condition) (lead int, err error) {
+	fits := make([]string, len(of))
 	var args []any
-	for i, c := range q.conditions {
+	for i, c := range of {
 		where, given := c.where()
 		fits[i], args = "CAST(sum("+where+") AS BIGINT)", append(args, given...)
 	}
