@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"slices"
 
@@ -51,9 +52,15 @@ func (s *store) release() {
 // distrust closes the connection for good after an error: who knows what state it is in. It needs mu.
 func (s *store) distrust() {
 	if s.w != nil {
-		_ = s.w.Raw(func(any) error { return driver.ErrBadConn })
+		discard(s.w)
 	}
-	s.release()
+	s.w = nil
+}
+
+// discard closes a connection instead of giving it back.
+func discard(c *sql.Conn) {
+	_ = c.Raw(func(any) error { return driver.ErrBadConn })
+	_ = c.Close()
 }
 
 func (s *store) Head(ctx context.Context) (audit.Head, error) {

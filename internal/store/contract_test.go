@@ -24,7 +24,8 @@ import (
 // places are where the contract is held, each in a store of its own that can be opened
 // again and again.
 var places = map[string]func(t testing.TB) (url string){
-	"sqlite": func(t testing.TB) string { return filepath.Join(t.TempDir(), "record.db") },
+	"postgres": database,
+	"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "record.db") },
 }
 
 // contract runs a test in every place.

@@ -76,3 +76,31 @@ func newest(name string, version, newest int) error {
 	}
 	return nil
 }
+
+// current is nil if a database has the newest version.
+func current(ctx context.Context, db *sql.DB, name, dialect string) error {
+	all, err := steps(dialect)
+	if err != nil {
+		return err
+	}
+	version, err := versionOf(ctx, db)
+	if err != nil {
+		return err
+	}
+	return newest(name, version, len(all))
+}
+
+// within runs f in a transaction.
+func within(ctx context.Context, c *sql.Conn, begin string, f func() error) error {
+	_, err := c.ExecContext(ctx, begin)
+	if err != nil {
+		return err
+	}
+	if err = f(); err == nil {
+		_, err = c.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		_, _ = c.ExecContext(ctx, "ROLLBACK")
+	}
+	return err
+}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	crand "crypto/rand"
 	"database/sql"
 	"encoding/binary"
 	"errors"
@@ -170,22 +169,7 @@ func (e *sqlite) migrate(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	return within(ctx, c, func() error { return migrate(ctx, c, e.path, all) })
-}
-
-// within runs f in a transaction.
-func within(ctx context.Context, c *sql.Conn, f func() error) error {
-	_, err := c.ExecContext(ctx, "BEGIN IMMEDIATE")
-	if err != nil {
-		return err
-	}
-	if err = f(); err == nil {
-		_, err = c.ExecContext(ctx, "COMMIT")
-	}
-	if err != nil {
-		_, _ = c.ExecContext(ctx, "ROLLBACK")
-	}
-	return err
+	return within(ctx, c, "BEGIN IMMEDIATE", func() error { return migrate(ctx, c, e.path, all) })
 }
 
 // claim gives a connection; the chain is the one of the file, a new one in a new file.
@@ -208,18 +192,11 @@ func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int6
 	return c, chain, err
 }
 
-// newChain is a number of 63 bits, so that it has a sign in no database.
-func newChain() int64 {
-	var b [8]byte
-	_, _ = crand.Read(b[:]) // never fails
-	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
-}
-
 func (e *sqlite) transact(ctx context.Context, c *sql.Conn, all []change) error {
 	if e.of != c {
 		e.of, e.put = c, map[string]*sql.Stmt{}
 	}
-	return within(ctx, c, func() error {
+	return within(ctx, c, "BEGIN IMMEDIATE", func() error {
 		for _, ch := range all {
 			if err := e.make(ctx, c, ch); err != nil {
 				return err
@@ -309,7 +286,7 @@ func (e *sqlite) holds(chain int64) (condition string, args []any, maybe bool) {
 
 // forget writes zeros over keys, and takes the log, which has them as they were, into the file.
 func (e *sqlite) forget(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
-	err = within(ctx, c, func() error {
+	err = within(ctx, c, "BEGIN IMMEDIATE", func() error {
 		return eachPart(ids, func(list string, args []any) error {
 			r, err := c.ExecContext(ctx, "UPDATE keys SET live = 0, wrapped = zeroblob(length(wrapped)) WHERE live = 1 AND id IN "+list, args...)
 			if err != nil {
@@ -370,22 +347,10 @@ func (e *sqlite) openForReading(ctx context.Context, s *store) error {
 	}
 	s.db.SetMaxOpenConns(readers)
 	s.db.SetMaxIdleConns(readers)
-	c, err := s.db.Conn(ctx)
-	if err != nil {
+	if err := current(ctx, s.db, e.path, "sqlite"); err != nil {
 		return err
 	}
-	defer c.Close()
-	version, err := versionOf(ctx, c)
-	if err != nil {
-		return err
-	}
-	all, err := steps("sqlite")
-	if err == nil {
-		err = newest(e.path, version, len(all))
-	}
-	if err == nil {
-		err = c.QueryRowContext(ctx, "SELECT name FROM chains").Scan(&e.chain)
-	}
+	err := s.db.QueryRowContext(ctx, "SELECT name FROM chains").Scan(&e.chain)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil // nobody has written yet
 	}

@@ -5,7 +5,9 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +37,7 @@ const maxFiles = 64
 // that ends in a slash, or is a folder, is OpenFolder. Errors are *run.Error.
 func Open(ctx context.Context, url string, o Options) (audit.Store, error) {
 	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
-		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "PostgreSQL is not there yet")
+		return openPostgres(ctx, url, o)
 	}
 	path := strings.TrimPrefix(url, "sqlite:")
 	if path == "" {
@@ -158,6 +160,13 @@ func (s *store) failed(op string, err error) error {
 		return err
 	}
 	return s.explain(op, err)
+}
+
+// newChain is a number of 63 bits, so that it has a sign in no database.
+func newChain() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
 }
 
 // chainName is the 16 digits of a chain.

@@ -1,0 +1,324 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"retort/internal/audit"
+	"retort/internal/run"
+)
+
+// own is the schema of the tables.
+const own = "retort"
+
+// answered is how long a statement that writes may take: a server that has gone without a
+// word must not hold the engine up for ever.
+const answered = 30 * time.Second
+
+// postgres is a database that several engines write, each a chain of its own. An engine has
+// its chain as long as its connection has the advisory lock of the chain's number, so the
+// connection must be a direct one, or through a pooler that pools sessions.
+type postgres struct {
+	where   string // without a password
+	chain   int64  // 0: none yet
+	backend int    // process of the server that has the lock
+}
+
+func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, err error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "the address of the record: %w", err).
+			WithHint("it looks like postgres://user@host:5432/database")
+	}
+	for name, value := range map[string]string{
+		"application_name": "retort", "synchronous_commit": "on",
+		// The server notices after a minute that an engine has gone, and frees its chain.
+		"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3",
+	} {
+		if _, set := config.RuntimeParams[name]; !set {
+			config.RuntimeParams[name] = value
+		}
+	}
+	config.RuntimeParams["search_path"] = own
+	if o.ReadOnly {
+		config.RuntimeParams["default_transaction_read_only"] = "on"
+	}
+	e := &postgres{where: fmt.Sprintf("%s on %s", config.Database, config.Host)}
+	s := &store{engine: e, reads: o.ReadOnly, db: stdlib.OpenDB(*config)}
+	s.db.SetMaxOpenConns(1 + readers)
+	s.db.SetMaxIdleConns(1 + readers)
+	defer func() {
+		if err != nil {
+			err = s.failed("store.open", err)
+			_ = s.Close()
+		}
+	}()
+	if o.ReadOnly {
+		return s, current(ctx, s.db, e.where, "postgres")
+	}
+	if err := e.migrate(ctx, s.db); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s, s.claimed(ctx)
+}
+
+func (e *postgres) migrate(ctx context.Context, db *sql.DB) error {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	all, err := steps("postgres")
+	if err != nil {
+		return err
+	}
+	return within(ctx, c, "BEGIN", func() error {
+		if _, err := c.ExecContext(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", application)); err != nil {
+			return err
+		}
+		var there bool
+		if err := c.QueryRowContext(ctx, "SELECT count(*) > 0 FROM pg_namespace WHERE nspname = '"+own+"'").Scan(&there); err != nil {
+			return err
+		}
+		if !there {
+			if _, err := c.ExecContext(ctx, "CREATE SCHEMA "+own); err != nil {
+				return err
+			}
+		}
+		return migrate(ctx, c, e.where, all)
+	})
+}
+
+func (e *postgres) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int64, err error) {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			discard(c) // with its lock, if it has one
+		}
+	}()
+	if e.chain == 0 {
+		chain, err = e.choose(ctx, c)
+	} else {
+		chain, err = e.chain, e.again(ctx, c)
+	}
+	if err == nil {
+		err = c.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&e.backend)
+	}
+	if err == nil {
+		e.chain = chain
+	}
+	return c, chain, err
+}
+
+// choose takes the chain of an engine that has ended, or a new one.
+func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
+	chains, err := list[int64](ctx, c, "SELECT name FROM chains ORDER BY name")
+	if err != nil {
+		return 0, err
+	}
+	for _, chain := range chains {
+		if got, err := tryLock(ctx, c, chain); got || err != nil {
+			return chain, err
+		}
+	}
+	for {
+		chain := newChain()
+		got, err := tryLock(ctx, c, chain)
+		if err != nil {
+			return 0, err
+		}
+		if got {
+			_, err = c.ExecContext(ctx, "INSERT INTO chains (name, seq, base) VALUES ($1, 0, 0)", chain)
+			return chain, err
+		}
+	}
+}
+
+// again takes back the chain that a lost connection had. The server may not know yet that
+// it is lost.
+func (e *postgres) again(ctx context.Context, c *sql.Conn) error {
+	for late := time.Now().Add(patience); ; time.Sleep(patience / 10) {
+		got, err := tryLock(ctx, c, e.chain)
+		if got || err != nil {
+			return err
+		}
+		if time.Now().After(late) {
+			return run.Errorf(run.KindInternal, "store.open", "the chain %s of the record %s was taken by another process after the connection was lost", chainName(e.chain), e.where).
+				WithHint("start this retort again: it goes on with another chain")
+		}
+		_, err = c.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = $1 AND classid = $2 AND objid = $3",
+			e.backend, e.chain>>32, e.chain&0xffffffff)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error) {
+	err = c.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", chain).Scan(&got)
+	return got, err
+}
+
+// transact sends all changes at once, and then the end of the transaction.
+func (e *postgres) transact(ctx context.Context, c *sql.Conn, all []change) error {
+	ctx, cancel := context.WithTimeout(ctx, answered)
+	defer cancel()
+	return c.Raw(func(dc any) error {
+		conn := dc.(*stdlib.Conn).Conn()
+		batch := &pgx.Batch{}
+		batch.Queue("BEGIN")
+		texts := map[string]string{}
+		for _, ch := range all {
+			if texts[ch.statement] == "" {
+				texts[ch.statement] = e.bound(ch.statement)
+			}
+			batch.Queue(texts[ch.statement], ch.args...)
+		}
+		err := results(conn.SendBatch(ctx, batch), all)
+		if err == nil {
+			_, err = conn.Exec(ctx, "COMMIT")
+		}
+		if err != nil {
+			_, _ = conn.Exec(ctx, "ROLLBACK")
+		}
+		return err
+	})
+}
+
+// results reads what became of BEGIN and of changes.
+func results(sent pgx.BatchResults, all []change) (err error) {
+	defer func() { err = errors.Join(err, sent.Close()) }()
+	if _, err := sent.Exec(); err != nil {
+		return err
+	}
+	for _, ch := range all {
+		tag, err := sent.Exec()
+		if err != nil {
+			return err
+		}
+		if ch.missed != nil && tag.RowsAffected() != 1 {
+			return ch.missed
+		}
+	}
+	return nil
+}
+
+func (e *postgres) wrote(context.Context, int) {}
+
+// bound numbers the parameters. No statement has a ? of another kind.
+func (e *postgres) bound(statement string) string {
+	var b strings.Builder
+	n := 0
+	for part := range strings.SplitSeq(statement, "?") {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
+		n++
+	}
+	return b.String()
+}
+
+func (e *postgres) selection(columns, lead, conditions string) string {
+	equal := "1 = 1"
+	if lead != "" {
+		equal = lead + " = ?"
+	}
+	return "SELECT " + columns + " FROM entries WHERE " + equal + conditions + " ORDER BY at DESC, chain DESC, seq DESC LIMIT ?"
+}
+
+// hinted: PostgreSQL keeps statistics, and takes no hints.
+func (e *postgres) hinted() bool { return false }
+
+func (e *postgres) counting(string) string { return "" }
+
+func (e *postgres) sample(context.Context, *sql.DB) (string, []any, error) { return "", nil, nil }
+
+func (e *postgres) before(p audit.Place) (condition string, args []any) {
+	chain, ok := chainOf(p.Chain)
+	switch {
+	case ok:
+		return "(at, chain, seq) < (?, ?, ?)", []any{p.At, chain, p.Seq}
+	case p.Chain < chainName(0):
+		return "at < ?", []any{p.At}
+	}
+	// It is no chain of ours: those before it are all below a name of as many digits.
+	return "(at, chain) <= (?, ?)", []any{p.At, below(p.Chain)}
+}
+
+// below is the greatest chain whose name comes before a name.
+func below(name string) (chain int64) {
+	for bit := int64(1) << 62; bit > 0; bit >>= 1 {
+		if chainName(chain|bit) < name {
+			chain |= bit
+		}
+	}
+	return chain
+}
+
+func (e *postgres) holds(chain int64) (condition string, args []any, maybe bool) {
+	return "chain = ?", []any{chain}, true
+}
+
+// forget deletes keys, and rewrites their table, since what is deleted stays in its pages.
+// The server's log and its backups keep what they have.
+func (e *postgres) forget(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
+	err = within(ctx, c, "BEGIN", func() error {
+		return eachPart(ids, func(list string, args []any) error {
+			r, err := c.ExecContext(ctx, e.bound("DELETE FROM keys WHERE live = 1 AND id IN "+list), args...)
+			if err != nil {
+				return err
+			}
+			some, err := r.RowsAffected()
+			n += int(some)
+			return err
+		})
+	})
+	if err == nil {
+		_, err = c.ExecContext(ctx, "VACUUM FULL keys")
+	}
+	return n, err
+}
+
+// dropped leaves it to the server to reuse the space.
+func (e *postgres) dropped(context.Context, *sql.Conn) error { return nil }
+
+func (e *postgres) size(ctx context.Context, db *sql.DB) (n int64, err error) {
+	err = db.QueryRowContext(ctx, "SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = $1 AND relkind = 'r'", own).Scan(&n)
+	return n, err
+}
+
+func (e *postgres) close() {}
+
+func (e *postgres) explain(op string, err error) error {
+	said := run.Errorf(run.KindInternal, op, "the record %s: %w", e.where, err)
+	var known *pgconn.PgError
+	if !errors.As(err, &known) {
+		return said.WithHint("look whether the PostgreSQL server runs and can be reached; nothing runs that cannot be recorded")
+	}
+	switch {
+	case known.Code == "53100":
+		return said.WithHint("the server's disk is full: make room there; nothing runs that cannot be recorded")
+	case known.Code == "42501" || strings.HasPrefix(known.Code, "28"):
+		return said.WithHint("the user of the address must be let in, and be able to create the schema %q in the database", own)
+	case known.Code == "3D000":
+		return said.WithHint("create the database first")
+	case known.Code == "25006":
+		return said.WithHint("the server can only be read now: it is a standby, or was told so")
+	}
+	return said
+}

@@ -1,0 +1,110 @@
+package testenv
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Postgres is a PostgreSQL server in a temporary folder, on a unix socket there.
+type Postgres struct {
+	dir     string
+	process *os.Process
+	ended   chan struct{}
+}
+
+// StartPostgres starts a server with the programs of this machine, as another user if this
+// one is root. It outlives neither Stop nor, on Linux, this process.
+func StartPostgres() (*Postgres, error) {
+	bin, err := postgresPrograms()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("/tmp", "pg") // the path of a socket is short
+	if err != nil {
+		return nil, err
+	}
+	p := &Postgres{dir: dir, ended: make(chan struct{})}
+	attr, err := unprivileged(dir)
+	if err == nil {
+		err = p.start(bin, attr)
+	}
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Postgres) start(bin string, attr *syscall.SysProcAttr) error {
+	data := filepath.Join(p.dir, "data")
+	init := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "retort", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	init.SysProcAttr, init.Dir = attr, p.dir
+	if out, err := init.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", p.dir, "-c", "listen_addresses=", "-c", "fsync=on", "-c", "max_connections=100")
+	server.SysProcAttr, server.Dir = attr, p.dir
+	server.Env = append(os.Environ(), "LC_ALL=C")
+	said, err := server.StderrPipe()
+	if err != nil {
+		return err
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the server dies with the thread that has started it
+		defer close(p.ended)
+		err := server.Start()
+		started <- err
+		if err == nil {
+			_ = server.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	p.process = server.Process
+	var heard []string
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		if heard = append(heard, lines.Text()); strings.Contains(lines.Text(), "ready to accept connections") {
+			go io.Copy(io.Discard, said)
+			return nil
+		}
+	}
+	return errors.New("postgres: " + strings.Join(heard, "\n"))
+}
+
+// URL is the address of a database of the server.
+func (p *Postgres) URL(database string) string {
+	return (&url.URL{Scheme: "postgres", User: url.User("retort"), Path: "/" + database, RawQuery: url.Values{"host": {p.dir}}.Encode()}).String()
+}
+
+// Stop ends the server and deletes its folder.
+func (p *Postgres) Stop() {
+	_ = p.process.Signal(syscall.SIGQUIT)
+	<-p.ended
+	_ = os.RemoveAll(p.dir)
+}
+
+// postgresPrograms is the folder of initdb and postgres: Debian has none of them in PATH.
+func postgresPrograms() (dir string, err error) {
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		initdb, err = filepath.EvalSymlinks(initdb)
+		return filepath.Dir(initdb), err
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(found) == 0 {
+		return "", errors.New("there is no initdb in PATH or /usr/lib/postgresql (Debian: apt install postgresql)")
+	}
+	slices.SortFunc(found, func(a, b string) int { return len(a) - len(b) + strings.Compare(a, b) })
+	return filepath.Dir(found[len(found)-1]), nil
+}

@@ -1,0 +1,25 @@
+package testenv
+
+import (
+	"errors"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// unprivileged is how to start a process as somebody who is not root, and who owns dir then.
+func unprivileged(dir string) (*syscall.SysProcAttr, error) {
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
+	if os.Getuid() != 0 {
+		return attr, nil
+	}
+	who, err := user.Lookup("nobody")
+	if err != nil {
+		return nil, err
+	}
+	uid, err1 := strconv.ParseUint(who.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(who.Gid, 10, 32)
+	attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return attr, errors.Join(err1, err2, os.Chown(dir, int(uid), int(gid)))
+}
