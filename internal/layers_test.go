@@ -59,7 +59,7 @@ var layers = []struct {
 	{"internal/upstream", []string{"internal/jsonscan", "internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
 	{"internal/mcpserver", []string{"internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
-	{"internal/audit", nil, "keeps what it is told; who writes rows is an interface"},
+	{"internal/audit", []string{"internal/seal"}, "keeps what it is told; who writes rows is an interface"},
 	{"internal/skills", []string{"internal/seal"}, "folders with code that it does not understand; one process at a time writes them"},
 	{"internal/workspace", []string{"internal/seal"}, "files below one directory, and a few values beside them"},
 	{"internal/store", []string{"internal/audit", "internal/seal"}, "the only package with SQL; it does not understand what it keeps"},
