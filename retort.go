@@ -210,12 +210,19 @@ func (e *Engine) Decide(id, digest string, a Answer) error {
 func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 	found, err := e.pipeline.Search(ctx, q)
 	e.log.Debug("searched", "found", len(found.Tools), "total", found.Total)
-	return found, err
+	if err != nil {
+		return found, err
+	}
+	return failing(found, e.pipeline.Looked("search", q.Text, len(found.Tools)))
 }
 
 // Describe gives the typed definitions of tools, named in any spelling.
 func (e *Engine) Describe(ctx context.Context, names []string, lang run.Language) ([]Definition, error) {
-	return e.pipeline.Describe(ctx, names, lang)
+	definitions, err := e.pipeline.Describe(ctx, names, lang)
+	if err != nil {
+		return definitions, err
+	}
+	return failing(definitions, e.pipeline.Looked("describe", strings.Join(names, " "), len(definitions)))
 }
 
 // Sanitize is a text with tokens for what is personal, and how many values of each type

@@ -51,6 +51,9 @@ func failing[T any](v T, err *Error) (T, error) {
 
 // RemoveSkill takes a skill away with all its versions, and tells what it was.
 func (e *Engine) RemoveSkill(name string) (SkillInfo, error) {
+	if refused := e.pipeline.Changed(name, "remove"); refused != nil {
+		return SkillInfo{}, refused
+	}
 	s, err := e.pipeline.Skills.Remove(name)
 	if err != nil {
 		return SkillInfo{}, err

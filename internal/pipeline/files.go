@@ -35,6 +35,9 @@ func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bo
 	default:
 		return out, badEncoding(encoding)
 	}
+	if refused := p.noted(run.EventFile, session, "write", map[string]any{"bytes": len(data), "append": appends}, asked{Name: name}); refused != nil {
+		return out, refused
+	}
 	err = p.within(session, name, func(w *workspace.Workspace, path string) error {
 		write := w.Write
 		if appends {
@@ -83,7 +86,13 @@ func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding 
 		part, err = r.part(offset, min(or(limit, defaultPart), maxPart))
 		return err
 	})
-	return part, err
+	if err != nil {
+		return part, err
+	}
+	if refused := p.noted(run.EventFile, session, "read", map[string]any{"offset": offset, "bytes": part.Bytes}, asked{Name: name}); refused != nil {
+		return run.FilePart{}, refused
+	}
+	return part, nil
 }
 
 func or(n, otherwise int64) int64 {

@@ -15,6 +15,34 @@ import (
 	"retort/internal/run"
 )
 
+// noted records something that belongs to no execution.
+func (p *Pipeline) noted(kind run.EventKind, session, status string, facts map[string]any, body asked) *run.Error {
+	if p.Recorder == nil {
+		return nil
+	}
+	r := &record{to: p.Recorder, about: run.Event{Session: session, Principal: p.Policy.Principal()}}
+	var err error
+	if r.screen, err = p.screened(session); err != nil {
+		r.blind = true
+	}
+	e := r.event(kind)
+	e.Status, e.Facts = status, facts
+	body.Name = r.text(body.Name)
+	e.Body = bodyOf(body)
+	return r.add(e, false)
+}
+
+// Looked records that somebody looked for tools, or at the definitions of some; query is
+// what they asked, or the names.
+func (p *Pipeline) Looked(how, query string, found int) *run.Error {
+	return p.noted(run.EventSearch, "", how, map[string]any{"found": found}, asked{Name: query})
+}
+
+// Changed records that a skill was saved or removed.
+func (p *Pipeline) Changed(skill, how string) *run.Error {
+	return p.noted(run.EventSkill, "", how, map[string]any{"skill": skill}, asked{})
+}
+
 // record is the entries of one execution. Without a recorder it keeps nothing.
 type record struct {
 	to     run.Recorder

@@ -26,6 +26,8 @@ const (
 	EventSkill    EventKind = "skill"    // one was saved or removed
 	EventErasure  EventKind = "erasure"  // something was forgotten for good
 	EventLogin    EventKind = "login"    // at an upstream
+	EventSearch   EventKind = "search"   // somebody looked for tools, or at their definitions
+	EventFile     EventKind = "file"     // of a workspace, read or written by a model itself
 	EventAnomaly  EventKind = "anomaly"  // something unusual
 	EventClock    EventKind = "clock"    // a person says that it is right, though it is behind the record
 	EventGap      EventKind = "gap"      // what came between could not be written
