@@ -41,14 +41,6 @@ func (s *store) claimed(ctx context.Context) error {
 	return err
 }
 
-// release gives the connection up. It needs mu.
-func (s *store) release() {
-	if s.w != nil {
-		_ = s.w.Close()
-	}
-	s.w = nil
-}
-
 // distrust closes the connection for good after an error: who knows what state it is in. It needs mu.
 func (s *store) distrust() {
 	if s.w != nil {

@@ -173,6 +173,14 @@ func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error
 	return got, err
 }
 
+// free lets the next engine have the chain. Without it the server would, but only when it
+// has come to the end of the connection.
+func (e *postgres) free(c *sql.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, _ = c.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", e.chain)
+}
+
 // transact sends all changes at once, and then the end of the transaction.
 func (e *postgres) transact(ctx context.Context, c *sql.Conn, all []change) error {
 	ctx, cancel := context.WithTimeout(ctx, answered)

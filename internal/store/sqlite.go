@@ -192,6 +192,8 @@ func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int6
 	return c, chain, err
 }
 
+func (e *sqlite) free(*sql.Conn) {}
+
 func (e *sqlite) transact(ctx context.Context, c *sql.Conn, all []change) error {
 	if e.of != c {
 		e.of, e.put = c, map[string]*sql.Stmt{}

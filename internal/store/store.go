@@ -110,6 +110,8 @@ type engine interface {
 	holds(chain int64) (condition string, args []any, maybe bool)
 	// claim gives a connection that may write the chain; nil if there is none yet.
 	claim(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
+	// free gives up what claim has taken, before the connection is closed.
+	free(c *sql.Conn)
 	// transact makes changes, all or none, durably.
 	transact(ctx context.Context, c *sql.Conn, all []change) error
 	// wrote is told after each batch, with the lock of writing held.
@@ -142,7 +144,11 @@ var _ audit.Store = (*store)(nil)
 func (s *store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.release()
+	if s.w != nil {
+		s.free(s.w)
+		_ = s.w.Close()
+		s.w = nil
+	}
 	err := s.db.Close()
 	s.engine.close()
 	return err
