@@ -44,6 +44,7 @@ func (s *store) claimed(ctx context.Context) error {
 // distrust closes the connection for good after an error: who knows what state it is in. It needs mu.
 func (s *store) distrust() {
 	if s.w != nil {
+		s.free(s.w, true)
 		discard(s.w)
 	}
 	s.w = nil
@@ -84,19 +85,13 @@ func (s *store) Append(ctx context.Context, b audit.Batch) error {
 		return err
 	}
 	if err := s.append(ctx, b); err != nil {
-		if !refused(err) {
+		if !s.sound(s.w, err) {
 			s.distrust()
 		}
 		return s.failed("store.append", err)
 	}
 	s.wrote(ctx, len(b.Rows))
 	return nil
-}
-
-// refused reports whether err is one of ours, after which the connection is as before.
-func refused(err error) bool {
-	_, ours := err.(*run.Error)
-	return ours
 }
 
 // follows checks that rows are of the own chain and follow each other.

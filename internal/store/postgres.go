@@ -175,10 +175,23 @@ func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error
 
 // free lets the next engine have the chain. Without it the server would, but only when it
 // has come to the end of the connection.
-func (e *postgres) free(c *sql.Conn) {
+func (e *postgres) free(c *sql.Conn, failed bool) {
+	if failed {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, _ = c.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", e.chain)
+}
+
+// sound: what the server has refused and rolled back is over.
+func (e *postgres) sound(c *sql.Conn, _ error) (idle bool) {
+	err := c.Raw(func(dc any) error {
+		conn := dc.(*stdlib.Conn).Conn()
+		idle = !conn.IsClosed() && conn.PgConn().TxStatus() == 'I'
+		return nil
+	})
+	return err == nil && idle
 }
 
 // transact sends all changes at once, and then the end of the transaction.

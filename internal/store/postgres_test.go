@@ -19,6 +19,10 @@ var server = sync.OnceValues(testenv.StartPostgres)
 var databases atomic.Int64
 
 func TestMain(m *testing.M) {
+	if path := os.Getenv(killedVariable); path != "" {
+		appendUntilKilled(path)
+		os.Exit(1)
+	}
 	code := m.Run()
 	if databases.Load() > 0 {
 		if p, err := server(); err == nil {

@@ -40,7 +40,7 @@ type sqlite struct {
 	of     *sql.Conn
 }
 
-func openSQLite(ctx context.Context, path string, o Options) (_ audit.Store, err error) {
+func openSQLite(ctx context.Context, path string, o Options, patience time.Duration) (_ audit.Store, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "%w", err)
@@ -59,7 +59,7 @@ func openSQLite(ctx context.Context, path string, o Options) (_ audit.Store, err
 	if o.ReadOnly {
 		return s, e.openForReading(ctx, s)
 	}
-	return s, e.openForWriting(ctx, s)
+	return s, e.openForWriting(ctx, s, patience)
 }
 
 // address is the file with parameters, pairs of names and values.
@@ -75,8 +75,8 @@ func (e *sqlite) address(parameters ...string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
-func (e *sqlite) openForWriting(ctx context.Context, s *store) (err error) {
-	if err := e.lock(); err != nil {
+func (e *sqlite) openForWriting(ctx context.Context, s *store, patience time.Duration) (err error) {
+	if err := e.lock(patience); err != nil {
 		return err
 	}
 	if err := e.create(ctx); err != nil {
@@ -99,7 +99,7 @@ func (e *sqlite) openForWriting(ctx context.Context, s *store) (err error) {
 }
 
 // lock keeps other processes from writing the file, and says who has it.
-func (e *sqlite) lock() error {
+func (e *sqlite) lock(patience time.Duration) error {
 	name := e.path + ".lock"
 	unlock, err := seal.Lock(name, patience)
 	switch {
@@ -192,7 +192,19 @@ func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int6
 	return c, chain, err
 }
 
-func (e *sqlite) free(*sql.Conn) {}
+// free closes the statements, without which a connection is never really closed.
+func (e *sqlite) free(*sql.Conn, bool) {
+	for _, p := range e.put {
+		_ = p.Close()
+	}
+	e.of, e.put = nil, nil
+}
+
+// sound: after an error of the disk nobody knows what a connection believes of the file.
+func (e *sqlite) sound(_ *sql.Conn, err error) bool {
+	var ours *run.Error
+	return errors.As(err, &ours)
+}
 
 func (e *sqlite) transact(ctx context.Context, c *sql.Conn, all []change) error {
 	if e.of != c {

@@ -48,7 +48,7 @@ func Open(ctx context.Context, url string, o Options) (audit.Store, error) {
 	if os.IsPathSeparator(path[len(path)-1]) || err == nil && info.IsDir() {
 		return OpenFolder(ctx, path, o)
 	}
-	return openSQLite(ctx, path, o)
+	return openSQLite(ctx, path, o, patience)
 }
 
 // OpenFolder opens the first file of a folder that no other process writes, or a new one:
@@ -58,7 +58,7 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error)
 		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "%s is a folder; its files are read one by one", dir)
 	}
 	for n := range maxFiles {
-		s, err := openSQLite(ctx, filepath.Join(dir, fmt.Sprintf("record-%d.db", n+1)), o)
+		s, err := openSQLite(ctx, filepath.Join(dir, fmt.Sprintf("record-%d.db", n+1)), o, 0)
 		if !errors.Is(err, ErrTaken) {
 			return s, err
 		}
@@ -110,8 +110,11 @@ type engine interface {
 	holds(chain int64) (condition string, args []any, maybe bool)
 	// claim gives a connection that may write the chain; nil if there is none yet.
 	claim(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
-	// free gives up what claim has taken, before the connection is closed.
-	free(c *sql.Conn)
+	// free gives up what claim has taken, before the connection is closed; after an error
+	// the connection is not to be used for it.
+	free(c *sql.Conn, failed bool)
+	// sound reports whether the connection can go on after an error of transact.
+	sound(c *sql.Conn, err error) bool
 	// transact makes changes, all or none, durably.
 	transact(ctx context.Context, c *sql.Conn, all []change) error
 	// wrote is told after each batch, with the lock of writing held.
@@ -145,7 +148,7 @@ func (s *store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.w != nil {
-		s.free(s.w)
+		s.free(s.w, false)
 		_ = s.w.Close()
 		s.w = nil
 	}
