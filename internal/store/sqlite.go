@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -359,31 +360,59 @@ func (e *sqlite) openForReading(ctx context.Context, s *store) error {
 		}
 		return err
 	}
-	s.db.SetMaxOpenConns(readers)
-	s.db.SetMaxIdleConns(readers)
-	if err := current(ctx, s.db, e.path, "sqlite"); err != nil {
+	err := e.read(ctx, s.db)
+	if err == nil {
+		return nil
+	}
+	// Beside a file SQLite needs one for what readers and a writer tell each other, and here it
+	// cannot make one: then nobody can write either, and if nothing is left in a log, the
+	// file itself is all.
+	if info, none := os.Stat(e.path + "-wal"); none == nil && info.Size() > 0 || !cannotOpen(err) {
 		return err
 	}
-	err := s.db.QueryRowContext(ctx, "SELECT name FROM chains").Scan(&e.chain)
+	_ = s.db.Close()
+	if s.db, err = sql.Open("sqlite", e.address("mode", "ro", "immutable", "1")); err != nil {
+		return err
+	}
+	return e.read(ctx, s.db)
+}
+
+// read looks at what a reader must know of the file.
+func (e *sqlite) read(ctx context.Context, db *sql.DB) error {
+	db.SetMaxOpenConns(readers)
+	db.SetMaxIdleConns(readers)
+	if err := current(ctx, db, e.path, "sqlite"); err != nil {
+		return err
+	}
+	err := db.QueryRowContext(ctx, "SELECT name FROM chains").Scan(&e.chain)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil // nobody has written yet
 	}
 	return err
 }
 
+// code is the result code of SQLite, without what it says in particular; 0 if there is none.
+func code(err error) int {
+	var known *sqlite3.Error
+	if !errors.As(err, &known) {
+		return 0
+	}
+	return known.Code() & 0xff
+}
+
+// cannotOpen: SQLITE_READONLY, SQLITE_CANTOPEN or SQLITE_PERM.
+func cannotOpen(err error) bool { return slices.Contains([]int{3, 8, 14}, code(err)) }
+
 func (e *sqlite) close() { e.unlock() }
 
 func (e *sqlite) explain(op string, err error) error {
-	var known *sqlite3.Error
-	if !errors.As(err, &known) {
-		return run.Errorf(run.KindInternal, op, "the record %s: %w", e.path, err)
-	}
 	said := run.Errorf(run.KindInternal, op, "the record %s: %w", e.path, err)
-	switch known.Code() & 0xff {
+	if cannotOpen(err) {
+		return said.WithHint("it cannot be written: look at the permissions of the file and its folder, and whether the disk was mounted read-only")
+	}
+	switch code(err) {
 	case 13: // SQLITE_FULL
 		return said.WithHint("its disk is full: make room; nothing runs that cannot be recorded")
-	case 8, 14, 3: // SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM
-		return said.WithHint("it cannot be written: look at the permissions of the file and its folder, and whether the disk was mounted read-only")
 	case 10: // SQLITE_IOERR
 		return said.WithHint("its disk has errors or is full; nothing runs that cannot be recorded")
 	case 11, 26: // SQLITE_CORRUPT, SQLITE_NOTADB
