@@ -8,9 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -43,13 +46,15 @@ func (c Checkpoint) signed(key ed25519.PrivateKey) Checkpoint {
 
 // holds reports whether somebody with the key, or with whatever key it names if it is nil,
 // has signed it.
-func (c Checkpoint) holds(key ed25519.PublicKey) bool {
-	named, err := base64.StdEncoding.DecodeString(c.Key)
-	sig, err2 := base64.StdEncoding.DecodeString(c.Sig)
-	if err != nil || err2 != nil || len(named) != ed25519.PublicKeySize || key != nil && !bytes.Equal(key, named) {
+func (c Checkpoint) holds(key ed25519.PublicKey) bool { return signs(key, c.Key, c.Sig, c.text()) }
+
+func signs(key ed25519.PublicKey, named, signature string, text []byte) bool {
+	by, err := base64.StdEncoding.DecodeString(named)
+	sig, err2 := base64.StdEncoding.DecodeString(signature)
+	if err != nil || err2 != nil || len(by) != ed25519.PublicKeySize || key != nil && !bytes.Equal(key, by) {
 		return false
 	}
-	return ed25519.Verify(named, c.text(), sig)
+	return ed25519.Verify(by, text, sig)
 }
 
 // checkpoints writes where a chain stands: the newest place into CHAIN.head after every
@@ -136,7 +141,7 @@ func readHead(dir, chain string) (Checkpoint, error) {
 	if dir == "" {
 		return Checkpoint{}, nil
 	}
-	text, err := os.ReadFile(filepath.Join(dir, chain+".head"))
+	text, err := readSome(filepath.Join(dir, chain+".head"), headSize)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(bytes.TrimSpace(text)) == 0 {
 		return Checkpoint{}, nil
 	}
@@ -147,44 +152,71 @@ func readHead(dir, chain string) (Checkpoint, error) {
 	return c, err
 }
 
-// readCheckpoints are all that are kept in dir, heads and lines.
-func readCheckpoints(dir string) (all []Checkpoint, err error) {
-	heads, _ := filepath.Glob(filepath.Join(dir, "*.head"))
-	for _, path := range heads {
-		name := filepath.Base(path)
-		head, err := readHead(dir, name[:len(name)-len(".head")])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if head.Chain != "" {
-			all = append(all, head)
-		}
-	}
-	lines, err := ReadCheckpoints(filepath.Join(dir, linesFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return append(all, lines...), err
-}
-
-// ReadCheckpoints reads a file with a checkpoint in each line. A last line that is cut off
-// does not count.
-func ReadCheckpoints(path string) (all []Checkpoint, err error) {
+// readSome is a file, or the beginning of one that is larger.
+func readSome(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	in := bufio.NewReader(f)
-	for n := 1; ; n++ {
-		line, err := in.ReadBytes('\n')
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// eachCheckpoint gives all that are kept in dir, heads and lines, with where they stand. The
+// error of one that cannot be read is given in its place.
+func eachCheckpoint(dir string) iter.Seq2[Checkpoint, error] {
+	return func(yield func(Checkpoint, error) bool) {
+		heads, _ := filepath.Glob(filepath.Join(dir, "*.head"))
+		for _, path := range heads {
+			name := filepath.Base(path)
+			head, err := readHead(dir, strings.TrimSuffix(name, ".head"))
+			if err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
+			}
+			if (err != nil || head.Chain != "") && !yield(head, err) {
+				return
+			}
+		}
+		for c, err := range ReadCheckpoints(filepath.Join(dir, linesFile)) {
+			if errors.Is(err, fs.ErrNotExist) {
+				return
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// maxLine is how long a checkpoint may be.
+const maxLine = 64 << 10
+
+// ReadCheckpoints reads a file with a checkpoint in each line. A last line that is cut off
+// does not count.
+func ReadCheckpoints(path string) iter.Seq2[Checkpoint, error] {
+	return func(yield func(Checkpoint, error) bool) {
+		f, err := os.Open(path)
 		if err != nil {
-			return all, nil
+			yield(Checkpoint{}, err)
+			return
 		}
-		var c Checkpoint
-		if err := json.Unmarshal(line, &c); err != nil {
-			return all, fmt.Errorf("%s:%d: %w", filepath.Base(path), n, err)
+		defer f.Close()
+		in := bufio.NewReaderSize(f, maxLine)
+		for n := 1; ; n++ {
+			line, err := in.ReadSlice('\n')
+			if err == io.EOF {
+				return
+			}
+			var c Checkpoint
+			if err == nil {
+				err = json.Unmarshal(line, &c)
+			}
+			if err != nil {
+				err = fmt.Errorf("%s:%d: %w", filepath.Base(path), n, err)
+			}
+			if !yield(c, err) || errors.Is(err, bufio.ErrBufferFull) {
+				return
+			}
 		}
-		all = append(all, c)
 	}
 }

@@ -170,9 +170,10 @@ func (l *Log) Record(e run.Event, durable bool) *run.Error {
 	if err != nil {
 		return run.Errorf(run.KindInternal, "audit.record", "what happens cannot be recorded: %w", err)
 	}
-	it.waits = durable || l.o.All && it.opens
+	waits := durable || l.o.All && it.opens
+	it.waits = waits // the writer may change it from now on
 	refused := l.put(it)
-	if refused == nil && it.waits {
+	if refused == nil && waits {
 		refused = l.wait(it)
 	}
 	if refused == nil && l.o.Seen != nil {

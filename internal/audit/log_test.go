@@ -593,12 +593,12 @@ func TestStress(t *testing.T) {
 	if len(m.open) > 0 {
 		t.Errorf("open: %v", m.open)
 	}
-	stories(t, rows, &acknowledged)
+	told(t, rows, &acknowledged)
 }
 
-// stories fails the test unless each execution is told once, and a call that did not
+// told fails the test unless each execution is told once, and a call that did not
 // happen is taken back.
-func stories(t *testing.T, rows []Row, acknowledged *sync.Map) {
+func told(t *testing.T, rows []Row, acknowledged *sync.Map) {
 	t.Helper()
 	kinds := map[string]string{}
 	for _, r := range rows {

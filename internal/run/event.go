@@ -10,27 +10,28 @@ type EventKind string
 
 // What is recorded. Of an execution, EventRequest comes first and EventEnd last, each once.
 const (
-	EventStart    EventKind = "start"    // the engine began to write
-	EventStop     EventKind = "stop"     // the engine stopped
-	EventRequest  EventKind = "request"  // an execution was asked for
-	EventVerdict  EventKind = "verdict"  // the gate let a program pass, or refused it
-	EventQuestion EventKind = "question" // a person is asked
-	EventDecision EventKind = "decision" // what became of the question
-	EventCall     EventKind = "call"     // a call that may have effects is about to leave; one that reads has come back
-	EventAnswer   EventKind = "answer"   // a call that may have effects has come back
-	EventRefusal  EventKind = "refusal"  // a call did not leave
-	EventReveal   EventKind = "reveal"   // a person, or the model, was shown personal values
-	EventEnd      EventKind = "end"      // of an execution
-	EventSettings EventKind = "settings" // they are others than when the engine ran the last time
-	EventPin      EventKind = "pin"      // the definition of a tool has changed, or was trusted
-	EventSkill    EventKind = "skill"    // one was saved or removed
-	EventErasure  EventKind = "erasure"  // something was forgotten for good
-	EventLogin    EventKind = "login"    // at an upstream
-	EventSearch   EventKind = "search"   // somebody looked for tools, or at their definitions
-	EventFile     EventKind = "file"     // of a workspace, read or written by a model itself
-	EventAnomaly  EventKind = "anomaly"  // something unusual
-	EventClock    EventKind = "clock"    // a person says that it is right, though it is behind the record
-	EventGap      EventKind = "gap"      // what came between could not be written
+	EventStart    EventKind = "start"     // the engine began to write
+	EventStop     EventKind = "stop"      // the engine stopped
+	EventRequest  EventKind = "request"   // an execution was asked for
+	EventVerdict  EventKind = "verdict"   // the gate let a program pass, or refused it
+	EventQuestion EventKind = "question"  // a person is asked
+	EventDecision EventKind = "decision"  // what became of the question
+	EventCall     EventKind = "call"      // a call that may have effects is about to leave; one that reads has come back
+	EventAnswer   EventKind = "answer"    // a call that may have effects has come back
+	EventRefusal  EventKind = "refusal"   // a call did not leave
+	EventReveal   EventKind = "reveal"    // a person, or the model, was shown personal values
+	EventEnd      EventKind = "end"       // of an execution
+	EventSettings EventKind = "settings"  // they are others than when the engine ran the last time
+	EventPin      EventKind = "pin"       // the definition of a tool has changed, or was trusted
+	EventSkill    EventKind = "skill"     // one was saved or removed
+	EventErasure  EventKind = "erasure"   // something was forgotten for good
+	EventLogin    EventKind = "login"     // at an upstream
+	EventSearch   EventKind = "search"    // somebody looked for tools, or at their definitions
+	EventFile     EventKind = "file"      // of a workspace, read or written by a model itself
+	EventAnomaly  EventKind = "anomaly"   // something unusual
+	EventClock    EventKind = "clock"     // a person says that it is right, though it is behind the record
+	EventGap      EventKind = "gap"       // what came between could not be written
+	EventKept     EventKind = "retention" // old entries were moved to archives, or deleted
 )
 
 // Event is one thing that happened. Nothing in its plain fields is a value of a program, a

@@ -1,0 +1,433 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"retort/internal/seal"
+)
+
+// Seal is what an archive ends in. An archive that was deleted leaves its seal behind, so
+// that what follows it can be proved still.
+type Seal struct {
+	Chain     string     `json:"chain"`
+	First     int64      `json:"first"`
+	Last      int64      `json:"last"`
+	Before    string     `json:"before,omitempty"` // the hash of the entry before the first
+	FirstHash string     `json:"first_hash"`
+	Hash      string     `json:"hash"` // of the last
+	From      time.Time  `json:"from"` // of the oldest entry
+	To        time.Time  `json:"to"`
+	Deleted   *time.Time `json:"deleted,omitempty"`
+	Key       string     `json:"key"` // Ed25519, base64
+	Sig       string     `json:"sig"` // of the JSON without this field
+}
+
+func (s Seal) text() []byte {
+	s.Sig = ""
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // it is made of strings and numbers
+	}
+	return append([]byte("archive "), text...)
+}
+
+func (s Seal) signed(key ed25519.PrivateKey) Seal {
+	s.Key = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
+	s.Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(key, s.text()))
+	return s
+}
+
+func (s Seal) holds(key ed25519.PublicKey) bool {
+	return signs(key, s.Key, s.Sig, s.text())
+}
+
+// archive is a file of rows that left the store, or the seal of one that was deleted.
+type archive struct {
+	path        string
+	chain       string
+	first, last int64
+	gone        bool
+}
+
+const (
+	archiveEnd = ".jsonl.gz"
+	goneEnd    = ".gone"
+	maxRow     = 64 << 20 // bytes of a line
+)
+
+func archiveName(chain string, first, last int64) string {
+	return fmt.Sprintf("%s-%d-%d", chain, first, last)
+}
+
+// archives are those of a folder, by chain and first entry. If one is deleted at this
+// moment, it is still there.
+func archives(dir string) ([]archive, error) {
+	entries, err := os.ReadDir(dir)
+	if dir == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []archive
+	for _, e := range entries {
+		if a, ok := archiveOf(dir, e.Name()); ok {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(a, b archive) int {
+		if a.chain != b.chain {
+			return strings.Compare(a.chain, b.chain)
+		}
+		if a.first != b.first {
+			return int(max(-1, min(1, a.first-b.first)))
+		}
+		return strings.Compare(b.path, a.path) // .jsonl.gz before .gone
+	})
+	return slices.CompactFunc(all, func(a, b archive) bool { return a.chain == b.chain && a.first == b.first && a.last == b.last }), err
+}
+
+func archiveOf(dir, name string) (a archive, ok bool) {
+	stem, is := strings.CutSuffix(name, archiveEnd)
+	if !is {
+		if stem, a.gone = strings.CutSuffix(name, goneEnd); !a.gone {
+			return a, false
+		}
+	}
+	parts := strings.Split(stem, "-")
+	if len(parts) != 3 || parts[0] == "" {
+		return a, false
+	}
+	first, err := strconv.ParseInt(parts[1], 10, 64)
+	last, err2 := strconv.ParseInt(parts[2], 10, 64)
+	a.path, a.chain, a.first, a.last = filepath.Join(dir, name), parts[0], first, last
+	return a, err == nil && err2 == nil && 1 <= first && first <= last && archiveName(a.chain, first, last) == stem
+}
+
+// loose is text that need not be UTF-8.
+type loose []byte
+
+func (l loose) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(l) {
+		return json.Marshal(string(l))
+	}
+	return json.Marshal([][]byte{l})
+}
+
+func (l *loose) UnmarshalJSON(text []byte) error {
+	if len(text) > 1 && text[0] == '"' && bytes.IndexByte(text, '\\') < 0 {
+		*l = slices.Clone(text[1 : len(text)-1])
+		return nil
+	}
+	var s string
+	if err := json.Unmarshal(text, &s); err == nil {
+		*l = loose(s)
+		return nil
+	}
+	var raw [][]byte
+	if err := json.Unmarshal(text, &raw); err != nil || len(raw) != 1 {
+		return errors.New("neither text nor bytes")
+	}
+	*l = raw[0]
+	return nil
+}
+
+// archived is a line of an archive: a row, or the seal.
+type archived struct {
+	Seq       int64  `json:"seq,omitempty"`
+	At        int64  `json:"at,omitempty"`
+	Kind      loose  `json:"kind,omitempty"`
+	Execution loose  `json:"execution,omitempty"`
+	Session   loose  `json:"session,omitempty"`
+	Principal loose  `json:"principal,omitempty"`
+	Server    loose  `json:"server,omitempty"`
+	Tool      loose  `json:"tool,omitempty"`
+	Status    loose  `json:"status,omitempty"`
+	Risk      int64  `json:"risk,omitempty"`
+	Micros    int64  `json:"micros,omitempty"`
+	Bytes     int64  `json:"bytes,omitempty"`
+	Returned  int64  `json:"returned,omitempty"`
+	Avoided   int64  `json:"avoided,omitempty"`
+	Facts     loose  `json:"facts,omitempty"`
+	Body      []byte `json:"body,omitempty"`
+	Hash      []byte `json:"hash,omitempty"`
+	Code      []byte `json:"code,omitempty"`
+	Seal      *Seal  `json:"seal,omitempty"`
+}
+
+func archivedOf(r *Row) archived {
+	return archived{
+		Seq: r.Seq, At: r.At, Kind: loose(r.Kind), Execution: loose(r.Execution), Session: loose(r.Session), Principal: loose(r.Principal),
+		Server: loose(r.Server), Tool: loose(r.Tool), Status: loose(r.Status), Risk: r.Risk, Micros: r.Micros, Bytes: r.Bytes,
+		Returned: r.Returned, Avoided: r.Avoided, Facts: loose(r.Facts), Body: r.Body, Hash: r.Hash, Code: r.Code,
+	}
+}
+
+func (a *archived) row(chain string) Row {
+	return Row{
+		Chain: chain, Seq: a.Seq, At: a.At, Kind: string(a.Kind), Execution: string(a.Execution), Session: string(a.Session), Principal: string(a.Principal),
+		Server: string(a.Server), Tool: string(a.Tool), Status: string(a.Status), Risk: a.Risk, Micros: a.Micros, Bytes: a.Bytes,
+		Returned: a.Returned, Avoided: a.Avoided, Facts: a.Facts, Body: a.Body, Hash: a.Hash, Code: a.Code,
+	}
+}
+
+// rows gives the rows of an archive in their order, each where its name says it is. The
+// last that is given is an error unless the archive is whole, and has the seal that its
+// rows need; whose seal it is, is for the caller to see.
+func (a archive) rows(sealed *Seal) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		f, err := os.Open(a.path)
+		if err != nil {
+			yield(Row{}, err)
+			return
+		}
+		defer f.Close()
+		fail := func(err error) {
+			yield(Row{}, fmt.Errorf("%s: %w", filepath.Base(a.path), err))
+		}
+		packed, err := gzip.NewReader(f)
+		if err != nil {
+			fail(err)
+			return
+		}
+		lines := bufio.NewReaderSize(packed, 64<<10)
+		found := Seal{Chain: a.chain, First: a.first, Last: a.last}
+		for seq := a.first; seq <= a.last; seq++ {
+			row, err := a.row(lines, seq)
+			if err != nil {
+				fail(err)
+				return
+			}
+			found.add(&row)
+			if !yield(row, nil) {
+				return
+			}
+		}
+		if err := found.closes(lines, sealed); err != nil {
+			fail(err)
+		}
+	}
+}
+
+func (a archive) row(lines *bufio.Reader, seq int64) (Row, error) {
+	text, err := line(lines)
+	if err != nil {
+		return Row{}, err
+	}
+	var l archived
+	if err := json.Unmarshal(text, &l); err != nil {
+		return Row{}, err
+	}
+	if l.Seq != seq || l.Seal != nil {
+		return Row{}, fmt.Errorf("entry %d is not where it belongs", seq)
+	}
+	return l.row(a.chain), nil
+}
+
+// add counts a row.
+func (s *Seal) add(r *Row) {
+	at := time.Unix(0, r.At).UTC()
+	if s.FirstHash == "" {
+		s.FirstHash, s.From, s.To = hexadecimal(r.Hash), at, at
+	}
+	if at.Before(s.From) {
+		s.From = at
+	}
+	if at.After(s.To) {
+		s.To = at
+	}
+	s.Hash = hexadecimal(r.Hash)
+}
+
+// closes holds what rows have added up to against the seal that follows them.
+func (s *Seal) closes(lines *bufio.Reader, sealed *Seal) error {
+	text, err := line(lines)
+	if err != nil {
+		return err
+	}
+	var l archived
+	if err := json.Unmarshal(text, &l); err != nil || l.Seal == nil {
+		return errors.New("it ends without a seal")
+	}
+	if _, err := lines.ReadByte(); err != io.EOF {
+		return errors.New("it goes on after its seal")
+	}
+	want := *l.Seal
+	if want.Chain != s.Chain || want.First != s.First || want.Last != s.Last || want.FirstHash != s.FirstHash || want.Hash != s.Hash || want.Deleted != nil {
+		return errors.New("its seal is of something else")
+	}
+	if sealed != nil {
+		*sealed = want
+	}
+	return nil
+}
+
+// line is the next line, which has an end.
+func line(in *bufio.Reader) ([]byte, error) {
+	var whole []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		whole = append(whole, part...)
+		switch {
+		case err == io.EOF:
+			return nil, io.ErrUnexpectedEOF
+		case err != nil && err != bufio.ErrBufferFull:
+			return nil, err
+		case len(whole) > maxRow:
+			return nil, errors.New("a line is too long")
+		case err == nil:
+			return whole, nil
+		}
+	}
+}
+
+// span is the time of the entries of an archive as its first bytes say, which nobody has
+// sealed. It is wide if they do not.
+func (a archive) span() (from, to int64) {
+	from, to = -1<<63, 1<<63-1
+	f, err := os.Open(a.path)
+	if err != nil {
+		return from, to
+	}
+	defer f.Close()
+	packed, err := gzip.NewReader(f)
+	if err != nil {
+		return from, to
+	}
+	var start, end int64
+	if n, _ := fmt.Sscanf(packed.Comment, "%d %d", &start, &end); n == 2 {
+		return start, end
+	}
+	return from, to
+}
+
+// seal is what an archive ends in, or has left.
+func (a archive) seal() (s Seal, err error) {
+	if a.gone {
+		return a.leftover()
+	}
+	for _, err = range a.rows(&s) {
+	}
+	return s, err
+}
+
+// leftover reads what an archive that was deleted has left.
+func (a archive) leftover() (s Seal, err error) {
+	text, err := readSome(a.path, maxLine)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err == nil && (s.Chain != a.chain || s.First != a.first || s.Last != a.last || s.Deleted == nil) {
+		err = errors.New("it is of something else")
+	}
+	return s, err
+}
+
+// write makes the archive of rows that a store has. It is there whole, or not at all.
+func (s Seal) write(dir string, rows iter.Seq2[Row, error], sign ed25519.PrivateKey) (archive, error) {
+	a := archive{path: filepath.Join(dir, archiveName(s.Chain, s.First, s.Last)+archiveEnd), chain: s.Chain, first: s.First, last: s.Last}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return a, err
+	}
+	f, err := os.CreateTemp(dir, temporary+"*")
+	if err != nil {
+		return a, err
+	}
+	defer os.Remove(f.Name())
+	err = s.pack(f, rows, sign)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return a, err
+	}
+	if err := os.Rename(f.Name(), a.path); err != nil {
+		return a, err
+	}
+	return a, syncFolder(dir)
+}
+
+const temporary = ".tmp-archive-"
+
+func (s Seal) pack(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.PrivateKey) error {
+	packed := gzip.NewWriter(f)
+	packed.Comment = fmt.Sprintf("%d %d", s.From.UnixNano(), s.To.UnixNano())
+	out := bufio.NewWriterSize(packed, 64<<10)
+	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false)
+	next := s.First
+	for r, err := range rows {
+		if err != nil {
+			return err
+		}
+		if r.Seq > s.Last {
+			break
+		}
+		if r.Seq != next {
+			return fmt.Errorf("entry %d of chain %s is not there", next, s.Chain)
+		}
+		s.add(&r)
+		if err := lines.Encode(archivedOf(&r)); err != nil {
+			return err
+		}
+		next++
+	}
+	if next != s.Last+1 {
+		return fmt.Errorf("entry %d of chain %s is not there", next, s.Chain)
+	}
+	signed := s.signed(sign)
+	err := lines.Encode(archived{Seal: &signed})
+	return errors.Join(err, out.Flush(), packed.Close())
+}
+
+// leave puts the seal of an archive beside it that is about to be deleted.
+func (s Seal) leave(dir string, now time.Time, sign ed25519.PrivateKey) error {
+	now = now.UTC()
+	s.Deleted = &now
+	text, err := json.Marshal(s.signed(sign))
+	if err != nil {
+		return err
+	}
+	return seal.Replace(filepath.Join(dir, archiveName(s.Chain, s.First, s.Last)+goneEnd), append(text, '\n'))
+}
+
+func unhex(s string) ([]byte, error) {
+	if s == "" {
+		return nil, nil
+	}
+	return hex.DecodeString(s)
+}
+
+// pull gives the rows of a walk one by one; nil is after the last.
+func pull(rows iter.Seq2[Row, error]) (next func() (*Row, error), stop func()) {
+	pulled, stop := iter.Pull2(rows)
+	return func() (*Row, error) {
+		r, err, ok := pulled()
+		if !ok || err != nil {
+			return nil, err
+		}
+		return &r, nil
+	}, stop
+}
+
+// syncFolder makes names durable, where the system has that.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	_ = f.Sync()
+	return f.Close()
+}

@@ -1,0 +1,159 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Erased is what was erased of a record.
+type Erased struct {
+	Keys    int   // of executions and sessions: their bodies cannot be read any more
+	Scanned int64 // entries that were looked through
+}
+
+// settled is how long to wait for what an engine had taken in before something was erased,
+// and writes after: longer than it waits itself before it writes.
+const settled = 4 * linger
+
+// EraseSession destroys the keys of all bodies of a session of a principal. Executions
+// that go on have theirs in memory, and what they seal from now on cannot be read either.
+func (r *Record) EraseSession(ctx context.Context, principal, session string) (out Erased, err error) {
+	for range 2 {
+		for _, s := range r.Stores {
+			ids, err := s.KeysOf(ctx, principal, session)
+			if err != nil {
+				return out, uncertain(err)
+			}
+			n, err := forget(ctx, s, ids)
+			if out.Keys += n; err != nil {
+				return out, uncertain(err)
+			}
+		}
+		if err := wait(ctx, settled); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func forget(ctx context.Context, s Store, ids []string) (int, error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	return s.Forget(ctx, ids)
+}
+
+func uncertain(err error) error {
+	return run.Errorf(run.KindInternal, "audit.erase", "not everything could be erased of the record: %w", err).WithHint("do it again: what is erased stays erased")
+}
+
+// EraseMentions destroys the keys of all bodies in which a text is so: of a name or a text of
+// the JSON, or of the whole. It looks through everything, archives too.
+func (r *Record) EraseMentions(ctx context.Context, is func(text string) bool, progress func(entries int64)) (Erased, error) {
+	e := &eraser{record: r, is: is, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
+	var err error
+	if e.opener = r.opener(ctx, nil); e.opener.wrap == nil {
+		return e.out, run.Errorf(run.KindInternal, "audit.erase", "the record cannot be looked through: the key of its bodies cannot be read").
+			WithHint("erase whole sessions, or as who has the key")
+	}
+	for range 2 { // once more for what was on its way
+		if e.opener.chains, err = r.chains(ctx); err != nil {
+			return e.out, uncertain(err)
+		}
+		for _, c := range e.opener.chains {
+			if err := e.chain(ctx, c); err != nil {
+				return e.out, uncertain(err)
+			}
+		}
+		if err := wait(ctx, settled); err != nil {
+			return e.out, err
+		}
+	}
+	return e.out, nil
+}
+
+// eraser looks for those who mention somebody.
+type eraser struct {
+	record   *Record
+	opener   *opener
+	is       func(string) bool
+	progress func(int64)
+	from     map[string]int64 // the last entry of a chain that was looked at
+	doomed   map[string]bool  // keys, of the chain at hand
+	out      Erased
+}
+
+func (e *eraser) chain(ctx context.Context, c *chain) error {
+	clear(e.doomed)
+	rows := make([]Row, 0, openBatch)
+	for r, err := range e.record.walk(ctx, c, e.from[c.Chain]+1, nil) {
+		if err != nil {
+			return err
+		}
+		e.from[c.Chain] = r.Seq
+		if rows = append(rows, r); len(rows) == openBatch {
+			if err := e.look(rows); err != nil {
+				return err
+			}
+			rows = rows[:0]
+		}
+	}
+	if err := e.look(rows); err != nil {
+		return err
+	}
+	return e.destroy(ctx, c)
+}
+
+func (e *eraser) look(rows []Row) error {
+	if err := e.opener.load(rows); err != nil {
+		return err
+	}
+	for i := range rows {
+		id := keyID(&rows[i])
+		if e.doomed[id] {
+			continue
+		}
+		if body, _ := e.opener.body(&rows[i]); body != nil && mentioned(body, e.is) {
+			e.doomed[id] = true
+		}
+	}
+	if e.out.Scanned += int64(len(rows)); e.progress != nil {
+		e.progress(e.out.Scanned)
+	}
+	return nil
+}
+
+// mentioned looks at each name and text of a body, numbers too, and into JSON that is text.
+func mentioned(body json.RawMessage, is func(string) bool) bool { return anyText(body, is) }
+
+func (e *eraser) destroy(ctx context.Context, c *chain) error {
+	ids := make([]string, 0, len(e.doomed))
+	for id := range e.doomed {
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if c.store == nil {
+		return fmt.Errorf("the store of chain %s is not there", c.Chain)
+	}
+	n, err := forget(ctx, c.store, ids)
+	e.out.Keys += n
+	for _, id := range ids {
+		e.opener.keys[id] = nil
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+package audit
+
+import (
+	"context"
+	"iter"
+	"slices"
+)
+
+// source gives rows, newest first. It is not opened before it is its turn.
+type source struct {
+	newest Place // none of its rows is newer
+	open   func() iter.Seq2[Row, error]
+
+	next func() (Row, error, bool)
+	stop func()
+	row  Row
+	err  error
+}
+
+// advance goes to the next row; false if there is none.
+func (s *source) advance() bool {
+	if s.next == nil {
+		s.next, s.stop = iter.Pull2(s.open())
+	}
+	var ok bool
+	s.row, s.err, ok = s.next()
+	s.newest = placeOf(&s.row)
+	return ok
+}
+
+// merged gives the rows of all stores and archives, newest first, each once.
+func (r *Record) merged(ctx context.Context, f Filter) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		sources, err := r.sources(ctx, f)
+		if err != nil {
+			yield(Row{}, err)
+			return
+		}
+		defer func() {
+			for _, s := range sources {
+				if s.stop != nil {
+					s.stop()
+				}
+			}
+		}()
+		var last Place
+		for given := 0; len(sources) > 0 && (f.Limit == 0 || given < f.Limit); {
+			i := newestOf(sources)
+			s := sources[i]
+			if s.next != nil && s.newest != last {
+				if !yield(s.row, nil) {
+					return
+				}
+				last = s.newest
+				given++
+			}
+			if more := s.advance(); s.err != nil {
+				yield(Row{}, s.err)
+				return
+			} else if !more {
+				s.stop()
+				sources = slices.Delete(sources, i, i+1)
+			}
+		}
+	}
+}
+
+// newestOf is the source whose turn it is: of those that may have the newest row, one
+// that was not opened yet comes first.
+func newestOf(sources []*source) int {
+	best := 0
+	for i, s := range sources {
+		order := s.newest.compare(sources[best].newest)
+		if order > 0 || order == 0 && s.next == nil {
+			best = i
+		}
+	}
+	return best
+}
+
+func (r *Record) sources(ctx context.Context, f Filter) ([]*source, error) {
+	end := Place{At: 1<<63 - 1, Chain: "\xff"}
+	var all []*source
+	for _, s := range r.Stores {
+		all = append(all, &source{newest: end, open: func() iter.Seq2[Row, error] { return s.Find(ctx, f) }})
+	}
+	kept, err := archives(r.Archives)
+	for _, a := range kept {
+		if a.gone || f.Chain != "" && f.Chain != a.chain {
+			continue
+		}
+		from, to := a.span()
+		if !f.From.IsZero() && to < f.From.UnixNano() || !f.To.IsZero() && from >= f.To.UnixNano() || f.Before != nil && from > f.Before.At {
+			continue
+		}
+		all = append(all, &source{newest: Place{At: to, Chain: "\xff"}, open: func() iter.Seq2[Row, error] { return a.find(f) }})
+	}
+	return all, err
+}
+
+// find gives the rows of an archive that fit, newest first.
+func (a archive) find(f Filter) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		newestFirst := func(a, b Row) int { return placeOf(&b).compare(placeOf(&a)) }
+		var all []Row
+		for r, err := range a.rows(nil) {
+			if err != nil {
+				yield(Row{}, err)
+				return
+			}
+			if !f.fits(&r) {
+				continue
+			}
+			if f.Bare {
+				r.Facts, r.Body = nil, nil
+			}
+			if all = append(all, r); f.Limit > 0 && len(all) >= 2*f.Limit+1000 {
+				slices.SortFunc(all, newestFirst)
+				all = slices.Delete(all, f.Limit, len(all))
+			}
+		}
+		slices.SortFunc(all, newestFirst)
+		for _, r := range all {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package audit
+
+import (
+	"context"
+	"crypto/cipher"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"retort/internal/run"
+)
+
+// Query asks for entries.
+type Query struct {
+	Filter        // but Before, Limit and Bare
+	Text   string // that an entry has, in whatever case, in its fields, its facts or its body
+	Limit  int    // entries of a page; 50 if 0
+	Cursor string // of the page before; empty: the newest
+}
+
+// Page are entries, newest first.
+type Page struct {
+	Entries  []Entry  `json:"entries"`
+	Cursor   string   `json:"cursor,omitempty"` // for what comes after, if there is more
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+const (
+	pageSize  = 50
+	openBatch = 256 // rows whose keys are looked up at once
+	keptKeys  = 1024
+)
+
+// Find gives a page of entries. The error of a cursor that is none is invalid_arguments.
+func (r *Record) Find(ctx context.Context, q Query) (Page, error) {
+	if q.Limit <= 0 {
+		q.Limit = pageSize
+	}
+	page := Page{Entries: []Entry{}}
+	before, err := placeFrom(q.Cursor)
+	if err != nil {
+		return page, err
+	}
+	q.Before = before
+	var last Place
+	for e, err := range r.Entries(ctx, q.Filter, q.Text, q.Limit, &page.Warnings) {
+		if err != nil {
+			return page, err
+		}
+		if len(page.Entries) == q.Limit {
+			page.Cursor = last.cursor()
+			break
+		}
+		page.Entries = append(page.Entries, e)
+		last = Place{At: e.At.UnixNano(), Chain: e.Chain, Seq: e.Seq}
+	}
+	return page, nil
+}
+
+func (p Place) cursor() string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s", p.At, p.Seq, p.Chain))
+}
+
+func placeFrom(cursor string) (*Place, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	p := &Place{}
+	if err == nil {
+		_, err = fmt.Sscanf(string(text), "%d %d %s", &p.At, &p.Seq, &p.Chain)
+	}
+	if err != nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "audit.query", "%.40q is no cursor", cursor).WithHint("give the cursor of the page before as it is, or none")
+	}
+	return p, nil
+}
+
+// Entries streams what fits, newest first, with bodies opened. few is how many will be asked for, if that is known,
+// else 0. What could not be read is told once in warnings.
+func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		o := r.opener(ctx, warnings)
+		text = strings.ToLower(text)
+		f.Limit = 0
+		size := openBatch
+		if few > 0 && text == "" {
+			f.Limit = few + 1
+			size = min(size, few+1)
+		}
+		give := func(rows []Row) bool {
+			entries, err := o.entries(rows)
+			if err != nil {
+				yield(Entry{}, err)
+				return false
+			}
+			for _, e := range entries {
+				if (text == "" || e.mentions(text)) && !yield(e, nil) {
+					return false
+				}
+			}
+			return true
+		}
+		rows := make([]Row, 0, size)
+		for row, err := range r.merged(ctx, f) {
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if rows = append(rows, row); len(rows) == size {
+				if !give(rows) {
+					return
+				}
+				rows = rows[:0]
+			}
+		}
+		give(rows)
+	}
+}
+
+// opener opens bodies.
+type opener struct {
+	ctx    context.Context
+	record *Record
+	chains []*chain
+	wrap   cipher.AEAD            // nil: bodies stay closed
+	keys   map[string]cipher.AEAD // by id; nil: it was destroyed
+}
+
+func (r *Record) opener(ctx context.Context, warnings *[]string) *opener {
+	o := &opener{ctx: ctx, record: r, keys: map[string]cipher.AEAD{}}
+	var err error
+	if o.chains, err = r.chains(ctx); err == nil && r.Keys.Bodies != nil {
+		o.wrap, err = r.Keys.wrap()
+	}
+	if o.wrap == nil && warnings != nil {
+		*warnings = append(*warnings, fmt.Sprintf("entries come without their bodies: the key cannot be read (%v)", err))
+	}
+	return o
+}
+
+// entries are rows with their bodies.
+func (o *opener) entries(rows []Row) ([]Entry, error) {
+	if err := o.load(rows); err != nil {
+		return nil, err
+	}
+	all := make([]Entry, len(rows))
+	for i := range rows {
+		all[i] = plain(rows[i])
+		all[i].Body, all[i].Erased = o.body(&rows[i])
+	}
+	return all, nil
+}
+
+// body is what is sealed in a row. A key that opens nothing is one that came after the
+// one that was destroyed.
+func (o *opener) body(r *Row) (body json.RawMessage, erased bool) {
+	if len(r.Body) == 0 || o.wrap == nil {
+		return nil, false
+	}
+	id := keyID(r)
+	c := o.keys[id]
+	if c == nil {
+		return nil, true
+	}
+	text, err := opened(c, r.Body, id)
+	if err != nil {
+		return nil, true
+	}
+	if !json.Valid(text) {
+		text, _ = json.Marshal(string(text))
+	}
+	return text, false
+}
+
+// load reads the keys that rows need and that are not known yet.
+func (o *opener) load(rows []Row) error {
+	if o.wrap == nil {
+		return nil
+	}
+	if len(o.keys) > keptKeys {
+		clear(o.keys)
+	}
+	need := map[Store][]string{}
+	for i := range rows {
+		r := &rows[i]
+		id := keyID(r)
+		if _, known := o.keys[id]; known || len(r.Body) == 0 {
+			continue
+		}
+		o.keys[id] = nil
+		if s := storeOf(o.chains, r.Chain); s != nil {
+			need[s] = append(need[s], id)
+		}
+	}
+	for s, ids := range need {
+		found, err := s.Keys(o.ctx, ids)
+		if err != nil {
+			return err
+		}
+		for id, k := range found {
+			if c, err := unwrapped(o.wrap, k); err == nil {
+				o.keys[id] = c
+			}
+		}
+	}
+	return nil
+}
+
+// mentions reports whether an entry has a text, which is in lower case.
+func (e *Entry) mentions(text string) bool {
+	for _, s := range [...]string{string(e.Kind), e.Execution, e.Session, e.Principal, e.Server, e.Tool, e.Status, e.Chain} {
+		if strings.Contains(strings.ToLower(s), text) {
+			return true
+		}
+	}
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
+	return anyText(e.Facts, has) || anyText(e.Body, has)
+}
+
+// anyText reports whether a document, or a name or a text in it, is so.
+func anyText(document json.RawMessage, is func(string) bool) bool {
+	if len(document) == 0 {
+		return false
+	}
+	if is(string(document)) {
+		return true
+	}
+	var v any
+	return json.Unmarshal(document, &v) == nil && anyString(v, is)
+}
+
+func anyString(v any, is func(string) bool) bool {
+	switch v := v.(type) {
+	case string:
+		return is(v)
+	case []any:
+		return slices.ContainsFunc(v, func(v any) bool { return anyString(v, is) })
+	case map[string]any:
+		for key, value := range v {
+			if is(key) || anyString(value, is) {
+				return true
+			}
+		}
+	}
+	return false
+}

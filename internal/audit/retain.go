@@ -1,0 +1,300 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Policy says how long entries stay where. Zero fields say for ever, but for Dir.
+type Policy struct {
+	Dir      string        // of archives
+	Keep     time.Duration // in the store; then in archives
+	Size     int64         // of the store, in bytes; the oldest beyond it go into archives
+	Archives time.Duration // from the newest entry of one on; then it is deleted
+}
+
+// Retained is what became of old entries.
+type Retained struct {
+	Archived int64 // entries
+	Deleted  int64 // entries, in archives that were deleted
+	Keys     int   // that nothing needs any more
+}
+
+const (
+	archiveRows  = 50_000
+	archiveBytes = 64 << 20 // of rows, before they are packed
+	newestRows   = 1_000    // stay in the store, however large it is
+)
+
+// Retain moves old entries of the log's chain into archives, and deletes old archives of it.
+// Killed at whatever point it goes on the next time, and nothing is lost or there twice. It
+// runs beside those who record.
+func (l *Log) Retain(ctx context.Context, p Policy) (Retained, error) {
+	k := &keeper{Log: l, p: p, now: l.o.Now()}
+	err := k.archiveOld(ctx)
+	if err == nil {
+		err = k.deleteOld(ctx)
+	}
+	if k.out != (Retained{}) {
+		_ = l.Record(run.Event{Kind: run.EventKept, Status: "ok", Facts: map[string]any{
+			"archived": k.out.Archived, "deleted": k.out.Deleted, "keys": k.out.Keys,
+		}}, false)
+	}
+	if err != nil {
+		return k.out, run.Errorf(run.KindInternal, "audit.retain", "old entries of the record could not be moved: %w", err)
+	}
+	return k.out, nil
+}
+
+// keeper is at work for a policy.
+type keeper struct {
+	*Log
+	p   Policy
+	now time.Time
+	out Retained
+}
+
+// archiveOld moves rows in portions.
+func (k *keeper) archiveOld(ctx context.Context) error {
+	if k.p.Dir == "" {
+		return nil
+	}
+	k.clean()
+	for {
+		head, err := k.own(ctx)
+		if err != nil {
+			return err
+		}
+		a, there, err := k.after(head)
+		if err != nil {
+			return err
+		}
+		if !there { // else a run that was killed has left it
+			s, n, err := k.portion(ctx, head)
+			if err != nil || n == 0 {
+				return err
+			}
+			if a, err = s.write(k.p.Dir, k.store.Walk(ctx, head.Chain, s.First), k.codes.sign); err != nil {
+				return err
+			}
+		}
+		if err := k.whole(ctx, a); err != nil {
+			return err
+		}
+		if err := k.store.Drop(ctx, head.Chain, a.last); err != nil {
+			return err
+		}
+		k.out.Archived += a.last - head.Base
+	}
+}
+
+// clean removes what a run that was killed did not finish.
+func (k *keeper) clean() {
+	left, _ := filepath.Glob(filepath.Join(k.p.Dir, temporary+"*"))
+	for _, path := range left {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// own is where the own chain stands.
+func (k *keeper) own(ctx context.Context) (Head, error) {
+	heads, err := k.store.Chains(ctx)
+	for _, h := range heads {
+		if h.Chain == k.head.Chain {
+			return h, err
+		}
+	}
+	return Head{Chain: k.head.Chain}, err
+}
+
+// after is the archive that has the first row of the store.
+func (k *keeper) after(head Head) (archive, bool, error) {
+	r := Record{Archives: k.p.Dir}
+	a, there, err := r.covering(head.Chain, head.Base+1)
+	if there && a.gone {
+		return a, false, fmt.Errorf("the entries %d to %d of the store were deleted already: %s", a.first, a.last, filepath.Base(a.path))
+	}
+	return a, there, err
+}
+
+// portion finds the oldest rows that are to go, and how many they are.
+func (k *keeper) portion(ctx context.Context, head Head) (s Seal, n int64, err error) {
+	surplus, err := k.surplus(ctx)
+	if err != nil || surplus <= 0 && k.p.Keep <= 0 {
+		return s, 0, err
+	}
+	var size int64
+	before := ""
+	for r, err := range k.store.Walk(ctx, head.Chain, head.Base+1) {
+		if err != nil {
+			return s, 0, err
+		}
+		old := k.p.Keep > 0 && k.now.Sub(time.Unix(0, r.At)) > k.p.Keep
+		if !old && (size >= surplus || r.Seq > head.Seq-newestRows) || n == archiveRows || size > archiveBytes {
+			break
+		}
+		if n == 0 {
+			if before, err = k.hashBefore(head, &r); err != nil {
+				return s, 0, err
+			}
+			s = Seal{Chain: head.Chain, First: r.Seq, Before: before}
+		}
+		s.add(&r)
+		s.Last = r.Seq
+		size += sizeOf(&r)
+		n++
+	}
+	found := s
+	found.FirstHash, found.Hash = "", ""
+	return found, n, nil
+}
+
+// hashBefore is the hash that the first row of the store follows: that of the archive before it.
+func (k *keeper) hashBefore(head Head, first *Row) (string, error) {
+	var before []byte
+	if head.Base > 0 {
+		a, there, err := (&Record{Archives: k.p.Dir}).covering(head.Chain, head.Base)
+		if err != nil || !there {
+			return "", errors.Join(err, fmt.Errorf("the archive of entry %d of chain %s is not there", head.Base, head.Chain))
+		}
+		s, err := a.seal()
+		if err != nil {
+			return "", err
+		}
+		if before, err = unhex(s.Hash); err != nil {
+			return "", err
+		}
+	}
+	if !bytes.Equal(first.hash(before), first.Hash) {
+		return "", fmt.Errorf("%w: entry %d of chain %s does not follow what was archived", ErrCut, first.Seq, head.Chain)
+	}
+	return hexadecimal(before), nil
+}
+
+// surplus is how many bytes the store has too many.
+func (k *keeper) surplus(ctx context.Context) (int64, error) {
+	if k.p.Size <= 0 {
+		return 0, nil
+	}
+	size, err := k.store.Size(ctx)
+	if err != nil || size <= k.p.Size {
+		return 0, err
+	}
+	return size - k.p.Size*9/10, nil
+}
+
+// whole reads an archive back and holds it against the rows of the store: not before that
+// they may go.
+func (k *keeper) whole(ctx context.Context, a archive) error {
+	var s Seal
+	next, stop := pull(k.store.Walk(ctx, a.chain, a.first))
+	defer stop()
+	kept, err := next()
+	for r, err2 := range a.rows(&s) {
+		if err2 != nil {
+			return err2
+		}
+		if err != nil {
+			return err
+		}
+		if kept != nil && kept.Seq == r.Seq { // else it was dropped, by a run that was killed then
+			if !bytes.Equal(kept.Hash, r.Hash) || !bytes.Equal(r.hash(nil), kept.hash(nil)) || !bytes.Equal(r.Code, kept.Code) {
+				return fmt.Errorf("%s: entry %d is not what it was in the store", filepath.Base(a.path), r.Seq)
+			}
+			kept, err = next()
+		}
+	}
+	if !s.holds(k.codes.public()) {
+		return fmt.Errorf("%s: it is not signed by the key of this record", filepath.Base(a.path))
+	}
+	return nil
+}
+
+// deleteOld deletes archives, the oldest first, with the keys that nothing else needs.
+func (k *keeper) deleteOld(ctx context.Context) error {
+	if k.p.Archives <= 0 {
+		return nil
+	}
+	all, err := archives(k.p.Dir)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		if a.chain != k.head.Chain || a.gone {
+			continue
+		}
+		_, to := a.span()
+		if k.now.Sub(time.Unix(0, to)) <= k.p.Archives {
+			return nil // nor are those that follow
+		}
+		if err := k.delete(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delete leaves the seal first and removes the file last: killed between, it is done again.
+func (k *keeper) delete(ctx context.Context, a archive) error {
+	var s Seal
+	var ended []string
+	for r, err := range a.rows(&s) {
+		if err != nil {
+			return err
+		}
+		if run.EventKind(r.Kind) == run.EventEnd && r.Execution != "" {
+			ended = append(ended, r.Execution)
+		}
+	}
+	if !s.holds(k.codes.public()) || k.now.Sub(s.To) <= k.p.Archives {
+		return fmt.Errorf("%s: it is not what its seal says", filepath.Base(a.path))
+	}
+	if err := s.leave(k.p.Dir, k.now, k.codes.sign); err != nil {
+		return err
+	}
+	ended, err := k.unneeded(ctx, ended)
+	if err != nil {
+		return err
+	}
+	n, err := forget(ctx, k.store, ended)
+	if k.out.Keys += n; err != nil {
+		return err
+	}
+	if err := os.Remove(a.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	k.out.Deleted += a.last - a.first + 1
+	return syncFolder(k.p.Dir)
+}
+
+// unneeded are the executions of which the store has nothing.
+func (k *keeper) unneeded(ctx context.Context, ended []string) (ids []string, err error) {
+	for len(ended) > 0 {
+		part := ended[:min(len(ended), 200)]
+		ended = ended[len(part):]
+		there := map[string]bool{}
+		for r, err := range k.store.Find(ctx, Filter{Executions: part, Bare: true}) {
+			if err != nil {
+				return nil, err
+			}
+			there[r.Execution] = true
+		}
+		for _, id := range part {
+			if !there[id] && !strings.HasPrefix(id, k.head.Chain) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,59 @@
+package audit
+
+import (
+	"fmt"
+
+	"retort/internal/run"
+)
+
+// stories are those executions of a chain that have begun and not ended.
+type stories struct {
+	whole bool // the chain was read from its beginning
+	open  map[string]*story
+}
+
+// story is what has been told of an execution.
+type story struct {
+	calls map[string]int // those that have no answer, by tool
+}
+
+// tell takes the next row, and says what is wrong with it.
+func (s *stories) tell(r *Row) string {
+	if r.Execution == "" {
+		return ""
+	}
+	kind, known := run.EventKind(r.Kind), s.open[r.Execution]
+	switch {
+	case kind == run.EventRequest && known != nil:
+		return fmt.Sprintf("execution %s is asked for a second time", r.Execution)
+	case kind == run.EventRequest:
+		if s.open == nil {
+			s.open = map[string]*story{}
+		}
+		s.open[r.Execution] = &story{}
+	case kind == run.EventEnd && known != nil:
+		delete(s.open, r.Execution)
+	case kind == run.EventEnd && s.whole:
+		return fmt.Sprintf("execution %s ends, and had not begun or has ended already", r.Execution)
+	case known != nil:
+		return known.tell(r)
+	}
+	return ""
+}
+
+func (s *story) tell(r *Row) string {
+	tool := r.Server + "." + r.Tool
+	switch run.EventKind(r.Kind) {
+	case run.EventCall:
+		if s.calls == nil {
+			s.calls = map[string]int{}
+		}
+		s.calls[tool]++
+	case run.EventAnswer:
+		if s.calls[tool] == 0 {
+			return fmt.Sprintf("an answer of %s in execution %s, and no call", tool, r.Execution)
+		}
+		s.calls[tool]--
+	}
+	return ""
+}

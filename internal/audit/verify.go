@@ -1,0 +1,395 @@
+package audit
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// What may have happened to a record.
+const (
+	Edited    = "edited"    // an entry is not what it was
+	Deleted   = "deleted"   // entries are missing
+	Swapped   = "swapped"   // entries stand at each other's place
+	Inserted  = "inserted"  // an entry was put in that nobody recorded
+	Rehashed  = "re-hashed" // entries were changed, and hashed anew
+	Truncated = "truncated" // the end is missing
+	Missing   = "missing"   // a whole chain is nowhere
+	Damaged   = "damaged"   // an archive cannot be read, or is not what was sealed
+	Forged    = "forged"    // a checkpoint is not signed by the key of the record
+	Told      = "story"     // an execution is not told once, from its beginning to its end
+)
+
+// Finding is something wrong.
+type Finding struct {
+	Chain string `json:"chain,omitempty"`
+	Seq   int64  `json:"seq,omitempty"` // of the first entry that it is about
+	What  string `json:"what"`          // one of the words above
+	Says  string `json:"says"`
+}
+
+// Verdict is what became of looking at everything.
+type Verdict struct {
+	OK          bool           `json:"ok"`
+	Entries     int64          `json:"entries"`
+	Checkpoints int64          `json:"checkpoints"`
+	Codes       bool           `json:"codes_checked"`
+	First       *Finding       `json:"first,omitempty"`
+	Findings    []Finding      `json:"findings,omitempty"` // the first of each chain, and some of the rest
+	Chains      []ChainVerdict `json:"chains"`
+	Notes       []string       `json:"notes,omitempty"` // what could not be looked at, and what is no longer there by rule
+}
+
+// ChainVerdict is about one chain.
+type ChainVerdict struct {
+	Chain   string    `json:"chain"`
+	Entries int64     `json:"entries"`
+	Last    int64     `json:"last"`
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Bad     int64     `json:"bad"`  // entries whose hash, code or checkpoint does not hold
+	Open    int       `json:"open"` // executions without an end
+}
+
+// VerifyOptions say against what a record is held besides itself.
+type VerifyOptions struct {
+	Checkpoints []string          // files with checkpoints that were kept elsewhere
+	Key         ed25519.PublicKey // that checkpoints are signed with, for who has not the person's own key
+	Progress    func(entries int64)
+}
+
+const (
+	maxFindings = 100
+	jobRows     = 512
+)
+
+// Verify recomputes everything that can be proved of a record. The error says that it
+// could not be read; what is wrong with it is in the verdict.
+func (r *Record) Verify(ctx context.Context, o VerifyOptions) (Verdict, error) {
+	v := &verifier{record: r, o: o}
+	var err error
+	if v.codes, v.signer, err = r.signer(o.Key); err != nil {
+		v.note("codes were not checked: the key cannot be read (%v)", err)
+	}
+	v.out.Codes = err == nil
+	if v.signer == nil {
+		v.note("nobody said with which key checkpoints are signed: any that signed all of them counts")
+	}
+	if err := v.readMarks(); err != nil {
+		return v.out, err
+	}
+	chains, err := r.chains(ctx) // after the checkpoints: it is at least as long as they say
+	if err != nil {
+		return v.out, err
+	}
+	for _, c := range chains {
+		if err := v.chain(ctx, c); err != nil {
+			return v.out, err
+		}
+		delete(v.marks, c.Chain)
+	}
+	v.missing()
+	v.out.OK = len(v.out.Findings) == 0
+	return v.out, nil
+}
+
+// verifier is at work on a record.
+type verifier struct {
+	record *Record
+	o      VerifyOptions
+	codes  codes
+	signer ed25519.PublicKey
+	marks  map[string]*marks // by chain
+	out    Verdict
+}
+
+func (v *verifier) note(format string, args ...any) {
+	if len(v.out.Notes) < maxFindings {
+		v.out.Notes = append(v.out.Notes, fmt.Sprintf(format, args...))
+	}
+}
+
+func (v *verifier) find(f Finding) {
+	if v.out.First == nil {
+		v.out.First = &f
+	}
+	if len(v.out.Findings) < maxFindings {
+		v.out.Findings = append(v.out.Findings, f)
+	}
+}
+
+// missing finds chains that checkpoints of this home name and that are nowhere.
+func (v *verifier) missing() {
+	for _, m := range sortedMarks(v.marks) {
+		if !m.here || m.last().seq == 0 {
+			continue
+		}
+		v.find(Finding{m.chain, 1, Missing, fmt.Sprintf("chain %s had %d entries, as a checkpoint says, and is nowhere", m.chain, m.last().seq)})
+	}
+}
+
+// checking is at work on a chain.
+type checking struct {
+	*verifier
+	c       *chain
+	out     ChainVerdict
+	marks   *marks
+	next    int64  // sequence number
+	before  []byte // the hash of the entry before; nil if it is not known
+	known   bool   // it is
+	seals   map[int64]Seal
+	stories stories
+	found   bool
+}
+
+func (v *verifier) chain(ctx context.Context, c *chain) error {
+	k := &checking{verifier: v, c: c, out: ChainVerdict{Chain: c.Chain}, marks: v.marks[c.Chain], next: 1, known: true, stories: stories{whole: true}}
+	if k.marks == nil {
+		k.marks = &marks{chain: c.Chain}
+	}
+	if c.copies > 1 {
+		k.bad(1, Inserted, fmt.Sprintf("chain %s is in %d stores", c.Chain, c.copies))
+	}
+	if err := k.walk(ctx); err != nil {
+		return err
+	}
+	k.end()
+	k.out.Open = len(k.stories.open)
+	k.verifier.out.Chains = append(k.verifier.out.Chains, k.out)
+	return nil
+}
+
+// walk has rows looked at by others, and puts together in order what they find.
+func (k *checking) walk(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	work, ordered := make(chan *job, 4), make(chan *job, 8)
+	for range runtime.GOMAXPROCS(0) {
+		go func() {
+			for j := range work {
+				j.look(k.codes.mac)
+				close(j.done)
+			}
+		}()
+	}
+	go k.read(ctx, work, ordered)
+	var failed error
+	for j := range ordered {
+		<-j.done
+		if failed == nil && j.err == nil {
+			failed = k.take(ctx, j)
+		}
+		if failed == nil {
+			failed = k.broken(j.err)
+		}
+		if failed != nil {
+			stop()
+		}
+	}
+	return failed
+}
+
+// job is a number of rows of which each is held against the one before.
+type job struct {
+	rows   []Row
+	before []byte // the hash before the first
+	loose  []bool // the hash does not follow from the one before
+	forged []bool // the code is not that of the hash
+	seal   *Seal  // that was read before these
+	err    error  // instead of rows
+	done   chan struct{}
+}
+
+func (j *job) look(mac []byte) {
+	j.loose, j.forged = make([]bool, len(j.rows)), make([]bool, len(j.rows))
+	before := j.before
+	for i := range j.rows {
+		r := &j.rows[i]
+		j.loose[i] = string(r.hash(before)) != string(r.Hash)
+		j.forged[i] = mac != nil && string(code(mac, r.Hash)) != string(r.Code)
+		before = r.Hash
+	}
+}
+
+// read makes jobs of a chain.
+func (k *checking) read(ctx context.Context, work, ordered chan<- *job) {
+	defer close(ordered)
+	defer close(work)
+	var before []byte
+	var seal *Seal
+	rows := make([]Row, 0, jobRows)
+	send := func(err error) bool {
+		j := &job{rows: rows, before: before, seal: seal, err: err, done: make(chan struct{})}
+		if len(rows) > 0 {
+			before = rows[len(rows)-1].Hash
+		}
+		rows, seal = make([]Row, 0, jobRows), nil
+		for _, to := range []chan<- *job{work, ordered} {
+			select {
+			case to <- j:
+			case <-ctx.Done():
+				return false
+			}
+		}
+		return true
+	}
+	seals := func(s Seal) {
+		if len(rows) > 0 || seal != nil {
+			send(nil)
+		}
+		seal = &s
+		if s.Deleted != nil {
+			before, _ = hex.DecodeString(s.Hash)
+		}
+	}
+	for r, err := range k.record.walk(ctx, k.c, 1, seals) {
+		if err != nil {
+			if !send(nil) || !send(err) {
+				return
+			}
+			continue
+		}
+		if rows = append(rows, r); len(rows) == jobRows && !send(nil) {
+			return
+		}
+	}
+	send(nil)
+}
+
+// broken is about an error in the place of rows.
+func (k *checking) broken(err error) error {
+	var d *damaged
+	if !errors.As(err, &d) {
+		return err
+	}
+	k.bad(max(k.next, d.first), Damaged, fmt.Sprintf("the archive of entries %d to %d of chain %s: %v", d.first, d.last, k.c.Chain, err))
+	k.next, k.known, k.stories.whole = d.last+1, false, false
+	return nil
+}
+
+// take goes through the rows of a job in order.
+func (k *checking) take(ctx context.Context, j *job) error {
+	if j.seal != nil {
+		k.seal(*j.seal)
+	}
+	for i := range j.rows {
+		r := &j.rows[i]
+		if err := k.row(ctx, r, j.loose[i], j.forged[i]); err != nil {
+			return err
+		}
+		k.known, k.before, k.next = true, r.Hash, r.Seq+1
+	}
+	k.verifier.out.Entries += int64(len(j.rows))
+	k.out.Entries += int64(len(j.rows))
+	if k.o.Progress != nil {
+		k.o.Progress(k.verifier.out.Entries)
+	}
+	return nil
+}
+
+func (k *checking) row(ctx context.Context, r *Row, loose, forged bool) error {
+	switch {
+	case r.Seq != k.next:
+		k.gap(r.Seq)
+	case loose && k.known:
+		k.out.Bad++
+		if !k.found {
+			f, err := k.diagnose(ctx, r)
+			if err != nil {
+				return err
+			}
+			k.bad(f.Seq, f.What, f.Says)
+		}
+	case forged:
+		k.out.Bad++
+		if err := k.forged(ctx, r); err != nil {
+			return err
+		}
+	}
+	if k.marks.differs(r) {
+		k.out.Bad++
+		k.bad(r.Seq, Rehashed, fmt.Sprintf("entry %d of chain %s holds by itself, and is not the one that a checkpoint saw there: this one, or one before it, was changed and everything hashed anew", r.Seq, r.Chain))
+	}
+	if says := k.stories.tell(r); says != "" {
+		k.find(Finding{r.Chain, r.Seq, Told, fmt.Sprintf("entry %d of chain %s: %s", r.Seq, r.Chain, says)})
+	}
+	at := time.Unix(0, r.At).UTC()
+	if k.out.Entries == 0 && k.out.From.IsZero() {
+		k.out.From = at
+	}
+	k.out.Last, k.out.To = r.Seq, at
+	return nil
+}
+
+// bad is told of what does not hold. Of a chain, the first counts: what follows may follow from it.
+func (k *checking) bad(seq int64, what, says string) {
+	if k.found {
+		return
+	}
+	k.found = true
+	k.find(Finding{k.c.Chain, seq, what, says})
+}
+
+func (k *checking) gap(seq int64) {
+	k.out.Bad++
+	k.stories.whole = false
+	k.bad(k.next, Deleted, fmt.Sprintf("entries %d to %d of chain %s are missing", k.next, seq-1, k.c.Chain))
+}
+
+// forged is about an entry that follows, but that nobody with the key has written.
+func (k *checking) forged(ctx context.Context, r *Row) error {
+	switch {
+	case k.found:
+	case r.Seq > k.marks.last().seq:
+		k.bad(r.Seq, Inserted, fmt.Sprintf("entry %d of chain %s was added by somebody without the key, or it and those before it since the last checkpoint were hashed anew", r.Seq, r.Chain))
+	default:
+		d, err := k.lookAround(ctx, r)
+		if err != nil {
+			return err
+		}
+		if d.belongs != nil {
+			k.bad(r.Seq, Inserted, fmt.Sprintf("entry %d of chain %s was put in by somebody without the key: the one that belongs there is now number %d", r.Seq, r.Chain, d.belongs.Seq))
+		}
+		k.bad(r.Seq, Rehashed, fmt.Sprintf("entry %d of chain %s was changed and hashed anew by somebody without the key, perhaps with those that follow", r.Seq, r.Chain))
+	}
+	return nil
+}
+
+// seal holds the seal of an archive, or of one that was deleted, against its rows and the key.
+func (k *checking) seal(s Seal) {
+	switch before := hexadecimal(k.before); {
+	case !s.holds(k.signer):
+		k.bad(s.First, Damaged, fmt.Sprintf("the archive of entries %d to %d of chain %s is not signed by the key of this record", s.First, s.Last, s.Chain))
+	case s.Deleted != nil && s.First != k.next:
+		k.gap(s.First)
+	case s.Deleted != nil && k.known && s.Before != before:
+		k.bad(s.First, Rehashed, fmt.Sprintf("the deleted entries %d to %d of chain %s did not follow what is before them", s.First, s.Last, s.Chain))
+	}
+	if s.Deleted == nil {
+		return
+	}
+	k.note("entries %d to %d of chain %s were deleted on %s, as the settings say; that they were there is signed", s.First, s.Last, s.Chain, s.Deleted.Format(time.DateOnly))
+	k.before, _ = hex.DecodeString(s.Hash)
+	k.next, k.known, k.stories.whole = s.Last+1, true, false
+	k.out.Last = s.Last
+}
+
+// end looks at whether the chain ends where it should.
+func (k *checking) end() {
+	last := k.next - 1
+	if m := k.marks.last(); m.seq > last {
+		k.truncated(m.seq, "a checkpoint")
+	}
+	if k.c.Seq > last {
+		k.truncated(k.c.Seq, "its head")
+	}
+}
+
+func (k *checking) truncated(seq int64, who string) {
+	k.out.Bad++
+	k.bad(k.next, Truncated, fmt.Sprintf("chain %s ends at entry %d, and %s says that it had %d: the end was cut off", k.c.Chain, k.next-1, who, seq))
+}
