@@ -266,11 +266,12 @@ func TestVerifyWhileItIsWritten(t *testing.T) {
 			default:
 				_ = l.Record(request(fmt.Sprint(i)), false)
 				_ = l.Record(end(fmt.Sprint(i)), i%10 == 0)
+				time.Sleep(50 * time.Microsecond)
 			}
 		}
 	}()
 	r := &Record{Stores: []Store{m}, Checkpoints: o.Checkpoints, Keys: o.Keys, Home: "home"}
-	for range 50 {
+	for range 20 {
 		if v := verified(t, r, VerifyOptions{}); !v.OK {
 			t.Errorf("%+v", v.First)
 			break
