@@ -280,25 +280,12 @@ func (s *Store) Background(states *States, keep Retention, report func(Swept, er
 				return
 			case <-time.After(wait):
 			}
-			if s.steady(time.Now()) {
+			if seal.Steady(filepath.Join(s.dir, ".swept"), time.Now()) {
 				report(s.Sweep(states, keep, time.Now(), false))
 			}
 		}
 	}()
 	return sync.OnceFunc(func() { close(done) })
-}
-
-// steady notes the time, and reports whether the clock has gone on plausibly since it was
-// last noted: after a jump, nothing is taken for old.
-func (s *Store) steady(now time.Time) bool {
-	const absence = 14 * 24 * time.Hour
-	stamp := filepath.Join(s.dir, ".swept")
-	last, err := os.Stat(stamp)
-	ok := err == nil && now.After(last.ModTime()) && now.Sub(last.ModTime()) < absence
-	if err := seal.Replace(stamp, nil); err != nil {
-		return false
-	}
-	return os.Chtimes(stamp, now, now) == nil && ok
 }
 
 // Holds is how many files a session has, and their bytes.

@@ -114,17 +114,3 @@ func TestSweepLeavesWhatIsUsed(t *testing.T) {
 		t.Errorf("%+v %v", swept, err)
 	}
 }
-
-// After the clock has jumped nothing is taken for old.
-func TestSteady(t *testing.T) {
-	s := NewStore(t.TempDir(), 1000)
-	now := time.Now()
-	for i, c := range []struct {
-		after time.Duration
-		want  bool
-	}{{0, false}, {time.Hour, true}, {400 * day, false}, {400*day + time.Hour, true}, {time.Hour, false}, {2 * time.Hour, true}} {
-		if got := s.steady(now.Add(c.after)); got != c.want {
-			t.Errorf("%d: %v", i, got)
-		}
-	}
-}

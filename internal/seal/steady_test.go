@@ -1,0 +1,21 @@
+package seal
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// After the clock has jumped nothing is taken for old.
+func TestSteady(t *testing.T) {
+	const day = 24 * time.Hour
+	path, now := filepath.Join(t.TempDir(), "stamp"), time.Now()
+	for i, c := range []struct {
+		after time.Duration
+		want  bool
+	}{{0, false}, {time.Hour, true}, {400 * day, false}, {400*day + time.Hour, true}, {time.Hour, false}, {2 * time.Hour, true}} {
+		if got := Steady(path, now.Add(c.after)); got != c.want {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+}
