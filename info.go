@@ -148,7 +148,7 @@ func (e *Engine) Doctor() Diagnosis {
 
 // notBuilt lists what the settings know of and this version does not do.
 func notBuilt() []string {
-	return []string{"the audit log", "serve --http", "docker and vm sandboxes"}
+	return []string{"serve --http", "docker and vm sandboxes"}
 }
 
 // refuseUnbuilt refuses settings that ask for more protection than this
