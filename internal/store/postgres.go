@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -222,7 +223,7 @@ func (e *postgres) transact(ctx context.Context, c *sql.Conn, all []change) erro
 
 // results reads what became of BEGIN and of changes.
 func results(sent pgx.BatchResults, all []change) (err error) {
-	defer func() { err = errors.Join(err, sent.Close()) }()
+	defer func() { err = cmp.Or(err, sent.Close()) }()
 	if _, err := sent.Exec(); err != nil {
 		return err
 	}
@@ -332,6 +333,9 @@ func (e *postgres) explain(op string, err error) error {
 		return said.WithHint("look whether the PostgreSQL server runs and can be reached; nothing runs that cannot be recorded")
 	}
 	switch {
+	case known.Code == "42P01": // undefined_table
+		return run.Errorf(run.KindInvalidArguments, op, "there is no record in %s: %w", e.where, err).
+			WithHint("it is made as soon as retort runs with audit logging to this address")
 	case known.Code == "53100":
 		return said.WithHint("the server's disk is full: make room there; nothing runs that cannot be recorded")
 	case known.Code == "42501" || strings.HasPrefix(known.Code, "28"):
@@ -341,5 +345,5 @@ func (e *postgres) explain(op string, err error) error {
 	case known.Code == "25006":
 		return said.WithHint("the server can only be read now: it is a standby, or was told so")
 	}
-	return said
+	return said.WithHint("look at the log of the PostgreSQL server; nothing runs that cannot be recorded")
 }
