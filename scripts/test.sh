@@ -3,11 +3,12 @@
 #
 #   scripts/test.sh [flags of go test]
 #
-# RETORT_REQUIRE=node,node22,bun,deno,python makes it a failure to leave one of these out:
+# RETORT_REQUIRE=node,node22,bun,deno,python,postgres makes it a failure to leave one of these out:
 #   node    real MCP servers from npm as upstreams, pinned in testdata/npm
 #   node22  MCP inspector and conformance suite, with their own Node, in testdata/npm22
 #   bun, deno  runtimes for programs, in testdata/npm-runtimes
 #   python  the machine's own python3
+#   postgres  a PostgreSQL server that the tests start in a temporary folder
 # As root on Debian and Ubuntu, what is missing is installed with apt-get.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -40,6 +41,19 @@ apt_install() {
   DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y --no-install-recommends "${wanted[@]}" </dev/null >&2 || true
 }
 
+# postgres_install installs PostgreSQL's programs. Debian's package also makes and starts a
+# server of its own, unless postgresql-common was told before not to.
+postgres_install() {
+  have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null && return
+  apt_install pg_createcluster:postgresql-common
+  local file=/etc/postgresql-common/createcluster.conf
+  if have pg_createcluster && [[ -w $file ]]; then
+    sed -i 's/^#\?create_main_cluster.*/create_main_cluster = false/' "$file"
+    apt_install initdb:postgresql
+  fi
+  have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || leave_out postgres "there is no initdb"
+}
+
 # npm_install NAME DIR installs the locked packages of DIR, once for each lock file.
 npm_install() {
   local name=$1 dir=$2 stamp=$2/node_modules/.package-lock.json
@@ -58,6 +72,7 @@ npm_install() {
 have go || { say "there is no go; see https://go.dev/dl"; exit 1; }
 missing=0
 apt_install python3:python3 node:nodejs npm:npm
+postgres_install
 have python3 || leave_out python "there is no python3"
 npm_install node testdata/npm
 if [[ $(uname -sm) == "Linux x86_64" ]]; then
