@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -121,38 +120,33 @@ func benchmarkAppend(b *testing.B, s audit.Store, n int) {
 	b.ReportMetric(float64(n*len(took))/b.Elapsed().Seconds(), "rows/s")
 }
 
-func BenchmarkAppend1(b *testing.B) {
-	benchmarkAppend(b, openBench(b, filepath.Join(b.TempDir(), "r.db")), 1)
-}
+func BenchmarkAppend1(b *testing.B)  { benchmarkAppends(b, 1) }
+func BenchmarkAppend64(b *testing.B) { benchmarkAppends(b, 64) }
 
-func BenchmarkAppend64(b *testing.B) {
-	benchmarkAppend(b, openBench(b, filepath.Join(b.TempDir(), "r.db")), 64)
+func benchmarkAppends(b *testing.B, n int) {
+	for name, place := range places {
+		b.Run(name, func(b *testing.B) { benchmarkAppend(b, openBench(b, place(b)), n) })
+	}
 }
 
 const million = 1_000_000
 
+// BenchmarkMillion asks what 1,000,000 entries answer.
 func BenchmarkMillion(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "r.db")
-	s := openBench(b, path)
+	for name, place := range places {
+		b.Run(name, func(b *testing.B) { benchmarkMillion(b, place(b)) })
+	}
+}
+
+func benchmarkMillion(b *testing.B, url string) {
+	s := openBench(b, url)
 	start := time.Now()
 	fill(b, s, million)
 	size, _ := s.Size(context.Background())
 	b.Logf("1,000,000 rows in %v, %d MB", time.Since(start), size>>20)
 	for _, f := range filters() {
 		f.Limit = 50
-		b.Run("Find/"+f.name, func(b *testing.B) {
-			n := 0
-			for b.Loop() {
-				n = 0
-				for _, err := range s.Find(context.Background(), f.Filter) {
-					if err != nil {
-						b.Fatal(err)
-					}
-					n++
-				}
-			}
-			b.ReportMetric(float64(n), "rows")
-		})
+		b.Run("Find/"+f.name, func(b *testing.B) { benchmarkFind(b, s, f.Filter) })
 	}
 	b.Run("Walk", func(b *testing.B) {
 		h, _ := s.Head(context.Background())
@@ -174,6 +168,20 @@ func BenchmarkMillion(b *testing.B) {
 			}
 		}
 	})
+}
+
+func benchmarkFind(b *testing.B, s audit.Store, f audit.Filter) {
+	n := 0
+	for b.Loop() {
+		n = 0
+		for _, err := range s.Find(context.Background(), f) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+	}
+	b.ReportMetric(float64(n), "rows")
 }
 
 type named struct {

@@ -33,20 +33,20 @@ func (q *query) and(where string, args ...any) {
 	q.args = append(q.args, args...)
 }
 
-// where is the condition in SQL.
-func (c condition) where() (string, []any) {
+// where is the condition in SQL, with its column written in some way.
+func (c condition) where(column string) (string, []any) {
 	if c.column == "risk" {
-		return "risk >= ?", c.values[:1]
+		return column + " >= ?", c.values[:1]
 	}
-	return c.column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")", c.values
+	return column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")", c.values
 }
 
 // without is where and its arguments for all but the condition with index lead.
-func (q *query) without(lead int) (where string, args []any) {
+func (q *query) without(lead int, written func(column string) string) (where string, args []any) {
 	where, args = q.where, slices.Clone(q.args)
 	for i, c := range q.conditions {
 		if i != lead {
-			more, given := c.where()
+			more, given := c.where(written(c.column))
 			where, args = where+" AND "+more, append(args, given...)
 		}
 	}
@@ -134,4 +134,17 @@ func (s *store) choose(ctx context.Context, q *query, column string, all []strin
 	q.none = q.none || len(c.values) == 0
 	q.conditions = append(q.conditions, c)
 	return nil
+}
+
+// leads is the condition that a column is ?, in a way that its index, which may be partial, can be used.
+func leads(column, empty string) string {
+	switch column {
+	case "execution":
+		return "execution = ? AND execution <> " + empty
+	case "risk":
+		return "risk = ? AND risk >= 0"
+	case "session", "principal", "kind":
+		return column + " = ?"
+	}
+	return column + " = ? AND " + column + " <> 0"
 }

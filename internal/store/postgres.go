@@ -258,17 +258,29 @@ func (e *postgres) bound(statement string) string {
 func (e *postgres) selection(columns, lead, conditions string) string {
 	equal := "1 = 1"
 	if lead != "" {
-		equal = lead + " = ?"
+		equal = leads(lead, "''")
 	}
-	return "SELECT " + columns + " FROM entries WHERE " + equal + conditions + " ORDER BY at DESC, chain DESC, seq DESC LIMIT ?"
+	return "SELECT " + columns + " FROM entries JOIN (SELECT chain, seq FROM entries WHERE " + equal + conditions +
+		" ORDER BY at DESC, chain DESC, seq DESC LIMIT ?) AS found USING (chain, seq) ORDER BY at DESC, chain DESC, seq DESC"
 }
 
-// hinted: PostgreSQL keeps statistics, and takes no hints.
-func (e *postgres) hinted() bool { return false }
+func (e *postgres) counting(column string) string {
+	return "SELECT count(*) FROM (SELECT 1 FROM entries WHERE " + leads(column, "''") + " LIMIT ?) AS counted"
+}
 
-func (e *postgres) counting(string) string { return "" }
+// unled: PostgreSQL takes no hints, but looks for no index for an expression.
+func (e *postgres) unled(column string) string {
+	if column == "execution" {
+		return column
+	}
+	return "(" + column + " + 0)"
+}
 
-func (e *postgres) sample(context.Context, *sql.DB) (string, []any, error) { return "", nil, nil }
+func (e *postgres) sample(ctx context.Context, db *sql.DB) (table string, _ []any, err error) {
+	var rows float64 // about; -1 if nobody has counted yet
+	err = db.QueryRowContext(ctx, "SELECT reltuples FROM pg_class WHERE oid = 'entries'::regclass").Scan(&rows)
+	return fmt.Sprintf("entries TABLESAMPLE SYSTEM (%f)", min(100, 100*1000/max(rows, 1))), nil, err
+}
 
 func (e *postgres) before(p audit.Place) (condition string, args []any) {
 	chain, ok := chainOf(p.Chain)

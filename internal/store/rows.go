@@ -163,7 +163,7 @@ func (s *store) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row, e
 
 // page reads the n newest rows that fit and are older than before.
 func (s *store) page(ctx context.Context, q *query, lead int, before *audit.Place, n int, bare bool) (all []raw, err error) {
-	where, args := q.without(lead)
+	where, args := q.without(lead, s.unled)
 	if before != nil {
 		older, place := s.before(*before)
 		where, args = where+" AND "+older, append(args, place...)
@@ -209,7 +209,7 @@ const few = 4096
 // there are none. Its index is read, and the others are checked on what stands there.
 func (s *store) lead(ctx context.Context, q *query) (lead int, err error) {
 	able := q.indexed()
-	if able < 2 || !s.hinted() {
+	if able < 2 {
 		return able - 1, nil
 	}
 	least := int64(few)
@@ -233,10 +233,10 @@ func (s *store) rarest(ctx context.Context, of []condition) (lead int, err error
 	fits := make([]string, len(of))
 	var args []any
 	for i, c := range of {
-		where, given := c.where()
-		fits[i], args = "CAST(sum("+where+") AS BIGINT)", append(args, given...)
+		where, given := c.where(c.column)
+		fits[i], args = "count(*) FILTER (WHERE "+where+")", append(args, given...)
 	}
-	counts := make([]sql.NullInt64, len(fits))
+	counts := make([]int64, len(fits))
 	into := make([]any, len(fits))
 	for i := range counts {
 		into[i] = &counts[i]
@@ -246,7 +246,7 @@ func (s *store) rarest(ctx context.Context, of []condition) (lead int, err error
 		err = s.db.QueryRowContext(ctx, s.bound("SELECT "+strings.Join(fits, ", ")+" FROM "+sample), append(args, given...)...).Scan(into...)
 	}
 	for i, n := range counts {
-		if n.Int64 < counts[lead].Int64 {
+		if n < counts[lead] {
 			lead = i
 		}
 	}
@@ -278,7 +278,7 @@ func (s *store) groups(ctx context.Context, f audit.Filter) ([]audit.Group, erro
 	if err != nil || q.none {
 		return nil, err
 	}
-	where, args := q.without(-1)
+	where, args := q.without(-1, s.unled)
 	if f.Before != nil {
 		older, place := s.before(*f.Before)
 		where, args = where+" AND "+older, append(args, place...)

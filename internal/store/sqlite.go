@@ -246,31 +246,17 @@ func (e *sqlite) bound(statement string) string { return statement }
 func (e *sqlite) selection(columns, lead, conditions string) string {
 	index, equal := "by_at", "1 = 1"
 	if lead != "" {
-		index, equal = "by_"+lead, leads(lead)
+		index, equal = "by_"+lead, leads(lead, "x''")
 	}
 	return "SELECT " + columns + " FROM entries WHERE seq IN (SELECT seq FROM entries INDEXED BY " + index + " WHERE " + equal + conditions +
 		" ORDER BY at DESC, seq DESC LIMIT ?) ORDER BY at DESC, seq DESC"
 }
 
-// leads is the condition that a column is ?, in a way that its index, which may be partial, can be used.
-func leads(column string) string {
-	switch column {
-	case "execution":
-		return "execution = ? AND execution <> x''"
-	case "risk":
-		return "risk = ? AND risk >= 0"
-	case "session", "principal", "kind":
-		return column + " = ?"
-	}
-	return column + " = ? AND " + column + " <> 0"
-}
-
 func (e *sqlite) counting(column string) string {
-	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + leads(column) + " LIMIT ?)"
+	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + leads(column, "x''") + " LIMIT ?)"
 }
 
-// hinted: SQLite knows which indices there are, but not how often a value occurs.
-func (e *sqlite) hinted() bool { return true }
+func (e *sqlite) unled(column string) string { return column }
 
 func (e *sqlite) sample(ctx context.Context, db *sql.DB) (table string, args []any, err error) {
 	var base, seq int64

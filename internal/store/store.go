@@ -99,8 +99,8 @@ type engine interface {
 	selection(columns, lead, conditions string) string
 	// counting counts up to ? entries with a column that is ?.
 	counting(column string) string
-	// hinted reports whether the engine must be told which index to use.
-	hinted() bool
+	// unled is a column in a condition whose index is not to be used.
+	unled(column string) string
 	// sample is a table of some entries that chance picks.
 	sample(ctx context.Context, db *sql.DB) (table string, args []any, err error)
 	// before is the condition that an entry is older than a place.

@@ -15,15 +15,18 @@ CREATE TABLE entries (
 -- No compression: bodies are sealed, and facts are short.
 ALTER TABLE entries ALTER COLUMN body SET STORAGE EXTERNAL;
 
+-- An index alone can answer for pages that were vacuumed since they were written.
+ALTER TABLE entries SET (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+
 CREATE INDEX by_at ON entries (at, chain, seq);
 CREATE INDEX by_execution ON entries (execution, at, chain, seq) WHERE execution <> '';
-CREATE INDEX by_session ON entries (session, at, chain, seq);
-CREATE INDEX by_principal ON entries (principal, at, chain, seq);
-CREATE INDEX by_server ON entries (server, at, chain, seq) WHERE server <> 0;
-CREATE INDEX by_tool ON entries (tool, at, chain, seq) WHERE tool <> 0;
-CREATE INDEX by_kind ON entries (kind, at, chain, seq);
-CREATE INDEX by_status ON entries (status, at, chain, seq) WHERE status <> 0;
-CREATE INDEX by_risk ON entries (risk, at, chain, seq) WHERE risk >= 0;
+CREATE INDEX by_session ON entries (session, at, chain, seq) INCLUDE (kind, principal, server, tool, status, risk);
+CREATE INDEX by_principal ON entries (principal, at, chain, seq) INCLUDE (kind, session, server, tool, status, risk);
+CREATE INDEX by_server ON entries (server, at, chain, seq) INCLUDE (kind, session, principal, tool, status, risk) WHERE server <> 0;
+CREATE INDEX by_tool ON entries (tool, at, chain, seq) INCLUDE (kind, session, principal, server, status, risk) WHERE tool <> 0;
+CREATE INDEX by_kind ON entries (kind, at, chain, seq) INCLUDE (session, principal, server, tool, status, risk);
+CREATE INDEX by_status ON entries (status, at, chain, seq) INCLUDE (kind, session, principal, server, tool, risk) WHERE status <> 0;
+CREATE INDEX by_risk ON entries (risk, at, chain, seq) INCLUDE (kind, session, principal, server, tool, status) WHERE risk >= 0;
 
 CREATE TABLE keys (
   n BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, live INTEGER NOT NULL, id BYTEA NOT NULL,
