@@ -3,6 +3,7 @@ package retort_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -44,7 +45,7 @@ func serveLarge() {
 		case "initialize":
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"large","version":"1"}}}`+"\n", r.ID)
 		case "tools/list":
-			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"get","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"as":{"type":"string"},"mb":{"type":"number"}},"required":["as","mb"]}}]}}`+"\n", r.ID)
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"get","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"as":{"type":"string"},"mb":{"type":"number"},"different":{"type":"number"},"phones":{"type":"number"},"names":{"type":"number"}},"required":["as","mb"]}}]}}`+"\n", r.ID)
 		case "tools/call":
 			if err := r.Params.Arguments.answer(out, r.ID); err != nil {
 				out.Flush()
@@ -60,6 +61,9 @@ func serveLarge() {
 type largeArguments struct {
 	As string `json:"as"` // of what form the answer is
 	MB int    `json:"mb"`
+	// Different is how many addresses there are, 1000 if it is 0; People, how many numbers of
+	// phones beside them, and names in place of one.
+	Different, Phones, Names int
 }
 
 var errGone = errors.New("gone")
@@ -150,8 +154,16 @@ func (a largeArguments) rows(w io.Writer) error {
 		}
 		row = append(row, `{"id": `...)
 		row = strconv.AppendInt(row, int64(i), 10)
-		row = append(row, `, "name": "Row \"x\" é", "email": "user`...)
-		row = strconv.AppendInt(row, int64(i%1000), 10)
+		if a.Names > 0 {
+			row = fmt.Appendf(row, `, "name": "Hanne %s"`, surname(i%a.Names))
+		} else {
+			row = append(row, `, "name": "Row \"x\" é"`...)
+		}
+		if a.Phones > 0 {
+			row = fmt.Appendf(row, `, "phone": "+49151%08d"`, i%a.Phones)
+		}
+		row = append(row, `, "email": "user`...)
+		row = strconv.AppendInt(row, int64(i%cmp.Or(a.Different, 1000)), 10)
 		row = append(row, `@example.com", "amount": 12345678901234567890.5, "region": "north", "note": "delivered on time, nothing to add, thank you very much"}`...)
 		k, err := w.Write(row)
 		if err != nil {
@@ -160,6 +172,15 @@ func (a largeArguments) rows(w io.Writer) error {
 		n += k
 	}
 	return nil
+}
+
+// surname is a name that no other number has.
+func surname(n int) string {
+	name := []byte{byte('A' + n%26)}
+	for n /= 26; n > 0; n /= 20 {
+		name = append(name, "bdfgklmnprstvzbdfghw"[n%20], "aeiou"[n%5])
+	}
+	return string(append(name, "sen"...))
 }
 
 // escaping writes what is in a JSON string.
@@ -328,8 +349,8 @@ func nothingSpooled(t *testing.T, home string) {
 // large answer, and tells what that took.
 const largeEngine = "large-engine"
 
-func serveLargeEngine(mb string) {
-	told, err := engineOfLarge(mb)
+func serveLargeEngine(arguments string) {
+	told, err := engineOfLarge(arguments)
 	if err != nil {
 		panic(err)
 	}
@@ -344,7 +365,7 @@ type engineTold struct {
 	Error         string
 }
 
-func engineOfLarge(mb string) (told engineTold, err error) {
+func engineOfLarge(arguments string) (told engineTold, err error) {
 	home, err := os.MkdirTemp("", "retort-large-")
 	if err != nil {
 		return told, err
@@ -362,15 +383,15 @@ func engineOfLarge(mb string) (told engineTold, err error) {
 	defer e.Close()
 	e.Settle(background)
 	code := `import fs from 'node:fs/promises';
-		const answer = await drive.get({as: 'text', mb: %s});
+		const answer = await drive.get({as: 'text', %s});
 		if (Array.isArray(answer)) return answer.length;
 		const rows = [];
 		for await (const line of (await fs.open(answer.path)).readLines())
 			if (line.includes('"id":77')) { rows.push(JSON.parse(line)); if (rows.length === 3) break; }
 		return {rows: answer.rows, bytes: answer.bytes, found: rows};`
-	e.Execute(background, retort.Request{Code: fmt.Sprintf(code, "1")})
+	e.Execute(background, retort.Request{Code: fmt.Sprintf(code, "mb: 1")})
 	told.Before = mostMemory()
-	o := e.Execute(background, retort.Request{Code: fmt.Sprintf(code, mb)})
+	o := e.Execute(background, retort.Request{Code: fmt.Sprintf(code, arguments)})
 	told.After = mostMemory()
 	text, _ := json.Marshal(o)
 	told.Status, told.Result, told.Tokens = o.Status, string(o.Result), ledger.Count(string(text))

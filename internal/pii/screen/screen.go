@@ -113,8 +113,8 @@ func (s *Screen) Session(name string) (*Session, error) {
 		delete(s.sessions, old) // what it knows is in the vault
 	}
 	open := &Session{screen: s, tokens: tokens, known: &pii.Gazetteer{}, seen: map[string]bool{}}
-	for _, e := range tokens.All() {
-		open.remember(pii.Type(e.Type), e.Value)
+	if err := open.recall(); err != nil {
+		return nil, run.Errorf(run.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err)
 	}
 	s.sessions[name] = open
 	return open, nil
@@ -133,13 +133,32 @@ type Session struct {
 	seen map[string]bool // values that are in known
 }
 
+const maxSeen = 1 << 17
+
+// recall remembers what the vault has of the types that programs see.
+func (s *Session) recall() error {
+	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
+		if s.screen.modes[t] != Border {
+			continue
+		}
+		err := s.tokens.Each(string(t), func(e vault.Entry) bool {
+			s.remember(t, e.Value)
+			return len(s.seen) < maxSeen
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // remember has a value found again that programs see as it is.
 func (s *Session) remember(t pii.Type, value string) {
 	if s.screen.modes[t] != Border {
 		return
 	}
 	s.mu.RLock()
-	known := s.seen[value]
+	known := s.seen[value] || len(s.seen) >= maxSeen
 	s.mu.RUnlock()
 	if known {
 		return

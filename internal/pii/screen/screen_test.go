@@ -132,11 +132,12 @@ func TestRestore(t *testing.T) {
 		}
 	}
 	phone, ok := "", false
-	for _, e := range s.tokens.All() {
+	_ = s.tokens.Each("phone", func(e vault.Entry) bool {
 		if e.Digits {
-			phone, ok = e.Token(), true
+			phone, ok = fmt.Sprintf("[PHONE_%d]", e.Number), true
 		}
-	}
+		return true
+	})
 	if got, _, err := s.Restore("crm", json.RawMessage(`{"phone":"`+phone+`","text":"call `+phone+`"}`)); !ok || string(got) != `{"phone":4712345678,"text":"call 4712345678"}` {
 		t.Errorf("%s %v", got, err)
 	}

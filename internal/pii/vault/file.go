@@ -2,26 +2,23 @@ package vault
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"retort/internal/seal"
 )
 
-// A file of a session is frames, each of which is what one Sync has written:
+// A file of a session is the mark of its format and frames:
 //
-//	u32 length of what follows · nonce (12 bytes) · AES-256-GCM of JSON lines
+//	u32 length of what follows · nonce (12 bytes) · AES-256-GCM of a frame
 //
 // The additional data of a frame is the session's id with the frame's number, so that
 // none can be left out, moved, or brought from elsewhere. A frame that is cut off at the
@@ -30,16 +27,24 @@ type file struct {
 	*os.File
 	id     string
 	seal   cipher.AEAD
-	frames uint64 // that were read or written
+	frames uint32 // that were read or written
 	end    int64  // of these, in the file
 }
+
+// span is where a frame is in a file.
+type span struct {
+	at           int64
+	size, number uint32
+}
+
+// mark is how a file begins. One of the first format begins with a length, which is less.
+const mark = "retort\x00\x02"
 
 const (
 	keySize  = 32
 	nameSize = 8 // of the part of a data file's name that its key file tells
 	maxFrame = 256 << 20
-
-	maxEntries = 50_000 // of one frame
+	batch    = 1 << 20 // bytes that are written at once
 )
 
 // aead is AES-256-GCM with a key that is derived for one use.
@@ -67,10 +72,10 @@ func (s *Store) wrap() (cipher.AEAD, error) {
 	return aead(master, "keys")
 }
 
-// create makes a file with a new key that holds these entries, and puts it in the place
-// of what was there. Before it has, what was there stays; from then on nobody can read
-// that, since the new key has overwritten its key.
-func (s *Session) create(entries []*Entry) (*file, []byte, error) {
+// create makes a file with a new key that holds the entries that source gives, and puts it
+// in the place of what was there. Before it has, what was there stays; from then on nobody
+// can read that, since the new key has overwritten its key. Nothing of it counts as read.
+func (s *Session) create(source func(put func(*Entry) error) error) (*file, []byte, error) {
 	wrap, err := s.store.wrap()
 	if err != nil {
 		return nil, nil, err
@@ -87,7 +92,7 @@ func (s *Session) create(entries []*Entry) (*file, []byte, error) {
 	}
 	f, err := s.sealed(data, secret)
 	if err == nil {
-		err = f.append(entries)
+		err = f.fill(source)
 	}
 	if err == nil {
 		err = seal.Replace(s.store.keyPath(s.id), wrapped)
@@ -96,53 +101,95 @@ func (s *Session) create(entries []*Entry) (*file, []byte, error) {
 		return nil, nil, errors.Join(err, data.Close(), os.Remove(path))
 	}
 	s.store.leave(s.id, path)
+	f.frames, f.end = 0, int64(len(mark))
 	return f, wrapped, nil
 }
 
+// fill writes a new file, durably.
+func (f *file) fill(source func(put func(*Entry) error) error) error {
+	if _, err := f.WriteAt([]byte(mark), 0); err != nil {
+		return err
+	}
+	var frames []*frame
+	size := 0
+	write := func() error {
+		_, err := f.write(frames)
+		frames, size = nil, 0
+		return err
+	}
+	err := source(func(e *Entry) error {
+		if len(frames) == 0 || frames[len(frames)-1].full() {
+			if size > batch {
+				if err := write(); err != nil {
+					return err
+				}
+			}
+			frames = append(frames, &frame{names: &names{}})
+		}
+		frames[len(frames)-1].append(e, false)
+		size += len(e.Value) + 8
+		return nil
+	})
+	if err == nil {
+		err = write()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return err
+}
+
 func (s *Session) sealed(f *os.File, secret []byte) (*file, error) {
-	cipher, err := aead(secret[:keySize], "session "+s.id)
+	cipher, err := aead(secret[:keySize], "session 2 "+s.id)
 	if err != nil {
 		return nil, err
 	}
-	return &file{File: f, id: s.id, seal: cipher}, nil
+	return &file{File: f, id: s.id, seal: cipher, end: int64(len(mark))}, nil
 }
 
-// open opens the file that a key fits.
-func (s *Session) open(wrapped []byte) error {
+// open opens the file that a key fits. One of the first format becomes one of this, with
+// another key.
+func (s *Session) open(wrapped []byte) (*file, []byte, error) {
 	wrap, err := s.store.wrap()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if len(wrapped) < wrap.NonceSize() {
-		return errors.New("its key is damaged")
+		return nil, nil, errors.New("its key is damaged")
 	}
 	secret, err := wrap.Open(nil, wrapped[:wrap.NonceSize()], wrapped[wrap.NonceSize():], []byte(s.id))
 	if err != nil || len(secret) != keySize+nameSize {
-		return errors.New("its key was encrypted with another one, or is damaged")
+		return nil, nil, errors.New("its key was encrypted with another one, or is damaged")
 	}
 	data, err := os.OpenFile(s.store.dataPath(s.id, secret), os.O_RDWR, 0)
 	if err != nil {
-		return err
+		return nil, nil, err
+	}
+	var head [len(mark)]byte
+	if _, err := data.ReadAt(head[:], 0); err != nil {
+		return nil, nil, errors.Join(errors.New("it was cut off"), err, data.Close())
+	}
+	if string(head[:]) != mark {
+		defer data.Close()
+		return s.upgrade(data, secret)
 	}
 	f, err := s.sealed(data, secret)
 	if err != nil {
-		return errors.Join(err, data.Close())
+		return nil, nil, errors.Join(err, data.Close())
 	}
-	s.file, s.wrapped = f, wrapped
-	return nil
+	return f, wrapped, nil
 }
 
-// read reads what has come since it was read or written the last time.
-func (f *file) read(take func(*Entry) error) error {
-	if info, err := f.Stat(); err != nil || info.Size() == f.end {
+// read gives take what has come since it was read or written the last time.
+func (f *file) read(take func(*frame, span) error) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() == f.end {
 		return err
 	}
-	if _, err := f.Seek(f.end, io.SeekStart); err != nil {
-		return err
-	}
-	in := bufio.NewReaderSize(f.File, 64<<10)
+	in := bufio.NewReaderSize(io.NewSectionReader(f.File, f.end, info.Size()-f.end), 64<<10)
+	var sharing sharing
 	for {
-		plain, size, err := f.frame(in)
+		plain, size, err := f.next(in)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -152,22 +199,21 @@ func (f *file) read(take func(*Entry) error) error {
 		if err != nil {
 			return err
 		}
-		f.end += size
-		f.frames++
-		for d := json.NewDecoder(plain); d.More(); {
-			var e Entry
-			if err := d.Decode(&e); err != nil {
-				return err
-			}
-			if err := take(&e); err != nil {
-				return err
-			}
+		frame, err := decodeFrame(plain, &sharing)
+		if err != nil {
+			return err
 		}
+		if err := take(frame, span{f.end, size, f.frames}); err != nil {
+			return err
+		}
+		f.end += 4 + int64(size)
+		f.frames++
 	}
 }
 
-// frame reads one frame: its plain text, and its size in the file.
-func (f *file) frame(in io.Reader) (io.Reader, int64, error) {
+// next reads one frame: its plain text, and the size that it has in the file behind its
+// length.
+func (f *file) next(in io.Reader) ([]byte, uint32, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
 		return nil, 0, err
@@ -176,56 +222,87 @@ func (f *file) frame(in io.Reader) (io.Reader, int64, error) {
 	if length < uint32(f.seal.NonceSize()) || length > maxFrame {
 		return nil, 0, errors.New("a frame has no length that could be")
 	}
-	body, err := io.ReadAll(io.LimitReader(in, int64(length)))
+	body, err := readN(in, length)
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(body) < int(length) {
-		return nil, 0, io.ErrUnexpectedEOF
+	plain, err := f.plain(body, f.frames)
+	return plain, length, err
+}
+
+// readN reads so many bytes, and makes room for what there is only.
+func readN(in io.Reader, n uint32) ([]byte, error) {
+	if n > batch {
+		body, err := io.ReadAll(io.LimitReader(in, int64(n)))
+		if err == nil && len(body) < int(n) {
+			err = io.ErrUnexpectedEOF
+		}
+		return body, err
 	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(in, body); errors.Is(err, io.EOF) {
+		return nil, io.ErrUnexpectedEOF
+	} else if err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+// plain decrypts a frame in its place.
+func (f *file) plain(body []byte, number uint32) ([]byte, error) {
 	n := f.seal.NonceSize()
-	plain, err := f.seal.Open(nil, body[:n], body[n:], f.place())
+	plain, err := f.seal.Open(body[n:n], body[:n], body[n:], f.place(number))
 	if err != nil {
-		return nil, 0, errors.New("a frame was changed, moved or taken away")
+		return nil, errors.New("a frame was changed, moved or taken away")
 	}
-	return bytes.NewReader(plain), int64(4 + length), nil
+	return plain, nil
+}
+
+// at is the plain text of a frame that was read or written before.
+func (f *file) at(s span) ([]byte, error) {
+	body := make([]byte, s.size)
+	if _, err := f.ReadAt(body, s.at+4); err != nil {
+		return nil, err
+	}
+	return f.plain(body, s.number)
 }
 
 // place is what a frame is bound to.
-func (f *file) place() []byte {
-	return binary.BigEndian.AppendUint64([]byte(f.id), f.frames)
+func (f *file) place(number uint32) []byte {
+	return binary.BigEndian.AppendUint64([]byte(f.id), uint64(number))
 }
 
-// append writes entries as one frame, durably.
-func (f *file) append(entries []*Entry) error {
-	if len(entries) > maxEntries {
-		for part := range slices.Chunk(entries, maxEntries) {
-			if err := f.append(part); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var plain []byte
-	for _, e := range entries {
-		line, err := json.Marshal(e)
-		if err != nil {
-			return err
-		}
-		plain = append(append(plain, line...), '\n')
-	}
-	nonce := random(f.seal.NonceSize())
-	out := make([]byte, 4, 4+len(nonce)+len(plain)+f.seal.Overhead())
-	out = f.seal.Seal(append(out, nonce...), nonce, plain, f.place())
-	binary.BigEndian.PutUint32(out, uint32(len(out)-4))
-	_, err := f.WriteAt(out, f.end)
+// append writes frames, durably or not at all, and says where they are.
+func (f *file) append(frames []*frame) ([]span, error) {
+	before, end := f.frames, f.end
+	written, err := f.write(frames)
 	if err == nil {
 		err = f.Sync()
 	}
 	if err != nil {
-		return errors.Join(err, f.Truncate(f.end)) // half a frame would hide those after it
+		f.frames, f.end = before, end
+		return nil, errors.Join(err, f.Truncate(end)) // half a frame would hide those after it
 	}
-	f.end += int64(len(out))
-	f.frames++
-	return nil
+	return written, nil
+}
+
+func (f *file) write(frames []*frame) (written []span, err error) {
+	var out, plain []byte
+	end, number := f.end, f.frames
+	for _, frame := range frames {
+		plain = append(frame.names.appendTo(plain[:0]), frame.body...)
+		nonce := random(f.seal.NonceSize())
+		start := len(out)
+		out = f.seal.Seal(append(append(out, 0, 0, 0, 0), nonce...), nonce, plain, f.place(number))
+		size := uint32(len(out) - start - 4)
+		binary.BigEndian.PutUint32(out[start:], size)
+		written = append(written, span{end, size, number})
+		end += int64(size) + 4
+		number++
+	}
+	if _, err := f.WriteAt(out, f.end); err != nil {
+		return nil, err
+	}
+	f.end, f.frames = end, number
+	return written, nil
 }

@@ -2,15 +2,12 @@ package vault
 
 import (
 	"bytes"
-	"errors"
-	"maps"
-	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
+
+	"retort/internal/run"
 )
 
 // Session is the tokens of one session. It is safe for concurrent use, also by several
@@ -20,185 +17,113 @@ type Session struct {
 	id    string
 
 	mu      sync.RWMutex
-	types   map[string]*column
-	count   int         // of entries
-	changes int         // how often entries came or went
-	pending []*Entry    // not on disk yet
+	table   *table
 	wrapped []byte      // the session's key, as it is on disk; nil before there is one
-	file    *file       // nil without a key
 	stamp   os.FileInfo // of the key, as it was last read
 }
-
-// column is what there is of one type.
-type column struct {
-	prefix  string            // of its tokens
-	values  map[string]*Entry // by value
-	numbers []*Entry          // that with number n at n; nil where there is none
-	top     int               // the highest number that anybody has, or has taken
-	ours    block             // numbers that only this process uses
-}
-
-// block is numbers that have been taken: from next to last.
-type block struct{ next, last int }
 
 const (
 	// MaxEntries bounds a session.
 	MaxEntries = 2_000_000
+	maxNumber  = 100 * MaxEntries
 	firstBlock = 16
 	lastBlock  = 4096
 )
 
-// ErrFull says that a session has as many values as it can have.
-var ErrFull = errors.New("the session holds more personal values than it can")
-
-func (s *Session) clear() {
-	for _, c := range s.types {
-		c.values, c.numbers, c.top = map[string]*Entry{}, nil, 0
-	}
-	s.count, s.changes = 0, s.changes+1
-}
-
-// column is that of a type; one is made if there is none.
-func (s *Session) column(typ string) *column {
-	c := s.types[typ]
-	if c == nil {
-		c = &column{prefix: "[" + strings.ToUpper(typ) + "_", values: map[string]*Entry{}}
-		s.types[typ] = c
-	}
-	return c
-}
-
-// find is the entry of a value; nil if there is none.
-func (s *Session) find(typ, value string) *Entry {
-	if c := s.types[typ]; c != nil {
-		return c.values[value]
-	}
-	return nil
+// errFull is of kind limit.
+func errFull() error {
+	return run.Errorf(run.KindLimit, "pii.vault", "the session holds %d personal values, and cannot hold more", MaxEntries).
+		WithHint("ask for less, without the columns that have personal data; or go on in another session; or have a person erase this one: retort audit erase")
 }
 
 // Mint is the token of a value, the same as before if there was one; new servers that it
 // comes from are added then. A number that is given out was taken durably, so that it
-// never stands for anything else.
+// never stands for anything else. The error is a *run.Error of kind limit where the session
+// is full.
 func (s *Session) Mint(e Entry) (token string, err error) {
 	s.mu.RLock()
-	known, changes := s.find(e.Type, e.Value), s.changes
+	changes, c := s.table.changes, s.table.types[e.Type]
+	known, at, err := s.table.find(c, e.Value)
 	s.mu.RUnlock()
-	if known != nil && !known.lacks(e.From) {
-		return known.token, nil
+	if err != nil {
+		return "", err
+	}
+	if at != 0 && !known.lacks(e.From) {
+		return c.token(known.number), nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known != nil || s.changes != changes {
-		if known := s.known(e); known != nil {
-			return known.token, nil
+	if at != 0 || s.table.changes != changes {
+		if token, err := s.known(&e); token != "" || err != nil {
+			return token, err
 		}
 	}
-	if s.count >= MaxEntries {
-		return "", ErrFull
+	if s.table.count >= s.store.limits.entries {
+		return "", errFull()
 	}
-	c := s.column(e.Type)
+	c = s.table.column(e.Type)
 	if c.ours.next > c.ours.last || c.ours.next == 0 {
-		if err := s.reserve(e.Type, c); err != nil {
+		if err := s.reserve(e.Type); err != nil {
 			return "", err
 		}
-		if known := s.known(e); known != nil { // by another process
-			return known.token, nil
+		if token, err := s.known(&e); token != "" || err != nil { // by another process
+			return token, err
+		}
+		c = s.table.column(e.Type)
+	}
+	e.Number = c.ours.next
+	if err := s.table.add(&e, false); err != nil {
+		return "", err
+	}
+	c.ours.next++
+	return c.token(e.Number), s.relieve()
+}
+
+// known is the token of a value, which comes from these servers too now; "" if there is
+// none.
+func (s *Session) known(e *Entry) (string, error) {
+	c := s.table.types[e.Type]
+	known, at, err := s.table.find(c, e.Value)
+	if err != nil || at == 0 {
+		return "", err
+	}
+	if known.lacks(e.From) {
+		if err := s.table.learn(&known, e.From); err != nil {
+			return "", err
 		}
 	}
-	entry := e
-	entry.Number = c.ours.next
-	c.ours.next++
-	s.add(&entry)
-	if s.store.dir != "" {
-		s.pending = append(s.pending, &entry)
-	}
-	return entry.token, nil
+	return c.token(known.number), s.relieve()
 }
 
-// known is the entry of a value, with the servers that it comes from now.
-func (s *Session) known(e Entry) *Entry {
-	known := s.find(e.Type, e.Value)
-	if known != nil {
-		s.learn(known, e.From)
+// relieve saves where much is unsaved: a large answer is taken in for long before a Sync.
+func (s *Session) relieve() error {
+	if s.table.unsaved < s.store.limits.unsaved {
+		return nil
 	}
-	return known
+	return s.save()
 }
 
-// lacks reports whether there is a server that an entry is not known to come from.
-func (e *Entry) lacks(from []string) bool {
-	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(e.From, server) })
-}
-
-// learn adds servers to an entry.
-func (s *Session) learn(e *Entry, from []string) {
-	if !e.lacks(from) {
-		return
-	}
-	more := *e
-	more.From = slices.Compact(slices.Sorted(slices.Values(slices.Concat(e.From, from))))
-	s.add(&more)
-	if s.store.dir != "" {
-		s.pending = append(s.pending, &more)
-	}
-}
-
-// reserve takes a block of numbers; the more were needed, the larger it is.
-func (s *Session) reserve(typ string, c *column) error {
+// reserve takes a block of numbers; the more were needed, the larger it is. What is unsaved
+// is saved with it.
+func (s *Session) reserve(typ string) error {
 	if s.store.dir == "" {
-		c.ours = block{1, math.MaxInt}
+		c := s.table.column(typ)
+		c.ours = block{c.top + 1, c.top + lastBlock}
 		return nil
 	}
 	return s.alone(func() error {
-		size := min(max(firstBlock, len(c.values)), lastBlock)
+		c := s.table.column(typ) // others' tables may have come in its place
+		size := min(max(firstBlock, c.count), lastBlock)
 		b := block{c.top + 1, c.top + size}
-		if err := s.file.append([]*Entry{{Type: typ, Number: b.last}}); err != nil {
+		if _, err := s.table.put(&Entry{Type: typ, Number: b.last}, false); err != nil {
+			return err
+		}
+		if err := s.table.save(); err != nil {
 			return err
 		}
 		c.top, c.ours = b.last, b
 		return nil
 	})
-}
-
-func (s *Session) add(e *Entry) {
-	c := s.column(e.Type)
-	var room [32]byte
-	e.token = string(append(strconv.AppendInt(append(room[:0], c.prefix...), int64(e.Number), 10), ']'))
-	s.changes++
-	if len(c.numbers) <= e.Number {
-		c.numbers = append(c.numbers, make([]*Entry, e.Number+1-len(c.numbers))...)
-	}
-	if old := c.numbers[e.Number]; old == nil {
-		s.count++
-	} else {
-		e.From = slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.From, e.From))))
-	}
-	c.numbers[e.Number] = e
-	if old := c.values[e.Value]; old == nil || old.Number == e.Number { // two processes can have met it at once
-		c.values[e.Value] = e
-	}
-	c.top = max(c.top, e.Number)
-}
-
-// at is the entry with a number; nil if there is none.
-func (s *Session) at(typ string, number int) *Entry {
-	if c := s.types[typ]; c != nil && number < len(c.numbers) {
-		return c.numbers[number]
-	}
-	return nil
-}
-
-// take takes in what was read. Without a value it says that the numbers up to its own
-// are taken.
-func (s *Session) take(e *Entry) error {
-	if e.Number < 1 || e.Number > 100*MaxEntries {
-		return errors.New("a number is none")
-	}
-	if e.Value != "" {
-		s.add(e)
-	}
-	c := s.column(e.Type)
-	c.top = max(c.top, e.Number)
-	return nil
 }
 
 // Resolve is what a token stands for, if it was minted in this session.
@@ -222,6 +147,23 @@ func (s *Session) Resolve(token string) (Entry, bool) {
 	return *e, true
 }
 
+// at is the entry with a number; nil if there is none, or none that can be read.
+func (s *Session) at(typ string, number int) *Entry {
+	c := s.table.types[typ]
+	if c == nil || number > maxNumber {
+		return nil
+	}
+	place := c.numbers.at(number)
+	if place == 0 {
+		return nil
+	}
+	r, err := s.table.record(place)
+	if err != nil || r.number != number || r.typ != typ {
+		return nil
+	}
+	return r.entry()
+}
+
 // parse reads [EMAIL_1]. Only the one spelling that Token writes is one.
 func parse(token string) (typ string, number int, ok bool) {
 	inner, open := strings.CutPrefix(token, "[")
@@ -241,26 +183,19 @@ func parse(token string) (typ string, number int, ok bool) {
 func (s *Session) Find(typ, value string) (Entry, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	e := s.find(typ, value)
-	if e == nil {
+	r, at, err := s.table.find(s.table.types[typ], value)
+	if err != nil || at == 0 {
 		return Entry{}, false
 	}
-	return *e, true
+	return *r.entry(), true
 }
 
-// All is every entry, by type and number.
-func (s *Session) All() []Entry {
+// Each gives the entries of a type to do, in the order of their numbers, until it does not
+// want more. It must not use the session. An error says that they cannot all be read.
+func (s *Session) Each(typ string, do func(Entry) bool) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	all := make([]Entry, 0, s.count)
-	for _, typ := range slices.Sorted(maps.Keys(s.types)) {
-		for _, e := range s.types[typ].numbers {
-			if e != nil {
-				all = append(all, *e)
-			}
-		}
-	}
-	return all
+	return s.table.each(typ, func(r *record) bool { return do(*r.entry()) })
 }
 
 // Sync makes durable what was minted. Before it has, no token should leave: one that is
@@ -268,28 +203,14 @@ func (s *Session) All() []Entry {
 func (s *Session) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.pending) == 0 {
-		return nil
-	}
-	now := time.Now().UTC()
-	for _, e := range s.pending {
-		if e.Seen.IsZero() {
-			e.Seen = now
-		}
-	}
-	return s.alone(func() error {
-		if err := s.file.append(s.pending); err != nil {
-			return err
-		}
-		s.pending = nil
-		return nil
-	})
+	return s.save()
 }
 
-// Forget erases values, of whatever type, and reports how many there were. What is left
-// gets a new key, and the old one is destroyed. Numbers are not used again.
-func (s *Session) Forget(told func(value string) bool) (int, error) {
-	return s.forget(func(e *Entry) bool { return told(e.Value) })
+func (s *Session) save() error {
+	if len(s.table.pending) == 0 {
+		return nil
+	}
+	return s.alone(func() error { return s.table.save() })
 }
 
 // Refresh forgets what another process has erased. Where none has, it looks at a file.
@@ -311,83 +232,99 @@ func (s *Session) Refresh() error {
 
 // Erase erases everything.
 func (s *Session) Erase() error {
-	_, err := s.forget(func(*Entry) bool { return true })
+	_, err := s.Forget(func(string) bool { return true })
 	return err
 }
 
-func (s *Session) forget(told func(*Entry) bool) (erased int, err error) {
+// Forget erases values, of whatever type, and reports how many there were. What is left
+// gets a new key, and the old one is destroyed. Numbers are not used again. told may be
+// asked of a value twice.
+func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	drop := func() {
-		for _, c := range s.types {
-			for n, e := range c.numbers {
-				if e != nil && told(e) {
-					c.numbers[n] = nil
-					delete(c.values, e.Value)
-					erased++
-				}
-			}
-		}
-		s.changes++
-		s.pending = slices.DeleteFunc(s.pending, told)
-		s.count -= erased
-	}
 	if s.store.dir == "" || !s.store.has(s.id) {
-		drop()
-		return erased, nil
+		next := s.table.successor(nil)
+		erased, err = s.table.without(told, func(e *Entry) error { return next.add(e, false) })
+		if err == nil {
+			s.table = next
+		}
+		return erased, err
 	}
 	err = s.alone(func() error {
-		if drop(); erased == 0 {
-			return nil
+		if some, err := s.table.has(told); !some || err != nil {
+			return err
 		}
-		return s.rewrite()
+		return s.rewrite(func(put func(*Entry) error) (err error) {
+			erased, err = s.table.without(told, put)
+			return err
+		})
 	})
 	return erased, err
 }
 
-// kept is everything, with the numbers that are taken.
-func (s *Session) kept() []*Entry {
-	var all []*Entry
-	for typ, c := range s.types {
-		if c.top > 0 {
-			all = append(all, &Entry{Type: typ, Number: c.top})
-		}
-	}
-	for _, c := range s.types {
-		for _, e := range c.numbers {
-			if e != nil {
-				all = append(all, e)
+// rewrite puts a file with a new key in the place of that which there is, with what source
+// gives and the numbers that are taken. Nothing is pending then.
+func (s *Session) rewrite(source func(put func(*Entry) error) error) error {
+	f, wrapped, err := s.create(func(put func(*Entry) error) error {
+		for typ, c := range s.table.types {
+			if c.top > 0 {
+				if err := put(&Entry{Type: typ, Number: c.top}); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	return all
-}
-
-// rewrite writes everything anew, with a new key.
-func (s *Session) rewrite() error {
-	f, wrapped, err := s.create(s.kept())
+		return source(put)
+	})
 	if err != nil {
 		return err
 	}
+	next := s.table.successor(f)
 	s.close()
-	s.file, s.wrapped, s.pending = f, wrapped, nil
+	s.table, s.wrapped = next, wrapped
+	return f.read(next.take)
+}
+
+// renew begins anew with the file that a key fits, which another process has made. What is
+// pending stays, but for what is said of values that may have been erased.
+func (s *Session) renew(wrapped []byte) error {
+	pending := s.table.unsavedEntries()
+	next := s.table.successor(nil)
+	for _, e := range pending {
+		if err := next.add(e, false); err != nil {
+			return err
+		}
+	}
+	s.close()
+	s.table = next
+	f, wrapped, err := s.open(wrapped)
+	if err != nil {
+		return err
+	}
+	s.table.file, s.wrapped = f, wrapped
 	return nil
 }
 
-// renewed begins anew with what is on disk, after another process has given it another
-// key; what that has erased is erased here too. What is pending stays.
-func (s *Session) renewed() {
-	s.close()
-	s.clear()
-	for _, e := range s.pending {
-		s.add(e)
+// shut saves and closes.
+func (s *Session) shut() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.save()
+	if err == nil {
+		s.close()
 	}
+	return err
 }
 
+// close closes the file, and forgets what is in it. Whoever uses the session reads it again,
+// and uses other numbers.
 func (s *Session) close() {
-	if s.file != nil {
-		_ = s.file.Close()
-		s.file, s.wrapped = nil, nil
+	if s.table.file == nil {
+		return
+	}
+	_ = s.table.file.Close()
+	s.table, s.wrapped, s.stamp = s.table.successor(nil), nil, nil
+	for _, c := range s.table.types {
+		c.ours = block{}
 	}
 }
 
@@ -406,18 +343,20 @@ func (s *Session) alone(do func() error) error {
 	}
 	switch {
 	case wrapped == nil:
-		s.close()
-		if err := s.rewrite(); err != nil {
+		everything := func(put func(*Entry) error) error {
+			_, err := s.table.without(func(string) bool { return false }, put)
 			return err
 		}
-	case s.file == nil || !bytes.Equal(wrapped, s.wrapped):
-		s.renewed()
-		if err := s.open(wrapped); err != nil {
+		if err := s.rewrite(everything); err != nil {
+			return err
+		}
+	case s.table.file == nil || !bytes.Equal(wrapped, s.wrapped):
+		if err := s.renew(wrapped); err != nil {
 			return err
 		}
 		fallthrough
 	default:
-		if err := s.file.read(s.take); err != nil {
+		if err := s.table.file.read(s.table.take); err != nil {
 			return err
 		}
 	}

@@ -28,34 +28,39 @@ import (
 
 // Entry is a value that a token stands for.
 type Entry struct {
-	Type   string    `json:"t"`           // "email"
-	Number int       `json:"n"`           // of the token among those of its type, from 1 on
-	Value  string    `json:"v"`           // as a person would write it
-	Digits bool      `json:"d,omitempty"` // it was a number of JSON
-	From   []string  `json:"s,omitempty"` // where it has come from: servers, and what else the caller tells apart
-	Seen   time.Time `json:"at"`
-
-	token string
+	Type   string   // "email"
+	Number int      // of the token among those of its type, from 1 on
+	Value  string   // as a person would write it
+	Digits bool     // it was a number of JSON
+	From   []string // where it has come from: servers, and what else the caller tells apart
 }
-
-// Token is what stands for the value: [EMAIL_1].
-func (e *Entry) Token() string { return e.token }
 
 // Store holds the sessions' tokens below one directory. It is safe for concurrent use.
 type Store struct {
 	dir    string // empty: memory only
 	expiry time.Duration
 	master func() ([]byte, error)
+	limits limits
 
 	mu       sync.Mutex
 	sessions map[string]*Session
+}
+
+// limits are those of each session. Tests have smaller ones.
+type limits struct {
+	entries int
+	unsaved int // entries that are not on disk
+	cache   int // bytes of frames in memory that are on disk too
 }
 
 // Open keeps tokens in dir, or in memory if it is empty. What nobody has used for so long
 // as expiry is gone; 0 means 30 days. key is asked for the person's key, of 32 bytes, when
 // it is first needed.
 func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
-	s := &Store{dir: dir, expiry: cmp.Or(expiry, 30*24*time.Hour), master: sync.OnceValues(key), sessions: map[string]*Session{}}
+	s := &Store{
+		dir: dir, expiry: cmp.Or(expiry, 30*24*time.Hour), master: sync.OnceValues(key),
+		limits: limits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 4 << 20}, sessions: map[string]*Session{},
+	}
 	if dir != "" {
 		s.sweep()
 	}
@@ -168,10 +173,11 @@ func (s *Store) session(id string) (*Session, error) {
 		return open, nil
 	}
 	s.evict()
-	open := &Session{store: s, id: id, types: map[string]*column{}}
-	open.clear()
+	open := &Session{store: s, id: id, table: newTable(nil, s.limits.cache)}
+	open.table.volatile = s.dir == ""
 	if s.dir != "" && s.has(id) {
 		if err := open.alone(func() error { return nil }); err != nil {
+			open.close()
 			return nil, run.Errorf(run.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err).
 				WithHint("give back the key that it was written with, or begin a session with another name")
 		}
@@ -190,10 +196,7 @@ func (s *Store) evict() {
 		if s.dir == "" || len(s.sessions) < maxOpen {
 			return
 		}
-		if old.Sync() == nil {
-			old.mu.Lock()
-			old.close()
-			old.mu.Unlock()
+		if old.shut() == nil {
 			delete(s.sessions, id)
 		}
 	}
@@ -210,10 +213,7 @@ func (s *Store) Close() error {
 	defer s.mu.Unlock()
 	var errs []error
 	for _, session := range s.sessions {
-		errs = append(errs, session.Sync())
-		session.mu.Lock()
-		session.close()
-		session.mu.Unlock()
+		errs = append(errs, session.shut())
 	}
 	clear(s.sessions)
 	return errors.Join(errs...)

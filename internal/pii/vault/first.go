@@ -1,0 +1,54 @@
+package vault
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+)
+
+// upgrade makes a file of what is in one of the first format. That has no mark, another
+// key is derived for it, and a frame is up to 50,000 lines of JSON with an entry each.
+func (s *Session) upgrade(data *os.File, secret []byte) (*file, []byte, error) {
+	cipher, err := aead(secret[:keySize], "session "+s.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	old := &file{File: data, id: s.id, seal: cipher}
+	return s.create(old.first)
+}
+
+// first gives put every entry of a file of the first format, in the order in which they
+// were written.
+func (f *file) first(put func(*Entry) error) error {
+	in := bufio.NewReaderSize(io.NewSectionReader(f.File, 0, 1<<62), 64<<10)
+	for ; ; f.frames++ {
+		plain, _, err := f.next(in)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil // whoever wrote it has died
+		}
+		if err != nil {
+			return err
+		}
+		for d := json.NewDecoder(bytes.NewReader(plain)); d.More(); {
+			var e struct {
+				Type   string   `json:"t"`
+				Number int      `json:"n"`
+				Value  string   `json:"v"`
+				Digits bool     `json:"d"`
+				From   []string `json:"s"`
+			}
+			if err := d.Decode(&e); err != nil {
+				return err
+			}
+			if e.Number < 1 || e.Number > maxNumber {
+				return errors.New("a number is none")
+			}
+			if err := put(&Entry{Type: e.Type, Number: e.Number, Value: e.Value, Digits: e.Digits, From: e.From}); err != nil {
+				return err
+			}
+		}
+	}
+}

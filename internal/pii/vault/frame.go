@@ -1,0 +1,208 @@
+package vault
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync/atomic"
+)
+
+// frame is some entries, in memory as they are on disk:
+//
+//	u types · (text)... · u origins · (u servers · (text)...)... · (entry)...
+//	entry: u number · u type · u origin<<2 | again<<1 | digits · text value
+//
+// where u is an unsigned varint, and a text has its length before it. Types and origins are
+// told by where they stand in the lists. An entry without a value says that the numbers up
+// to its own are taken.
+type frame struct {
+	names *names
+	body  []byte   // the entries
+	at    []uint16 // where in body each begins
+	used  atomic.Bool
+}
+
+// names are the lists of a frame. Frames share them, and nobody changes those that are shared.
+type names struct {
+	types   []string
+	origins [][]string
+}
+
+const (
+	frameEntries = 64      // so that to read one is to decrypt few others
+	frameBytes   = 8 << 10 // a frame with so many is full
+)
+
+// record is an entry as it lies in a frame.
+type record struct {
+	typ    string
+	number int
+	value  []byte // not to be changed
+	digits bool
+	again  bool // it says more of an entry that was there before
+	from   []string
+}
+
+func (r *record) entry() *Entry {
+	return &Entry{Type: r.typ, Number: r.number, Value: string(r.value), Digits: r.digits, From: r.from}
+}
+
+func (f *frame) full() bool { return len(f.at) == frameEntries || len(f.body) >= frameBytes }
+
+// bytes are what it takes in memory, about.
+func (f *frame) bytes() int { return cap(f.body) + 2*cap(f.at) + 96 }
+
+// append adds an entry to a frame that is not full, and whose names are its own.
+func (f *frame) append(e *Entry, again bool) {
+	flags := uint64(f.names.origin(e.From)) << 2
+	if again {
+		flags |= 2
+	}
+	if e.Digits {
+		flags |= 1
+	}
+	f.at = append(f.at, uint16(len(f.body)))
+	b := binary.AppendUvarint(f.body, uint64(e.Number))
+	b = binary.AppendUvarint(b, uint64(f.names.typ(e.Type)))
+	b = binary.AppendUvarint(b, flags)
+	f.body = appendText(b, e.Value)
+}
+
+func (n *names) typ(t string) int {
+	i := slices.Index(n.types, t)
+	if i < 0 {
+		i, n.types = len(n.types), append(n.types, t)
+	}
+	return i
+}
+
+func (n *names) origin(from []string) int {
+	i := slices.IndexFunc(n.origins, func(o []string) bool { return slices.Equal(o, from) })
+	if i < 0 {
+		i, n.origins = len(n.origins), append(n.origins, slices.Clone(from))
+	}
+	return i
+}
+
+// record is the entry at i.
+func (f *frame) record(i int) record {
+	r := reader{text: f.body[f.at[i]:]}
+	number, typ, flags := r.uint(), r.uint(), r.uint()
+	return record{
+		typ: f.names.types[typ], number: number, value: r.bytes(),
+		digits: flags&1 != 0, again: flags&2 != 0, from: f.names.origins[flags>>2],
+	}
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// appendTo appends the lists to b.
+func (n *names) appendTo(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(n.types)))
+	for _, t := range n.types {
+		b = appendText(b, t)
+	}
+	b = binary.AppendUvarint(b, uint64(len(n.origins)))
+	for _, servers := range n.origins {
+		b = binary.AppendUvarint(b, uint64(len(servers)))
+		for _, s := range servers {
+			b = appendText(b, s)
+		}
+	}
+	return b
+}
+
+var errForm = errors.New("a frame has not the form that it should have")
+
+// decodeFrame is the frame that plain is. It keeps plain.
+func decodeFrame(plain []byte, shared *sharing) (*frame, error) {
+	r := reader{text: plain}
+	for range r.uint() {
+		r.bytes()
+	}
+	for range r.uint() {
+		for range r.uint() {
+			r.bytes()
+		}
+	}
+	if r.bad {
+		return nil, errForm
+	}
+	f := &frame{names: shared.names(plain[:len(plain)-len(r.text)]), body: r.text}
+	var at [frameEntries]uint16
+	for n := 0; len(r.text) > 0; n++ {
+		start := len(f.body) - len(r.text)
+		number, typ, flags := r.uint(), r.uint(), r.uint()
+		r.bytes()
+		if r.bad || n == frameEntries || start > frameBytes || number < 1 || number > maxNumber || typ >= len(f.names.types) || flags>>2 >= len(f.names.origins) {
+			return nil, errForm
+		}
+		at[n] = uint16(start)
+		f.at = at[:n+1]
+	}
+	f.at = slices.Clone(f.at)
+	return f, nil
+}
+
+// reader reads numbers and texts. What is none is 0 and bad.
+type reader struct {
+	text []byte
+	bad  bool
+}
+
+func (r *reader) uint() int {
+	if len(r.text) > 0 && r.text[0] < 0x80 {
+		n := int(r.text[0])
+		r.text = r.text[1:]
+		return n
+	}
+	n, size := binary.Uvarint(r.text)
+	if size <= 0 || n > maxFrame {
+		r.text, r.bad = nil, true
+		return 0
+	}
+	r.text = r.text[size:]
+	return int(n)
+}
+
+func (r *reader) bytes() []byte {
+	n := r.uint()
+	if n > len(r.text) {
+		r.text, r.bad = nil, true
+		return nil
+	}
+	text := r.text[:n:n]
+	r.text = r.text[n:]
+	return text
+}
+
+// sharing has frames whose lists are the same share them.
+type sharing struct{ known map[string]*names }
+
+// maxShared bounds what is shared: lists can be in many orders.
+const maxShared = 256
+
+// names are the lists that a text is, which is well-formed.
+func (s *sharing) names(text []byte) *names {
+	if n := s.known[string(text)]; n != nil {
+		return n
+	}
+	if s.known == nil || len(s.known) == maxShared {
+		s.known = map[string]*names{}
+	}
+	r, n := reader{text: text}, &names{}
+	for range r.uint() {
+		n.types = append(n.types, string(r.bytes()))
+	}
+	for range r.uint() {
+		var servers []string
+		for range r.uint() {
+			servers = append(servers, string(r.bytes()))
+		}
+		n.origins = append(n.origins, servers)
+	}
+	s.known[string(text)] = n
+	return n
+}

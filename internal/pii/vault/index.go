@@ -1,0 +1,162 @@
+package vault
+
+// index finds places by the hash of what is there. It keeps a part of the hash only, 16
+// bits, so it finds others too: who asks looks at what is there. Small ones are a map.
+// Large ones take 7 to 9 bytes for each place, and grow in so many small parts that what is
+// needed while one grows does not count.
+type index struct {
+	few  map[uint64]uint32
+	many *[1 << shardBits]shard
+}
+
+const (
+	shardBits = 10
+	maxFew    = 4096
+)
+
+// shard is a hash table with linear probing. The positions are in the order of the tags, so
+// it grows without the rest of the hashes.
+type shard struct {
+	tags   []uint16
+	places []uint32 // 0: nothing is here
+	n      int
+}
+
+func split(h uint64) (i int, tag uint16) {
+	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
+}
+
+// find is the first place of a hash of which is says that it is it; 0 if there is none.
+func (x *index) find(h uint64, is func(place uint32) bool) uint32 {
+	if x.many == nil {
+		if place := x.few[h]; place != 0 && is(place) {
+			return place
+		}
+		return 0
+	}
+	i, tag := split(h)
+	s := &x.many[i]
+	if i := s.find(tag, is); i >= 0 {
+		return s.places[i]
+	}
+	return 0
+}
+
+// insert adds a place.
+func (x *index) insert(h uint64, place uint32) {
+	if x.many != nil {
+		i, tag := split(h)
+		x.many[i].insert(tag, place)
+		return
+	}
+	if x.few == nil {
+		x.few = map[uint64]uint32{}
+	}
+	if x.few[h] = place; len(x.few) < maxFew {
+		return
+	}
+	x.many = new([1 << shardBits]shard)
+	for h, place := range x.few {
+		i, tag := split(h)
+		x.many[i].insert(tag, place)
+	}
+	x.few = nil
+}
+
+// replace puts a place where another one was, if that is there.
+func (x *index) replace(h uint64, old, place uint32) {
+	if x.many == nil {
+		if x.few[h] == old {
+			x.few[h] = place
+		}
+		return
+	}
+	i, tag := split(h)
+	s := &x.many[i]
+	if i := s.find(tag, func(p uint32) bool { return p == old }); i >= 0 {
+		s.places[i] = place
+	}
+}
+
+// position is where a tag would be best.
+func (s *shard) position(tag uint16) int { return int(uint64(tag) * uint64(len(s.tags)) >> 16) }
+
+func (s *shard) find(tag uint16, is func(place uint32) bool) int {
+	if s.n == 0 {
+		return -1
+	}
+	for i := s.position(tag); ; {
+		if s.places[i] == 0 {
+			return -1
+		}
+		if s.tags[i] == tag && is(s.places[i]) {
+			return i
+		}
+		if i++; i == len(s.tags) {
+			i = 0
+		}
+	}
+}
+
+func (s *shard) insert(tag uint16, place uint32) {
+	if s.n >= len(s.tags)-len(s.tags)/8 {
+		s.grow()
+	}
+	i := s.position(tag)
+	for s.places[i] != 0 {
+		if i++; i == len(s.tags) {
+			i = 0
+		}
+	}
+	s.tags[i], s.places[i] = tag, place
+	s.n++
+}
+
+func (s *shard) grow() {
+	old := *s
+	size := len(old.tags) + max(8, len(old.tags)/4)
+	*s = shard{tags: make([]uint16, size), places: make([]uint32, size)}
+	for i, place := range old.places {
+		if place != 0 {
+			s.insert(old.tags[i], place)
+		}
+	}
+}
+
+// numbered is the places of numbers.
+type numbered struct{ pages []*[pageSize]uint32 }
+
+const pageSize = 512
+
+// at is the place of a number; 0 if it has none.
+func (n *numbered) at(number int) uint32 {
+	if page := number / pageSize; page < len(n.pages) && n.pages[page] != nil {
+		return n.pages[page][number%pageSize]
+	}
+	return 0
+}
+
+func (n *numbered) set(number int, place uint32) {
+	page := number / pageSize
+	if page >= len(n.pages) {
+		n.pages = append(n.pages, make([]*[pageSize]uint32, page+1-len(n.pages))...)
+	}
+	if n.pages[page] == nil {
+		n.pages[page] = new([pageSize]uint32)
+	}
+	n.pages[page][number%pageSize] = place
+}
+
+// all gives the places in the order of the numbers, until yield does not want more.
+func (n *numbered) all(yield func(place uint32) bool) {
+	for _, page := range n.pages {
+		if page == nil {
+			continue
+		}
+		for _, place := range page {
+			if place != 0 && !yield(place) {
+				return
+			}
+		}
+	}
+}
