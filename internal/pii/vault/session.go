@@ -42,18 +42,14 @@ func errFull() error {
 // is full.
 func (s *Session) Mint(e Entry) (token string, err error) {
 	s.mu.RLock()
-	changes, c := s.table.changes, s.table.types[e.Type]
-	known, at, err := s.table.find(c, e.Value)
+	token, changes, err := s.minted(&e)
 	s.mu.RUnlock()
-	if err != nil {
-		return "", err
-	}
-	if at != 0 && !known.lacks(e.From) {
-		return c.token(known.number), nil
+	if token != "" || err != nil {
+		return token, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at != 0 || s.table.changes != changes {
+	if s.table.changes != changes {
 		if token, err := s.known(&e); token != "" || err != nil {
 			return token, err
 		}
@@ -61,7 +57,7 @@ func (s *Session) Mint(e Entry) (token string, err error) {
 	if s.table.count >= s.store.limits.entries {
 		return "", errFull()
 	}
-	c = s.table.column(e.Type)
+	c := s.table.column(e.Type)
 	if c.ours.next > c.ours.last || c.ours.next == 0 {
 		if err := s.reserve(e.Type); err != nil {
 			return "", err
@@ -72,23 +68,55 @@ func (s *Session) Mint(e Entry) (token string, err error) {
 		c = s.table.column(e.Type)
 	}
 	e.Number = c.ours.next
-	if err := s.table.add(&e, false); err != nil {
+	if err := s.table.add(c, c.hash(e.Value), &e, false); err != nil {
 		return "", err
 	}
 	c.ours.next++
 	return c.token(e.Number), s.relieve()
 }
 
+// minted is the token of a value that is known to come from these servers, or else "" and
+// the state in which there is none; 0 if there is one that comes from others.
+func (s *Session) minted(e *Entry) (token string, changes int, err error) {
+	c := s.table.types[e.Type]
+	if c == nil {
+		return "", s.table.changes, nil
+	}
+	h := c.hash(e.Value)
+	if t := c.recent.find(h, e.Value); t != nil && !lacks(t.from, e.From) {
+		return t.token, 0, nil
+	}
+	known, at, err := s.table.find(c, h, e.Value)
+	if err != nil || at == 0 {
+		return "", s.table.changes, err
+	}
+	if lacks(known.from, e.From) {
+		return "", 0, nil
+	}
+	token = c.token(known.number)
+	c.recent.tell(h, &known, token)
+	return token, 0, nil
+}
+
+// find is the entry of a value. at is 0 where there is none.
+func (s *Session) find(typ, value string) (c *column, h uint64, known record, at uint32, err error) {
+	if c = s.table.types[typ]; c == nil {
+		return nil, 0, record{}, 0, nil
+	}
+	h = c.hash(value)
+	known, at, err = s.table.find(c, h, value)
+	return c, h, known, at, err
+}
+
 // known is the token of a value, which comes from these servers too now; "" if there is
 // none.
 func (s *Session) known(e *Entry) (string, error) {
-	c := s.table.types[e.Type]
-	known, at, err := s.table.find(c, e.Value)
+	c, h, known, at, err := s.find(e.Type, e.Value)
 	if err != nil || at == 0 {
 		return "", err
 	}
-	if known.lacks(e.From) {
-		if err := s.table.learn(&known, e.From); err != nil {
+	if lacks(known.from, e.From) {
+		if err := s.table.learn(c, h, &known, e.From); err != nil {
 			return "", err
 		}
 	}
@@ -183,7 +211,7 @@ func parse(token string) (typ string, number int, ok bool) {
 func (s *Session) Find(typ, value string) (Entry, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	r, at, err := s.table.find(s.table.types[typ], value)
+	_, _, r, at, err := s.find(typ, value)
 	if err != nil || at == 0 {
 		return Entry{}, false
 	}
@@ -244,7 +272,7 @@ func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
 	defer s.mu.Unlock()
 	if s.store.dir == "" || !s.store.has(s.id) {
 		next := s.table.successor(nil)
-		erased, err = s.table.without(told, func(e *Entry) error { return next.add(e, false) })
+		erased, err = s.table.without(told, next.insert)
 		if err == nil {
 			s.table = next
 		}
@@ -290,7 +318,7 @@ func (s *Session) renew(wrapped []byte) error {
 	pending := s.table.unsavedEntries()
 	next := s.table.successor(nil)
 	for _, e := range pending {
-		if err := next.add(e, false); err != nil {
+		if err := next.insert(e); err != nil {
 			return err
 		}
 	}

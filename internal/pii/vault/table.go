@@ -36,6 +36,7 @@ type column struct {
 	top     int      // the highest number that anybody has, or has taken
 	count   int      // of entries
 	ours    block    // numbers that only this process uses
+	recent  recent
 }
 
 // block is numbers that have been taken: from next to last.
@@ -54,7 +55,7 @@ const (
 )
 
 func newTable(f *file, cacheBytes int) *table {
-	return &table{file: f, types: map[string]*column{}, slots: make([]slot, 1), cache: cache{limit: cacheBytes}}
+	return &table{file: f, types: map[string]*column{}, slots: make([]slot, 1), changes: 1, cache: cache{limit: cacheBytes}}
 }
 
 // successor is an empty table in which the numbers that are taken in this one are so too.
@@ -78,21 +79,20 @@ func (t *table) column(typ string) *column {
 	return c
 }
 
+func (c *column) hash(value string) uint64 { return maphash.String(c.seed, value) }
+
 func (c *column) token(number int) string {
 	var room [48]byte
 	return string(append(strconv.AppendInt(append(room[:0], c.prefix...), int64(number), 10), ']'))
 }
 
-// find is the entry of a value, and its place, which is 0 if there is none.
-func (t *table) find(c *column, value string) (found record, place uint32, err error) {
-	if c == nil {
-		return record{}, 0, nil
-	}
-	return t.search(c, maphash.String(c.seed, value), func(r *record) bool { return string(r.value) == value })
+// find is the entry of a value with a hash, and its place, which is 0 if there is none.
+func (t *table) find(c *column, h uint64, value string) (found record, place uint32, err error) {
+	return t.search(c, h, func(other []byte) bool { return string(other) == value })
 }
 
-// search is the entry among those with a hash that is it.
-func (t *table) search(c *column, h uint64, is func(*record) bool) (found record, place uint32, err error) {
+// search is the entry among those whose value has a hash that is it.
+func (t *table) search(c *column, h uint64, is func(value []byte) bool) (found record, place uint32, err error) {
 	place = c.values.find(h, func(place uint32) bool {
 		r, wrong := t.record(place)
 		if wrong != nil {
@@ -100,7 +100,7 @@ func (t *table) search(c *column, h uint64, is func(*record) bool) (found record
 			return false
 		}
 		found = r
-		return is(&r)
+		return is(r.value)
 	})
 	if err != nil {
 		return record{}, 0, err // it may be what could not be read
@@ -141,13 +141,11 @@ var errSlots = errors.New("the session was changed too often")
 
 // add adds an entry that has a number. again says that the number has its value already;
 // else no number has.
-func (t *table) add(e *Entry, again bool) error {
+func (t *table) add(c *column, h uint64, e *Entry, again bool) error {
 	place, err := t.put(e, again)
 	if err != nil {
 		return err
 	}
-	c := t.column(e.Type)
-	h := maphash.String(c.seed, e.Value)
 	if again {
 		c.values.replace(h, c.numbers.at(e.Number), place)
 	} else {
@@ -180,7 +178,11 @@ func (t *table) begin() {
 	}
 	t.filling = uint32(len(t.slots))
 	t.slots = append(t.slots, slot{})
-	t.slots[t.filling].frame.Store(&frame{names: &names{}})
+	f := &frame{names: &names{}}
+	if t.filling > 4 {
+		f.body, f.at = make([]byte, 0, 2<<10), make([]uint16, 0, frameEntries)
+	}
+	t.slots[t.filling].frame.Store(f)
 	if !t.volatile {
 		t.pending = append(t.pending, t.filling)
 	}
@@ -230,12 +232,12 @@ func (t *table) takeRecord(r *record, place uint32) error {
 		}
 		c.values.replace(h, old, place)
 		t.enter(c, r.number, place)
-		if r.lacks(before.from) { // two processes have learnt something at once
-			return t.learn(r, before.from)
+		if lacks(r.from, before.from) { // two processes have learnt something at once
+			return t.learn(c, h, r, before.from)
 		}
 		return nil
 	}
-	_, other, err := t.search(c, h, func(o *record) bool { return bytes.Equal(o.value, r.value) })
+	_, other, err := t.search(c, h, func(other []byte) bool { return bytes.Equal(other, r.value) })
 	if err != nil {
 		return err
 	}
@@ -246,16 +248,22 @@ func (t *table) takeRecord(r *record, place uint32) error {
 	return nil
 }
 
-// lacks reports whether there is a server that an entry is not known to come from.
-func (r *record) lacks(from []string) bool {
-	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(r.from, server) })
+// lacks reports whether there is a server among from that is not known.
+func lacks(known, from []string) bool {
+	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(known, server) })
 }
 
 // learn adds servers to an entry.
-func (t *table) learn(r *record, from []string) error {
+func (t *table) learn(c *column, h uint64, r *record, from []string) error {
 	more := r.entry()
 	more.From = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.from, from))))
-	return t.add(more, true)
+	return t.add(c, h, more, true)
+}
+
+// insert is add of an entry that is new here.
+func (t *table) insert(e *Entry) error {
+	c := t.column(e.Type)
+	return t.add(c, c.hash(e.Value), e, false)
 }
 
 // live gives every entry to do, which must not keep its value. It ends at an error.
