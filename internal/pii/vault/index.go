@@ -5,14 +5,12 @@ package vault
 // Large ones take 7 to 9 bytes for each place, and grow in so many small parts that what is
 // needed while one grows does not count.
 type index struct {
-	few  map[uint64]uint32
-	many *[1 << shardBits]shard
+	limit int // of few
+	few   map[uint64]uint32
+	many  *[1 << shardBits]shard
 }
 
-const (
-	shardBits = 10
-	maxFew    = 4096
-)
+const shardBits = 10
 
 // shard is a hash table with linear probing. The positions are in the order of the tags, so
 // it grows without the rest of the hashes.
@@ -52,7 +50,7 @@ func (x *index) insert(h uint64, place uint32) {
 	if x.few == nil {
 		x.few = map[uint64]uint32{}
 	}
-	if x.few[h] = place; len(x.few) < maxFew {
+	if x.few[h] = place; len(x.few) < x.limit {
 		return
 	}
 	x.many = new([1 << shardBits]shard)
@@ -124,37 +122,70 @@ func (s *shard) grow() {
 }
 
 // numbered is the places of numbers.
-type numbered struct{ pages []*[pageSize]uint32 }
+type numbered struct{ pages []*page }
+
+// page is the places of consecutive numbers, in two bytes each as long as they are near
+// to each other, as those are that were minted one after another.
+type page struct {
+	base uint32
+	near [pageSize]uint16 // how far above base, from 1 on; 0: it has none
+	far  *[pageSize]uint32
+}
 
 const pageSize = 512
 
+func (p *page) at(i int) uint32 {
+	if p.far != nil {
+		return p.far[i]
+	}
+	if p.near[i] == 0 {
+		return 0
+	}
+	return p.base + uint32(p.near[i])
+}
+
+func (p *page) set(i int, place uint32) {
+	if p.far == nil {
+		if p.base == 0 {
+			p.base = place - 1
+		}
+		if above := place - p.base; place > p.base && above < 1<<16 {
+			p.near[i] = uint16(above)
+			return
+		}
+		var far [pageSize]uint32
+		for i := range far {
+			far[i] = p.at(i)
+		}
+		p.far = &far
+	}
+	p.far[i] = place
+}
+
 // at is the place of a number; 0 if it has none.
 func (n *numbered) at(number int) uint32 {
-	if page := number / pageSize; page < len(n.pages) && n.pages[page] != nil {
-		return n.pages[page][number%pageSize]
+	if i := number / pageSize; i < len(n.pages) && n.pages[i] != nil {
+		return n.pages[i].at(number % pageSize)
 	}
 	return 0
 }
 
 func (n *numbered) set(number int, place uint32) {
-	page := number / pageSize
-	if page >= len(n.pages) {
-		n.pages = append(n.pages, make([]*[pageSize]uint32, page+1-len(n.pages))...)
+	i := number / pageSize
+	if i >= len(n.pages) {
+		n.pages = append(n.pages, make([]*page, i+1-len(n.pages))...)
 	}
-	if n.pages[page] == nil {
-		n.pages[page] = new([pageSize]uint32)
+	if n.pages[i] == nil {
+		n.pages[i] = new(page)
 	}
-	n.pages[page][number%pageSize] = place
+	n.pages[i].set(number%pageSize, place)
 }
 
 // all gives the places in the order of the numbers, until yield does not want more.
 func (n *numbered) all(yield func(place uint32) bool) {
-	for _, page := range n.pages {
-		if page == nil {
-			continue
-		}
-		for _, place := range page {
-			if place != 0 && !yield(place) {
+	for _, p := range n.pages {
+		for i := 0; p != nil && i < pageSize; i++ {
+			if place := p.at(i); place != 0 && !yield(place) {
 				return
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 // small has few entries in memory, so that most of what is asked for has to be read.
 func small(s *Store) *Store {
-	s.limits.cache, s.limits.unsaved = 4<<10, 40
+	s.limits.cache, s.limits.unsaved, s.limits.few = 4<<10, 40, 50
 	return s
 }
 
@@ -250,8 +250,113 @@ func TestConcurrentReads(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := s.table.cache.bytes; n > s.store.limits.cache {
-		t.Errorf("%d bytes are kept", n)
+	bytes := 0
+	for i := range s.table.slots {
+		if f := s.table.slots[i].frame.Load(); f != nil {
+			bytes += f.bytes()
+		}
+	}
+	if bytes > s.store.limits.cache+s.store.limits.unsaved*100 || s.table.unsaved >= s.store.limits.unsaved {
+		t.Errorf("%d bytes are in memory, %d entries not on disk", bytes, s.table.unsaved)
+	}
+}
+
+// Hashes are kept in part, so values are met whose parts are equal.
+func TestManyValues(t *testing.T) {
+	s := session(t, Open("", nil, 0), "default")
+	const n = 200_000
+	for range 2 {
+		for i := range n {
+			if got, want := mint(t, s, "email", fmt.Sprint("user", i, "@x.org")), fmt.Sprintf("[EMAIL_%d]", i+1); got != want {
+				t.Fatalf("%d: %s", i, got)
+			}
+		}
+	}
+	if e, ok := s.Resolve(fmt.Sprintf("[EMAIL_%d]", n)); !ok || e.Value != fmt.Sprint("user", n-1, "@x.org") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// What two processes have learnt of a value at once is known of it, and is written once.
+func TestOriginsOfProcesses(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *Session {
+		store := small(Open(dir, fixed(1), 0))
+		store.limits.few = 1
+		return session(t, store, "default")
+	}
+	learn := func(s *Session, server string) {
+		if token, err := s.Mint(Entry{Type: "email", Value: "a@x.org", From: []string{server}}); token != "[EMAIL_1]" || err != nil {
+			t.Fatal(token, err)
+		}
+	}
+	a := open()
+	learn(a, "crm")
+	learn(a, "crm")
+	learn(a, "crm")
+	synced(t, a)
+	b := open()
+	learn(a, "drive")
+	learn(b, "mail")
+	synced(t, a)
+	synced(t, b)
+	synced(t, b)
+	for range 10 {
+		learn(b, "crm")
+		learn(b, "drive")
+		learn(b, "mail")
+	}
+	if b.table.unsaved != 0 {
+		t.Errorf("%d entries are to be written", b.table.unsaved)
+	}
+	for name, s := range map[string]*Session{"b": b, "again": open()} {
+		if e, ok := s.Resolve("[EMAIL_1]"); !ok || !slices.Equal(e.From, []string{"crm", "drive", "mail"}) {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// What is learnt of a value, and not written, does not bring it back when it was erased.
+func TestErasedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	a, b := session(t, Open(dir, fixed(1), 0), "s"), session(t, Open(dir, fixed(1), 0), "s")
+	mint(t, a, "email", "a@x.org")
+	synced(t, a)
+	if token, err := a.Mint(Entry{Type: "email", Value: "a@x.org", From: []string{"drive"}}); token != "[EMAIL_1]" || err != nil {
+		t.Fatal(token, err)
+	}
+	if n, err := b.Forget(func(string) bool { return true }); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	synced(t, a)
+	if e, ok := session(t, Open(dir, fixed(1), 0), "s").Resolve("[EMAIL_1]"); ok {
+		t.Errorf("%+v", e)
+	}
+}
+
+// What another process has minted is found before a number is given out that is new here.
+func TestMintedByAnother(t *testing.T) {
+	dir := t.TempDir()
+	a, b := session(t, Open(dir, fixed(1), 0), "s"), session(t, Open(dir, fixed(1), 0), "s")
+	token := mint(t, a, "email", "a@x.org")
+	synced(t, a)
+	if got := mint(t, b, "email", "a@x.org"); got != token {
+		t.Errorf("%s, and %s", token, got)
+	}
+}
+
+// However much is learnt between two Syncs, little is kept that is not on disk.
+func TestUnsaved(t *testing.T) {
+	s := session(t, small(Open(t.TempDir(), fixed(1), 0)), "default")
+	for _, server := range []string{"crm", "drive"} {
+		for i := range 500 {
+			if _, err := s.Mint(Entry{Type: "email", Value: fmt.Sprint(i, "@x.org"), From: []string{server}}); err != nil {
+				t.Fatal(err)
+			}
+			if s.table.unsaved >= 40 {
+				t.Fatalf("%d entries are not on disk", s.table.unsaved)
+			}
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 // where they are, some 12 bytes for each, and the frames that were used last. Reading may be
 // concurrent, and nothing else.
 type table struct {
+	limits   limits
 	file     *file // where the frames are that aren't in memory
 	types    map[string]*column
 	slots    []slot   // the first one is none
@@ -54,13 +55,13 @@ const (
 	maxSlots  = 1 << (32 - placeBits)
 )
 
-func newTable(f *file, cacheBytes int) *table {
-	return &table{file: f, types: map[string]*column{}, slots: make([]slot, 1), changes: 1, cache: cache{limit: cacheBytes}}
+func newTable(f *file, l limits) *table {
+	return &table{file: f, limits: l, types: map[string]*column{}, slots: make([]slot, 1), changes: 1, cache: cache{limit: l.cache}}
 }
 
 // successor is an empty table in which the numbers that are taken in this one are so too.
 func (t *table) successor(f *file) *table {
-	next := newTable(f, t.cache.limit)
+	next := newTable(f, t.limits)
 	next.changes, next.volatile = t.changes+1, t.volatile
 	for typ, c := range t.types {
 		fresh := next.column(typ)
@@ -73,7 +74,7 @@ func (t *table) successor(f *file) *table {
 func (t *table) column(typ string) *column {
 	c := t.types[typ]
 	if c == nil {
-		c = &column{prefix: "[" + strings.ToUpper(typ) + "_", seed: maphash.MakeSeed()}
+		c = &column{prefix: "[" + strings.ToUpper(typ) + "_", seed: maphash.MakeSeed(), values: index{limit: t.limits.few}}
 		t.types[typ] = c
 	}
 	return c
@@ -276,8 +277,8 @@ func (t *table) live(do func(*record) error) error {
 		for n := range f.at {
 			r := f.record(n)
 			c := t.types[r.typ]
-			if len(r.value) == 0 || c.numbers.at(r.number) != uint32(i<<placeBits|n) {
-				continue
+			if c.numbers.at(r.number) != uint32(i<<placeBits|n) {
+				continue // something newer is, or it only says what is taken
 			}
 			if err := do(&r); err != nil {
 				return err

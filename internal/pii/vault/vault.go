@@ -51,6 +51,7 @@ type limits struct {
 	entries int
 	unsaved int // entries that are not on disk
 	cache   int // bytes of frames in memory that are on disk too
+	few     int // entries of a type whose index is a map
 }
 
 // Open keeps tokens in dir, or in memory if it is empty. What nobody has used for so long
@@ -59,7 +60,7 @@ type limits struct {
 func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
 	s := &Store{
 		dir: dir, expiry: cmp.Or(expiry, 30*24*time.Hour), master: sync.OnceValues(key),
-		limits: limits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 4 << 20}, sessions: map[string]*Session{},
+		limits: limits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 4 << 20, few: 4096}, sessions: map[string]*Session{},
 	}
 	if dir != "" {
 		s.sweep()
@@ -173,7 +174,7 @@ func (s *Store) session(id string) (*Session, error) {
 		return open, nil
 	}
 	s.evict()
-	open := &Session{store: s, id: id, table: newTable(nil, s.limits.cache)}
+	open := &Session{store: s, id: id, table: newTable(nil, s.limits)}
 	open.table.volatile = s.dir == ""
 	if s.dir != "" && s.has(id) {
 		if err := open.alone(func() error { return nil }); err != nil {
