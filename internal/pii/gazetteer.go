@@ -2,6 +2,8 @@ package pii
 
 import (
 	"bytes"
+	"encoding/binary"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
@@ -13,25 +15,56 @@ import (
 type Gazetteer struct {
 	mu    sync.RWMutex
 	first [1 << 10]uint64 // bits of the hashes of first words
-	// lengths are those of values in bytes, by the hash of the first word, longest first.
-	lengths map[uint64][]uint8
-	// values are by their spelling as folded writes it. Many names may begin with one word,
-	// so they are not looked for one by one.
-	values map[string][]entry[known]
-	seen   map[string]bool
-	exact  map[string]bool // that were given to Exact
+	// lengths are those of values in bytes, by the hash of the first word: one, or where there
+	// are several, 256 more than where in several they are, longest first.
+	lengths map[uint64]uint32
+	several [][]uint8
+	// values are where in text the first is, by the hash of their spelling as folded writes
+	// it. Many names may begin with one word, so they are not looked for one by one.
+	values map[uint64]uint32
+	// text is the values, one after another: u32 where the next one of the same hash is, 0 if
+	// there is none; a byte each for the type, how often the letters are there, and how many
+	// these are; the letters in lower case, and as they were given if only that is found.
+	text  []byte
+	types []Type
+	seed  maphash.Seed
+	seen  map[uint64]struct{} // hashes of what was given
+	added int                 // of these, to Add
+	exact int                 // to Exact
 	// digits says that a value begins with a digit.
 	digits bool
 }
 
-// known is what a gazetteer knows of a value.
-type known struct {
-	typ   Type
-	exact string // single words are found in this spelling only
+// maxKnown bounds what is given to each of Add and Exact: it is in memory, some 60 bytes for
+// a name. What comes later is not found again in free text.
+const maxKnown = 1 << 17
+
+// some says whether anything was given.
+func (g *Gazetteer) some() bool { return g.added+g.exact > 0 }
+
+// hash is that of a value. Values are told from each other by it, and nobody can foresee it.
+func (g *Gazetteer) hash(value string) uint64 {
+	if g.seen == nil {
+		g.seen, g.seed = map[uint64]struct{}{}, maphash.MakeSeed()
+	}
+	return maphash.String(g.seed, value)
 }
 
-// maxKnown bounds a gazetteer. What comes later is not found again in free text.
-const maxKnown = 1 << 17
+// has says whether Add has taken a value.
+func (g *Gazetteer) has(value []byte) bool {
+	if g.seen == nil {
+		return false
+	}
+	_, ok := g.seen[maphash.Bytes(g.seed, value)]
+	return ok
+}
+
+// isNew says whether a hash was not seen before. It is then.
+func (g *Gazetteer) isNew(h uint64) bool {
+	n := len(g.seen)
+	g.seen[h] = struct{}{}
+	return len(g.seen) > n
+}
 
 // Add remembers a value. Of a person's name the family name is remembered too.
 // What is too short, or a common word, is passed over.
@@ -42,13 +75,10 @@ func (g *Gazetteer) Add(t Type, value string) {
 }
 
 func (g *Gazetteer) add(t Type, value string) {
-	if len(value) < 3 || len(value) > 100 || len(g.seen) >= maxKnown || g.seen[value] {
+	if len(value) < 3 || len(value) > 100 || g.added >= maxKnown || !g.isNew(g.hash(value)) {
 		return
 	}
-	if g.seen == nil {
-		g.seen = map[string]bool{}
-	}
-	g.seen[value] = true
+	g.added++
 	words := strings.Fields(value)
 	if len(words) == 0 || !alnum(value[0]) {
 		return
@@ -56,10 +86,10 @@ func (g *Gazetteer) add(t Type, value string) {
 	if len(words) == 1 && !telling(value) {
 		return
 	}
-	g.put(lower(strings.Join(words, " ")), known{t, single(words)})
-	if last := words[len(words)-1]; t == Name && len(words) > 1 && telling(last) && !g.seen[last] {
-		g.seen[last] = true
-		g.put(lower(last), known{t, last})
+	g.put(lower(strings.Join(words, " ")), t, single(words))
+	if last := words[len(words)-1]; t == Name && len(words) > 1 && telling(last) && g.isNew(g.hash(last)) {
+		g.added++
+		g.put(lower(last), t, last)
 	}
 }
 
@@ -96,21 +126,21 @@ func lowered(dst, s []byte) []byte {
 func (g *Gazetteer) Exact(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(value) < 4 || len(value) > 200 || len(g.seen) >= maxKnown || g.exact[value] {
+	if len(value) < 4 || len(value) > 200 || g.added >= maxKnown || g.exact >= maxKnown {
 		return
-	}
-	if g.exact == nil {
-		g.exact = map[string]bool{}
 	}
 	words := strings.Join(strings.Fields(value), " ")
 	if words == "" || !alnum(words[0]) {
 		return
 	}
-	g.exact[value] = true
+	if !g.isNew(^g.hash(value)) { // Add has seen the hash itself
+		return
+	}
+	g.exact++
 	g.digits = g.digits || digit(words[0])
-	g.put(lower(words), known{typ: t})
+	g.put(lower(words), t, "")
 	if all := strings.Fields(words); t == Name && len(all) > 1 && telling(all[len(all)-1]) {
-		g.put(lower(all[len(all)-1]), known{typ: t})
+		g.put(lower(all[len(all)-1]), t, "")
 	}
 }
 
@@ -142,23 +172,79 @@ const commonWords = " long young green brown black white king page may june apri
 // maxAlike bounds the values that differ in nothing but their separators.
 const maxAlike = 16
 
-// put adds a value in lower case.
-func (g *Gazetteer) put(words string, k known) {
-	if g.values == nil {
-		g.lengths, g.values = map[uint64][]uint8{}, map[string][]entry[known]{}
+// put adds a value in lower case. One that is exact is found in that spelling only.
+func (g *Gazetteer) put(words string, t Type, exact string) {
+	typ := slices.Index(g.types, t)
+	if typ < 0 {
+		typ, g.types = len(g.types), append(g.types, t)
 	}
-	key := string(folded(nil, []byte(words)))
-	alike, e := g.values[key], entry[known]{words, k}
-	if len(alike) >= maxAlike || slices.Contains(alike, e) {
+	if g.values == nil {
+		g.lengths, g.values, g.text = map[uint64]uint32{}, map[uint64]uint32{}, make([]byte, 1)
+	}
+	var room [256]byte
+	key := maphash.Bytes(g.seed, folded(room[:0], []byte(words)))
+	n, last := 0, uint32(0)
+	for at := g.values[key]; at != 0; n++ {
+		next, k := g.at(at)
+		if k.typ == t && string(k.words) == words && string(k.exact) == exact {
+			return
+		}
+		last, at = at, next
+	}
+	if n >= maxAlike || typ > 255 {
 		return
 	}
-	g.values[key] = append(alike, e)
+	place := uint32(len(g.text))
+	if last == 0 {
+		g.values[key] = place
+	} else {
+		binary.LittleEndian.PutUint32(g.text[last:], place)
+	}
+	times := byte(1)
+	if exact != "" {
+		times = 2
+	}
+	g.text = append(g.text, 0, 0, 0, 0, byte(typ), times, byte(len(words)))
+	g.text = append(append(g.text, words...), exact...)
+	g.begin(words)
+}
+
+// begin has a value looked for where its first word is.
+func (g *Gazetteer) begin(words string) {
 	h := wordHash([]byte(words), 0, span([]byte(words), 0, isAlnum))
 	g.first[h>>54] |= 1 << (h >> 48 & 63)
-	n := uint8(min(len(words), 255))
-	if i, ok := slices.BinarySearchFunc(g.lengths[h], n, func(a, b uint8) int { return int(b) - int(a) }); !ok {
-		g.lengths[h] = slices.Insert(g.lengths[h], i, n)
+	n, was := uint8(len(words)), g.lengths[h]
+	switch {
+	case was == 0:
+		g.lengths[h] = uint32(n)
+	case was < 256:
+		if was != uint32(n) {
+			g.lengths[h] = 256 + uint32(len(g.several))
+			g.several = append(g.several, []uint8{max(uint8(was), n), min(uint8(was), n)})
+		}
+	default:
+		all := &g.several[was-256]
+		if i, ok := slices.BinarySearchFunc(*all, n, func(a, b uint8) int { return int(b) - int(a) }); !ok {
+			*all = slices.Insert(*all, i, n)
+		}
 	}
+}
+
+// known is what a gazetteer knows of a value.
+type known struct {
+	typ          Type
+	words, exact []byte // exact is empty unless it is found in this spelling only
+}
+
+// at is the value at a place in text, and where the next one is.
+func (g *Gazetteer) at(place uint32) (next uint32, k known) {
+	t := g.text[place:]
+	n := int(t[6])
+	k = known{typ: g.types[t[4]], words: t[7 : 7+n]}
+	if t[5] == 2 {
+		k.exact = t[7+n : 7+2*n]
+	}
+	return binary.LittleEndian.Uint32(t), k
 }
 
 // begins says whether a value may begin with a word of this hash.
@@ -166,17 +252,30 @@ func (g *Gazetteer) begins(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 
 
 // longest is the type of the longest value that begins at a word, and its end.
 func (g *Gazetteer) longest(text []byte, start int, h uint64) (t Type, end int) {
+	n := g.lengths[h]
+	if n < 256 {
+		return g.alike(text, start, int(n))
+	}
+	for _, n := range g.several[n-256] {
+		if t, end := g.alike(text, start, int(n)); end > 0 {
+			return t, end
+		}
+	}
+	return "", 0
+}
+
+// alike is the type of a value of n bytes that is at start, and its end.
+func (g *Gazetteer) alike(text []byte, start, n int) (t Type, end int) {
+	if end := start + n; n == 0 || end > len(text) || class[at(text, end)]&isAlnum != 0 && text[end] < 0x80 {
+		return "", 0
+	}
 	var room [256]byte
-	for _, n := range g.lengths[h] {
-		end := start + int(n)
-		if end > len(text) || class[at(text, end)]&isAlnum != 0 && text[end] < 0x80 {
-			continue
+	for place := g.values[maphash.Bytes(g.seed, folded(room[:0], text[start:start+n]))]; place != 0; {
+		next, k := g.at(place)
+		if n := phraseEnd(text, start, k.words); n > 0 && (len(k.exact) == 0 || bytes.Equal(text[start:n], k.exact)) {
+			return k.typ, n
 		}
-		for _, e := range g.values[string(folded(room[:0], text[start:end]))] {
-			if n := phraseEnd(text, start, e.words); n > 0 && (e.value.exact == "" || string(text[start:n]) == e.value.exact) {
-				return e.value.typ, n
-			}
-		}
+		place = next
 	}
 	return "", 0
 }

@@ -47,7 +47,7 @@ func (l *lexicon[T]) longest(text []byte, start int, h uint64) (value T, end int
 
 // phraseEnd is the end of the words at start, 0 if they do not stand there as
 // whole words.
-func phraseEnd(text []byte, start int, words string) int {
+func phraseEnd[T string | []byte](text []byte, start int, words T) int {
 	i := start
 	for j := range len(words) {
 		if i >= len(text) {
@@ -69,8 +69,8 @@ func phraseEnd(text []byte, start int, words string) int {
 }
 
 // wide says whether words are of a script that puts no blanks between them.
-func wide(words string) bool {
-	r, _ := utf8.DecodeLastRuneInString(words)
+func wide[T string | []byte](words T) bool {
+	r, _ := utf8.DecodeLastRuneInString(string(words))
 	return r >= 0x2E80
 }
 

@@ -219,7 +219,7 @@ func (w *walker) learn(t Type, name []byte) {
 	if w.local == nil {
 		w.local = &Gazetteer{}
 	}
-	if !w.local.seen[string(name)] {
+	if !w.local.has(name) {
 		text := string(name)
 		w.local.add(t, text)
 		w.news = append(w.news, news{t, text})
@@ -364,7 +364,7 @@ func (w *walker) text(v view, h hints) {
 	}
 	h.names, h.id32 = w.names[:0], &w.id32
 	for _, g := range []*Gazetteer{w.s.words, w.local, w.known} {
-		if g != nil && len(g.seen)+len(g.exact) > 0 && (!h.opaque || g == w.s.words) {
+		if g != nil && g.some() && (!h.opaque || g == w.s.words) {
 			h.names = append(h.names, g)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"regexp"
 	"slices"
@@ -112,7 +113,7 @@ func (s *Screen) Session(name string) (*Session, error) {
 		}
 		delete(s.sessions, old) // what it knows is in the vault
 	}
-	open := &Session{screen: s, tokens: tokens, known: &pii.Gazetteer{}, seen: map[string]bool{}}
+	open := &Session{screen: s, tokens: tokens, known: &pii.Gazetteer{}, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
 	if err := open.recall(); err != nil {
 		return nil, run.Errorf(run.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err)
 	}
@@ -128,11 +129,13 @@ type Session struct {
 	screen *Screen
 	tokens *vault.Session
 	known  *pii.Gazetteer // of values that programs see
+	seed   maphash.Seed
 
 	mu   sync.RWMutex
-	seen map[string]bool // values that are in known
+	seen map[uint64]struct{} // hashes of values that were given to known
 }
 
+// maxSeen bounds what is remembered: a Gazetteer takes no more.
 const maxSeen = 1 << 17
 
 // recall remembers what the vault has of the types that programs see.
@@ -157,14 +160,16 @@ func (s *Session) remember(t pii.Type, value string) {
 	if s.screen.modes[t] != Border {
 		return
 	}
+	h := maphash.String(s.seed, value)
 	s.mu.RLock()
-	known := s.seen[value] || len(s.seen) >= maxSeen
+	_, known := s.seen[h]
+	known = known || len(s.seen) >= maxSeen
 	s.mu.RUnlock()
 	if known {
 		return
 	}
 	s.mu.Lock()
-	s.seen[value] = true
+	s.seen[h] = struct{}{}
 	s.mu.Unlock()
 	if t == pii.Name || t == pii.Company {
 		s.known.Add(t, value)

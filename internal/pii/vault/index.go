@@ -149,7 +149,7 @@ func (p *page) set(i int, place uint32) {
 		if p.base == 0 {
 			p.base = place - 1
 		}
-		if above := place - p.base; place > p.base && above < 1<<16 {
+		if above := place - p.base; above-1 < 1<<16-1 { // a place below wraps around
 			p.near[i] = uint16(above)
 			return
 		}

@@ -10,10 +10,10 @@ func TestNumbered(t *testing.T) {
 	var n numbered
 	want := map[int]uint32{}
 	r := rand.New(rand.NewPCG(1, 1))
-	for range 5000 {
-		number, place := 1+r.IntN(4*pageSize), 64+r.Uint32N(40_000)
-		if number > pageSize {
-			place *= 2 // some pages are near
+	for range 900 {
+		number, place := 1+r.IntN(4*pageSize), 64+r.Uint32N(80_000)
+		if number < pageSize {
+			place = uint32(1000 + 64*len(want)) // this page is near
 		}
 		n.set(number, place)
 		want[number] = place

@@ -60,7 +60,7 @@ type limits struct {
 func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
 	s := &Store{
 		dir: dir, expiry: cmp.Or(expiry, 30*24*time.Hour), master: sync.OnceValues(key),
-		limits: limits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 4 << 20, few: 4096}, sessions: map[string]*Session{},
+		limits: limits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 2 << 20, few: 4096}, sessions: map[string]*Session{},
 	}
 	if dir != "" {
 		s.sweep()
