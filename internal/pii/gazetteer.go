@@ -126,23 +126,44 @@ func lowered(dst, s []byte) []byte {
 func (g *Gazetteer) Exact(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(value) < 4 || len(value) > 200 || g.added >= maxKnown || g.exact >= maxKnown {
-		return
-	}
-	words := strings.Join(strings.Fields(value), " ")
-	if words == "" || !alnum(words[0]) {
+	if len(value) < 4 || len(value) > 200 || g.full() {
 		return
 	}
 	if !g.isNew(^g.hash(value)) { // Add has seen the hash itself
 		return
 	}
 	g.exact++
+	words := strings.Join(strings.Fields(value), " ")
+	if words == "" || !alnum(words[0]) {
+		return
+	}
 	g.digits = g.digits || digit(words[0])
 	g.put(lower(words), t, "")
 	if all := strings.Fields(words); t == Name && len(all) > 1 && telling(all[len(all)-1]) {
 		g.put(lower(all[len(all)-1]), t, "")
 	}
 }
+
+// Knows reports whether Exact would change nothing, as the value was given to it before or
+// there is no room.
+func (g *Gazetteer) Knows(value string) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if g.seen == nil {
+		return false
+	}
+	_, known := g.seen[^maphash.String(g.seed, value)]
+	return known || g.full()
+}
+
+// Full reports whether there is no room for more.
+func (g *Gazetteer) Full() bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.full()
+}
+
+func (g *Gazetteer) full() bool { return g.added >= maxKnown || g.exact >= maxKnown }
 
 // telling says whether a single word may be looked for by itself: it begins with
 // a capital, has no digits, and is no common word.

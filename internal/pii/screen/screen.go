@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"regexp"
 	"slices"
@@ -113,7 +112,7 @@ func (s *Screen) Session(name string) (*Session, error) {
 		}
 		delete(s.sessions, old) // what it knows is in the vault
 	}
-	open := &Session{screen: s, tokens: tokens, known: &pii.Gazetteer{}, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
+	open := &Session{screen: s, tokens: tokens, known: &pii.Gazetteer{}}
 	if err := open.recall(); err != nil {
 		return nil, run.Errorf(run.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err)
 	}
@@ -129,14 +128,7 @@ type Session struct {
 	screen *Screen
 	tokens *vault.Session
 	known  *pii.Gazetteer // of values that programs see
-	seed   maphash.Seed
-
-	mu   sync.RWMutex
-	seen map[uint64]struct{} // hashes of values that were given to known
 }
-
-// maxSeen bounds what is remembered: a Gazetteer takes no more.
-const maxSeen = 1 << 17
 
 // recall remembers what the vault has of the types that programs see.
 func (s *Session) recall() error {
@@ -146,7 +138,7 @@ func (s *Session) recall() error {
 		}
 		err := s.tokens.Each(string(t), func(e vault.Entry) bool {
 			s.remember(t, e.Value)
-			return len(s.seen) < maxSeen
+			return !s.known.Full()
 		})
 		if err != nil {
 			return err
@@ -157,20 +149,9 @@ func (s *Session) recall() error {
 
 // remember has a value found again that programs see as it is.
 func (s *Session) remember(t pii.Type, value string) {
-	if s.screen.modes[t] != Border {
+	if s.screen.modes[t] != Border || s.known.Knows(value) {
 		return
 	}
-	h := maphash.String(s.seed, value)
-	s.mu.RLock()
-	_, known := s.seen[h]
-	known = known || len(s.seen) >= maxSeen
-	s.mu.RUnlock()
-	if known {
-		return
-	}
-	s.mu.Lock()
-	s.seen[h] = struct{}{}
-	s.mu.Unlock()
 	if t == pii.Name || t == pii.Company {
 		s.known.Add(t, value)
 	}
