@@ -61,8 +61,8 @@ func serveLarge() {
 type largeArguments struct {
 	As string `json:"as"` // of what form the answer is
 	MB int    `json:"mb"`
-	// Different is how many addresses there are, 1000 if it is 0; People, how many numbers of
-	// phones beside them, and names in place of one.
+	// Different is how many addresses there are, 1000 if it is 0. Phones is how many numbers
+	// there are beside them, and Names how many names in place of one.
 	Different, Phones, Names int
 }
 

@@ -171,7 +171,7 @@ func (b batches) hidden(document []byte, before, after int) ([]byte, error) {
 	if b.hide != nil {
 		var err error
 		if out, err = b.hide(document); err != nil {
-			return nil, run.Errorf(run.KindInternal, "relay.private", "the answer was held back, since what is personal in it could not be hidden: %w", err)
+			return nil, unhidden("the answer was held back", err)
 		}
 	}
 	head, tail := document[:before], document[len(document)-after:]

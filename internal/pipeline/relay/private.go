@@ -48,11 +48,21 @@ func hidden(p Privacy, server string, e *run.Error) *run.Error {
 	for _, text := range []*string{&c.Message, &c.Hint} {
 		shown, err := p.Incoming(server, []byte(*text))
 		if err != nil {
-			return run.Errorf(run.KindInternal, "relay.private", "the error could not be shown, since what is personal in it could not be hidden: %w", err).At(e.Server, e.Tool)
+			return unhidden("the error could not be shown", err).At(e.Server, e.Tool)
 		}
 		*text = cut(string(shown))
 	}
 	return &c
+}
+
+// unhidden says what became of something that could not be hidden. Of a limit that was met
+// it keeps the kind and the hint.
+func unhidden(what string, cause error) *run.Error {
+	e := run.Errorf(run.KindInternal, "relay.private", "%s, since what is personal in it could not be hidden: %w", what, cause)
+	if limit := run.AsError(cause); limit.Kind == run.KindLimit {
+		e.Kind, e.Hint = limit.Kind, limit.Hint
+	}
+	return e
 }
 
 // hiding keeps the bytes that a server sends as files. Where they are text, programs read
@@ -67,7 +77,7 @@ func (h hiding) Save(ctx context.Context, suffix string, data []byte) (string, e
 	if utf8.Valid(data) {
 		hidden, err := h.privacy.Incoming(h.server, data)
 		if err != nil {
-			return "", run.Errorf(run.KindInternal, "relay.private", "the file was held back, since what is personal in it could not be hidden: %w", err)
+			return "", unhidden("the file was held back", err)
 		}
 		data = hidden
 	}
@@ -91,7 +101,7 @@ func shown(x Execution, server string, value json.RawMessage) (run.Result, error
 	}
 	hidden, err := x.Privacy.Incoming(server, value)
 	if err != nil {
-		return run.Result{}, run.Errorf(run.KindInternal, "relay.private", "the answer was held back, since what is personal in it could not be hidden: %w", err)
+		return run.Result{}, unhidden("the answer was held back", err)
 	}
 	return run.Result{Value: hidden}, nil
 }
