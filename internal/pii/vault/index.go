@@ -1,5 +1,7 @@
 package vault
 
+import "slices"
+
 // index finds places by the hash of what is there. It keeps a part of the hash only, 16
 // bits, so it finds others too: who asks looks at what is there. Small ones are a map.
 // Large ones take 7 to 9 bytes for each place, and grow in so many small parts that what is
@@ -112,8 +114,10 @@ func (s *shard) insert(tag uint16, place uint32) {
 
 func (s *shard) grow() {
 	old := *s
-	size := len(old.tags) + max(8, len(old.tags)/4)
-	*s = shard{tags: make([]uint16, size), places: make([]uint32, size)}
+	places := slices.Grow([]uint32(nil), len(old.tags)+max(8, len(old.tags)/8))
+	places = places[:cap(places)] // all of what was allocated
+	clear(places)
+	*s = shard{tags: make([]uint16, len(places)), places: places}
 	for i, place := range old.places {
 		if place != 0 {
 			s.insert(old.tags[i], place)
