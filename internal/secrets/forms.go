@@ -1,0 +1,108 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"html"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// form is what a value becomes when only what counts of it is left, in one encoding.
+type form struct {
+	text  string // what counts
+	label string
+	value int
+	cased bool // its letters are found in their own case only
+	coded bool // in Base64: the letters beside it are partly its own
+	plain bool // not encoded: a part of it must not be words
+	least int  // what of it is enough; len(text) if only all is
+	gap   int  // bytes that may separate two characters
+	step  int  // between the places by which it is looked for
+}
+
+const (
+	window = 8 // bytes of a form by which it is looked for
+	long   = 16
+	// maxGap is what separates the characters of a long value at most: a quote, a comma, a
+	// new line and some indentation.
+	maxGap = 12
+	minGap = 3
+)
+
+// formsOf are the forms in which a value is found through escapes and separators.
+func formsOf(value, label string) (all []form) {
+	add := func(f form) {
+		if len(f.text) < window || f.value < window && !f.coded {
+			return
+		}
+		f.label = label
+		if f.least == 0 {
+			f.least = len(f.text)
+		}
+		all = append(all, f)
+	}
+	plain := counting(value)
+	n := len(plain)
+	f := form{text: plain, plain: true, value: n, cased: n < long, gap: minGap, step: 1}
+	if n >= long || n >= 12 && mixed(value) {
+		f.gap = maxGap
+		f.least = max((n+1)/2, window)
+	}
+	add(f)
+	for shift := range 3 {
+		core := base64Core(value, shift)
+		add(form{text: core, value: n, cased: true, coded: true, least: half(core), gap: maxGap, step: 4})
+	}
+	coded := hex.EncodeToString([]byte(value))
+	add(form{text: coded, value: n, least: half(coded), gap: maxGap, step: 4})
+	var codes, hexCodes strings.Builder
+	for i := range len(value) {
+		codes.WriteString(strconv.Itoa(int(value[i])))
+		hexCodes.WriteString("0x" + coded[2*i:2*i+2])
+	}
+	add(form{text: codes.String(), value: n, least: half(codes.String()), gap: maxGap, step: 4})
+	add(form{text: hexCodes.String(), value: n, least: half(hexCodes.String()), gap: maxGap, step: 4})
+	return all
+}
+
+// half of what is coded is enough, if it is not short.
+func half(text string) int {
+	if len(text) < 2*long {
+		return len(text)
+	}
+	return (len(text) + 1) / 2
+}
+
+// counting is what counts of a text.
+func counting(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		if kept[text[i]] {
+			b.WriteByte(text[i])
+		}
+	}
+	return b.String()
+}
+
+// base64Core is what the Base64 of any text has in which value begins at a byte that is
+// shift modulo 3, without the letters that its neighbours share.
+func base64Core(value string, shift int) string {
+	coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:shift] + value))
+	return counting(coded[(shift*8+5)/6 : (shift+len(value))*8/6])
+}
+
+// spellings are the ways in which a value is looked for byte by byte.
+func spellings(value string) []string {
+	all := []string{value}
+	if quoted, err := json.Marshal(value); err == nil {
+		all = append(all, string(quoted[1:len(quoted)-1]))
+	}
+	all = append(all, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value))
+	if len(value) < window {
+		all = append(all, base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)))
+	}
+	return all
+}

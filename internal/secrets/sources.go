@@ -1,0 +1,188 @@
+package secrets
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+)
+
+// What is secret of the configuration of a server. owner is the first word of labels.
+
+// Variable is what is secret of an environment variable, or of a setting: its value, or the
+// parts of an address, of a connection string or of JSON.
+func Variable(owner, name, value string) []Secret {
+	v := strings.TrimSpace(value)
+	label := owner + " " + name
+	if found, ok := parts(label, v); ok {
+		return found
+	}
+	if Worth(name, v) {
+		return []Secret{{label, v}}
+	}
+	return nil
+}
+
+// parts are the secrets of a value that has parts.
+func parts(label, v string) ([]Secret, bool) {
+	switch {
+	case strings.Contains(v, "://") && !strings.ContainsAny(v, " \n\t"):
+		return Address(label, v), true
+	case strings.HasPrefix(v, "{") || strings.HasPrefix(v, "["):
+		var document any
+		if json.Unmarshal([]byte(v), &document) == nil {
+			return inJSON(label, "", document, nil), true
+		}
+	case strings.HasPrefix(v, "-----BEGIN"):
+		return []Secret{{label, v}}, true
+	case strings.Contains(v, "=") && strings.ContainsAny(v, "; "):
+		if found := pairs(label, v); len(found) > 0 {
+			return found, true
+		}
+	}
+	return nil, false
+}
+
+// pairs are those of a connection string: Server=db;Password=…
+func pairs(label, v string) (found []Secret) {
+	for pair := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
+		if name, value, ok := strings.Cut(pair, "="); ok && Worth(name, strings.Trim(value, `'"`)) {
+			found = append(found, Secret{label, strings.Trim(value, `'"`)})
+		}
+	}
+	return found
+}
+
+func inJSON(label, key string, v any, found []Secret) []Secret {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, inner := range v {
+			found = inJSON(label, k, inner, found)
+		}
+	case []any:
+		for _, inner := range v {
+			found = inJSON(label, key, inner, found)
+		}
+	case string:
+		for _, s := range Header("", key, v) {
+			found = append(found, Secret{label, s.Value})
+		}
+	}
+	return found
+}
+
+// Header is what is secret of a header: credentials without their scheme, and what is in
+// those of Basic.
+func Header(owner, name, value string) []Secret {
+	label := strings.TrimSpace(owner + " " + name)
+	v := strings.TrimSpace(value)
+	if strings.EqualFold(name, "cookie") {
+		return cookies(label, v)
+	}
+	scheme, credentials, two := strings.Cut(v, " ")
+	if !two || strings.ContainsAny(credentials, " ") || len(scheme) > 12 {
+		return Variable(owner, name, v)
+	}
+	found := []Secret{}
+	if Worth("token", credentials) {
+		found = append(found, Secret{label, credentials})
+	}
+	if plain, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "basic") {
+		if _, password, ok := strings.Cut(string(plain), ":"); ok && Worth("password", password) {
+			found = append(found, Secret{label, password})
+		}
+	}
+	return found
+}
+
+func cookies(label, v string) (found []Secret) {
+	for cookie := range strings.SplitSeq(v, ";") {
+		if _, value, ok := strings.Cut(cookie, "="); ok && Worth("cookie", value) {
+			found = append(found, Secret{label, value})
+		}
+	}
+	return found
+}
+
+// Address is what is secret of an address: the password, parameters that are by their name,
+// and what in it looks made at random.
+func Address(label, address string) (found []Secret) {
+	add := func(name, value string) {
+		if Worth(name, value) {
+			found = append(found, Secret{label, value})
+		}
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return loose(label, address)
+	}
+	if u.User != nil {
+		password, has := u.User.Password()
+		add("password", password)
+		if name := u.User.Username(); !has {
+			add("token", name)
+		} else {
+			add("user", name)
+		}
+	}
+	for _, query := range []string{u.RawQuery, u.Fragment} {
+		values, _ := url.ParseQuery(query)
+		for name, all := range values {
+			for _, value := range all {
+				add(name, value)
+			}
+		}
+	}
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		add("path", segment)
+	}
+	return found
+}
+
+// loose are the credentials of what is nearly an address.
+func loose(label, address string) []Secret {
+	_, rest, _ := strings.Cut(address, "://")
+	at := strings.LastIndexByte(rest, '@')
+	if at < 0 {
+		return nil
+	}
+	if _, password, ok := strings.Cut(rest[:at], ":"); ok && Worth("password", password) {
+		return []Secret{{label, password}}
+	}
+	return nil
+}
+
+// Arguments are what is secret of a command line: --token=…, --token …, NAME=…, addresses,
+// headers, and what looks made at random.
+func Arguments(owner string, args []string) (found []Secret) {
+	option := ""
+	for _, arg := range args {
+		name, value, has := strings.Cut(arg, "=")
+		header, credentials, isHeader := strings.Cut(arg, ": ")
+		switch {
+		case strings.Contains(arg, "://") && (!has || strings.Index(arg, "://") < len(name)):
+			found = append(found, Address(owner+" "+cmp.Or(option, "argument"), arg)...)
+		case isHeader && !strings.ContainsAny(header, " ="):
+			found = append(found, Header(owner, header, credentials)...)
+		case has && (strings.HasPrefix(arg, "-") || isName(name)):
+			found = append(found, Variable(owner, strings.TrimLeft(name, "-"), value)...)
+		case strings.HasPrefix(arg, "-"):
+			option = strings.TrimLeft(arg, "-")
+			continue
+		default:
+			found = append(found, Variable(owner, cmp.Or(option, "argument"), arg)...)
+		}
+		option = ""
+	}
+	return found
+}
+
+func isName(s string) bool {
+	for i := range len(s) {
+		if !isAlnum(s[i]) && s[i] != '_' && s[i] != '-' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,161 @@
+package secrets
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Worth says whether a value that has a name is a secret. One whose name says so is, unless it
+// is so short or common that texts would be full of holes; another one only if it looks like
+// nothing that a person has made up.
+func Worth(name, value string) bool {
+	v := strings.TrimSpace(value)
+	if len(v) < minValue || isPath(v) || slices.Contains(usual, strings.ToLower(v)) {
+		return false
+	}
+	if Telling(name) {
+		return len(v) >= window || kinds(v) >= 2
+	}
+	return made(v)
+}
+
+// usual are values that are no secrets, whatever bears them.
+var usual = []string{
+	"access", "account", "admin", "administrator", "anonymous", "authorization", "basic", "bearer", "change-me", "changeme", "changeit", "cookie",
+	"database", "default", "development", "disable", "disabled", "docker", "dummy", "enabled", "example", "github", "google", "localhost", "mariadb", "mongodb",
+	"mysql", "oauth2", "optional", "password", "password1", "postgres", "postgresql", "private", "prod", "production", "public", "rabbitmq", "redis", "required",
+	"root", "sandbox", "sample", "secret", "session", "staging", "string", "system", "testing", "testtest", "undefined", "unknown", "username", "your-api-key",
+	"your-token", "none", "null", "true", "false",
+}
+
+// Telling says whether what bears a name is secret by that.
+func Telling(name string) bool {
+	words := nameWords(name)
+	if len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return w == "public" || w == "max" || w == "limit" }) {
+		return false
+	}
+	if slices.Contains(about, words[len(words)-1]) {
+		return false
+	}
+	joined := strings.Join(words, "")
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(tellingWords, w) }) ||
+		slices.ContainsFunc(tellingParts, func(p string) bool { return strings.Contains(joined, p) })
+}
+
+var (
+	tellingWords = []string{"key", "pass", "pwd", "pw", "auth", "pat", "jwt", "bearer", "sig", "salt", "dsn", "credentials", "code"}
+	tellingParts = []string{"token", "secret", "password", "passwd", "passphrase", "apikey", "credential", "authorization", "cookie", "privatekey", "accesskey", "signature"}
+	// about are last words of names that tell of a secret, and are none.
+	about = []string{"file", "path", "dir", "folder", "url", "uri", "host", "count", "ttl", "expiry", "name", "type", "enabled", "method", "mode", "id", "user", "username", "region", "version", "length", "size"}
+)
+
+// nameWords are those of a name: API_KEY, apiKey, --api-key.
+func nameWords(name string) []string {
+	var b strings.Builder
+	before := ' '
+	for _, r := range name {
+		if unicode.IsUpper(r) && unicode.IsLower(before) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+		before = r
+	}
+	return strings.FieldsFunc(b.String(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// makers begin the tokens of well-known makers.
+var makers = []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_", "rk_", "pk_live_", "xoxb-", "xoxp-", "xoxa-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "ntn_", "secret_", "lin_api_", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "shpat_", "whsec_", "eyJ"}
+
+// made says whether a value looks as if a machine had made it at random.
+func made(v string) bool {
+	if len(v) < 16 || strings.ContainsAny(v, " \t\n") || strings.Contains(v, "://") {
+		return false
+	}
+	if slices.ContainsFunc(makers, func(m string) bool { return strings.HasPrefix(v, m) }) {
+		return mixed(v)
+	}
+	return len(v) >= 20 && mixed(v) && !isUUID(v) && !strings.ContainsAny(v, "./@:,\\") && entropy(v) >= 3.5
+}
+
+// isPath says whether a value is the path of a file.
+func isPath(v string) bool {
+	for _, root := range []string{"/", "./", "../", "~/"} {
+		if rest, ok := strings.CutPrefix(v, root); ok {
+			parts := strings.FieldsFunc(rest, func(r rune) bool { return r == '/' })
+			return !slices.ContainsFunc(parts, func(p string) bool { return len(p) >= 16 && made(p+"Aa0zZ") && kinds(p) >= 3 })
+		}
+	}
+	return len(v) > 3 && unicode.IsLetter(rune(v[0])) && (v[1:3] == `:\` || v[1:3] == ":/" && v[3] != '/')
+}
+
+func isUUID(v string) bool {
+	if len(v) != 36 {
+		return false
+	}
+	for i := range len(v) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (v[i] == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// kinds counts lower case, upper case, digits, and what is none of them.
+func kinds(v string) int {
+	var seen [4]bool
+	for i := range len(v) {
+		switch c := v[i]; {
+		case isLower(c):
+			seen[0] = true
+		case isUpper(c):
+			seen[1] = true
+		case isDigit(c):
+			seen[2] = true
+		default:
+			seen[3] = true
+		}
+	}
+	n := 0
+	for _, s := range seen {
+		if s {
+			n++
+		}
+	}
+	return n
+}
+
+// mixed says whether a text has digits among letters, or capitals within words, as words
+// of people have not.
+func mixed(v string) bool {
+	digits, letters, humps := 0, 0, 0
+	for i := range len(v) {
+		switch c := v[i]; {
+		case isDigit(c):
+			digits++
+		case isUpper(c) && i > 0 && isLower(v[i-1]):
+			humps++
+			letters++
+		case kept[c]:
+			letters++
+		}
+	}
+	return digits > 0 && letters > 0 || humps > 1
+}
+
+// entropy is that of Shannon, in bits of a byte.
+func entropy(v string) (bits float64) {
+	var count [256]int
+	for i := range len(v) {
+		count[v[i]]++
+	}
+	for _, n := range count {
+		if n > 0 {
+			p := float64(n) / float64(len(v))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
