@@ -15,12 +15,13 @@ type form struct {
 	text  string // what counts
 	label string
 	value int
-	cased bool // its letters are found in their own case only
-	coded bool // in Base64: the letters beside it are partly its own
-	plain bool // not encoded: a part of it must not be words
-	least int  // what of it is enough; len(text) if only all is
-	gap   int  // bytes that may separate two characters
-	step  int  // between the places by which it is looked for
+	cased bool    // its letters are found in their own case only
+	coded bool    // in Base64: the letters beside it are partly its own
+	plain bool    // not encoded: a part of it must not be words
+	least int     // what of it is enough; len(text) if only all is
+	gap   int     // bytes that may separate two characters
+	own   []uint8 // separators that a value itself has before each character; nil is none
+	step  int     // between the places by which it is looked for
 }
 
 const (
@@ -46,7 +47,7 @@ func formsOf(value, label string) (all []form) {
 	}
 	plain := counting(value)
 	n := len(plain)
-	f := form{text: plain, plain: true, value: n, cased: n < long, gap: minGap, step: 1}
+	f := form{text: plain, plain: true, own: separators(value), value: n, cased: n < long, gap: minGap, step: 1}
 	if n >= long || n >= 12 && mixed(value) {
 		f.gap = maxGap
 		f.least = max((n+1)/2, window)
@@ -86,6 +87,31 @@ func counting(text string) string {
 	}
 	return b.String()
 }
+
+// separators are how many bytes that don't count a text has before each that does.
+func separators(text string) (own []uint8) {
+	n := uint8(0)
+	for i := range len(text) {
+		if !kept[text[i]] {
+			n = min(n, 254) + 1
+			continue
+		}
+		own, n = append(own, n), 0
+	}
+	return own
+}
+
+// between is how many bytes may be before character i: each separator of the value itself
+// may be an escape, and have others around it.
+func (f *form) between(i int) int {
+	if f.own == nil {
+		return f.gap
+	}
+	return f.gap + int(f.own[i])*(f.gap+longestUnit)
+}
+
+// longestUnit is what one character takes at most, as &amp;#x2d; does.
+const longestUnit = 10
 
 // base64Core is what the Base64 of any text has in which value begins at a byte that is
 // shift modulo 3, without the letters that its neighbours share.

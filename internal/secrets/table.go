@@ -282,21 +282,21 @@ func (s *scratch) around(text []byte, f *form, at, of int) (from, to int) {
 		a, b := s.text[i], f.text[j]
 		return a == b || !f.cased && folded[a] == folded[b]
 	}
-	for from, to = at, at; to < len(s.text) && to-at+of < len(f.text) && same(to, to-at+of) && (to == from || s.near(text, f, to)); to++ {
+	for from, to = at, at; to < len(s.text) && to-at+of < len(f.text) && same(to, to-at+of) && (to == from || s.near(text, to, f.between(to-at+of))); to++ {
 	}
 	if to-at < window {
 		return at, at
 	}
-	for from > 0 && from-at+of > 0 && same(from-1, from-at+of-1) && s.near(text, f, from) {
+	for from > 0 && from-at+of > 0 && same(from-1, from-at+of-1) && s.near(text, from, f.between(from-at+of)) {
 		from--
 	}
 	return from, to
 }
 
-// near says whether no more separates i from what is before it than a form allows.
-func (s *scratch) near(text []byte, f *form, i int) bool {
+// near says whether no more than so many bytes separate i from what is before it.
+func (s *scratch) near(text []byte, i, gap int) bool {
 	before, now := s.start[i-1], s.start[i]
-	return before == now || now-before == 1 || int(now)-s.end(text, i-1) <= f.gap
+	return before == now || now-before == 1 || int(now)-s.end(text, i-1) <= gap
 }
 
 // end is behind what stands for i.

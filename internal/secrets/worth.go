@@ -45,7 +45,7 @@ func Telling(name string) bool {
 }
 
 var (
-	tellingWords = []string{"key", "pass", "pwd", "pw", "auth", "pat", "jwt", "bearer", "sig", "salt", "dsn", "credentials", "code"}
+	tellingWords = []string{"key", "pass", "pwd", "pw", "auth", "pat", "jwt", "bearer", "sig", "salt", "dsn", "credentials"}
 	tellingParts = []string{"token", "secret", "password", "passwd", "passphrase", "apikey", "credential", "authorization", "cookie", "privatekey", "accesskey", "signature"}
 	// about are last words of names that tell of a secret, and are none.
 	about = []string{"file", "path", "dir", "folder", "url", "uri", "host", "count", "ttl", "expiry", "name", "type", "enabled", "method", "mode", "id", "user", "username", "region", "version", "length", "size"}
