@@ -32,6 +32,7 @@ import (
 	"retort/internal/reaper"
 	"retort/internal/run"
 	"retort/internal/runtimes"
+	"retort/internal/secrets"
 	"retort/internal/skills"
 	"retort/internal/upstream"
 )
@@ -49,6 +50,7 @@ type parts struct {
 	sandboxes *isolate.Chooser
 	ledger    *ledger.Ledger
 	policy    *policy.Policy
+	secrets   *secrets.Masker
 	audit     *audit.Log     // nil: nothing is recorded
 	before    *started       // what the engine said of itself that wrote the record before
 	screen    *screen.Screen // nil: nothing is hidden
@@ -59,14 +61,13 @@ type parts struct {
 // assemble joins implementations to the interfaces that the phases declare. It
 // returns a whole engine or an error and nothing left behind.
 func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, err error) {
-	p := &parts{log: c.Log, keys: c.Keys, config: loaded, ledger: ledger.New()}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
-	}
+	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, ledger: ledger.New()}
+	p.log = hushed(c.Log, p.secrets)
 	e := &Engine{p}
 	defer func() {
 		if err != nil {
 			_ = e.Close()
+			err = masked(p.secrets, err)
 		}
 	}()
 	if err := refuseUnbuilt(loaded.Settings); err != nil {
@@ -78,6 +79,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 	if p.servers, err = c.servers(loaded); err != nil {
 		return nil, err
 	}
+	p.register()
 	if err := c.strangers(loaded); err != nil {
 		return nil, err
 	}
@@ -151,7 +153,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	spool := upstream.Spool{Dir: filepath.Join(p.home, "spool"), Bytes: c.Limits.Or(settings.Limits()).Disk}
 	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, Log: p.log, Spool: spool})
 	p.onClose(p.pool.Close)
-	p.live = catalog.NewLive(p.catalog, lister{p.pool}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
+	p.live = catalog.NewLive(p.catalog, maskedListing{lister{p.pool}, p.secrets}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
 	p.onClose(p.live.Close)
 	return nil
 }
@@ -257,7 +259,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
-		Privacy: p.screen, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
+		Secrets: p.secrets, Privacy: p.screen, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
 		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
@@ -315,7 +317,7 @@ func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 		if err != nil {
 			return pipeline.Approvals{}, err
 		}
-		table.Also(webhook.Ask)
+		table.Also(maskedChannel(p.secrets, webhook.Ask))
 		p.onClose(webhook.Close)
 	}
 	return pipeline.Approvals{

@@ -33,14 +33,14 @@ func (p *parts) masterKeys() vault.Keys {
 
 func (p *parts) auditKeys() audit.Keys {
 	return audit.Keys{
-		Bodies: sync.OnceValues(p.masterKeys().Read),
-		Codes: sync.OnceValues(func() ([]byte, error) {
+		Bodies: sync.OnceValues(p.keyed("vault.key", p.masterKeys().Read)),
+		Codes: sync.OnceValues(p.keyed("audit.key", func() ([]byte, error) {
 			file, ok := p.ownFile("audit.key")
 			if !ok {
 				return nil, run.Errorf(run.KindInternal, "retort.audit", "the record has no key: this user has no home directory").WithHint("set HOME, or auditLogging: false")
 			}
 			return seal.Key(file)
-		}),
+		})),
 	}
 }
 
@@ -56,7 +56,7 @@ func (p *parts) record(ctx context.Context) error {
 	}
 	o := audit.Options{
 		Keys: p.auditKeys(), Checkpoints: points, Home: p.config.Home, All: s.Audit.Required == config.AuditAll,
-		Tell: p.checkpointed(s.Audit.Checkpoint), Log: p.log,
+		Tell: p.checkpointed(s.Audit.Checkpoint), Mask: p.secrets.Mask, Log: p.log,
 	}
 	log, err := p.open(ctx, o)
 	if errors.Is(err, audit.ErrCut) { // what is there stays as it is, for whoever looks into it

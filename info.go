@@ -101,7 +101,7 @@ func (e *Engine) Servers() []ServerInfo {
 }
 
 func (e *Engine) server(tools *run.Toolset, name string) ServerInfo {
-	status := e.pool.Status(name)
+	status := maskedStatus(e.secrets, e.pool.Status(name))
 	info := ServerInfo{
 		Name: name, State: string(status.State), Error: e.live.Problem(name), Implementation: status.Name, Version: status.Version,
 		Protocol: status.Protocol, ConnectMS: status.Connect.Seconds() * 1000, LatencyMS: status.Latency.Seconds() * 1000,

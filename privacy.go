@@ -52,7 +52,7 @@ func (p *parts) vault() *vault.Store {
 	if p.config.Home != "" {
 		dir = filepath.Join(p.config.Home, "vault")
 	}
-	return vault.Open(dir, p.masterKeys().Read, s.Expiry)
+	return vault.Open(dir, p.keyed("vault.key", p.masterKeys().Read), s.Expiry)
 }
 
 // treatment is what becomes of a type in the answers of a server: the strictest of what

@@ -240,7 +240,9 @@ func (e *Engine) WriteFile(session, name, content, encoding string, appends bool
 // ReadFile is at most limit bytes of a file from offset on, as the model may see it; a
 // limit of 0 means some thousand.
 func (e *Engine) ReadFile(session, name string, offset, limit int64, encoding string) (FilePart, error) {
-	return e.pipeline.ReadFile(sessionOf(session), name, offset, limit, encoding)
+	part, err := e.pipeline.ReadFile(sessionOf(session), name, offset, limit, encoding)
+	part.Content = e.secrets.MaskString(part.Content)
+	return part, err
 }
 
 // ListFiles lists the files of a session's workspace below a folder, those that fit a glob.
@@ -267,8 +269,9 @@ func (e *Engine) Call(ctx context.Context, r Request, name string, arguments jso
 	return e.logged("called", e.pipeline.Call(ctx, r, name, arguments))
 }
 
-// logged notes how an execution ended. What is Retort's own fault is a warning.
+// logged notes how an execution ended, and takes secrets out of what it says. What is Retort's own fault is a warning.
 func (e *Engine) logged(what string, o Outcome) Outcome {
+	o = maskedOutcome(e.secrets, o)
 	level, kind := slog.LevelInfo, run.Kind("")
 	if o.Error != nil {
 		kind = o.Error.Kind

@@ -46,6 +46,7 @@ var layers = []struct {
 	{"internal/policy", []string{"internal/policy/cel"}, "pure: rules and a call in, a decision out"},
 	{"internal/pii/vault", []string{"internal/seal"}, "keeps values and their tokens, whatever they are"},
 	{"internal/pii/screen", []string{"internal/pii", "internal/pii/vault"}, "joins what finds to what keeps; it knows neither programs nor servers"},
+	{"internal/secrets", nil, "pure: values and a text in, a text out; where values come from and texts go is given to it"},
 	{"internal/pii", nil, "pure: bytes and a vault in, bytes out; who keeps values is given to it"},
 	{"internal/policy/cel", nil, "pure: an expression and values in, a value out"},
 	{"internal/jsonscan", nil, "pure: bytes in, tokens out"},
@@ -103,7 +104,7 @@ var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/run", "internal/schema", "internal/jsonscan", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/catalog/shape", "internal/pii", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
+	pure       = []string{"internal/run", "internal/schema", "internal/jsonscan", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/catalog/shape", "internal/pii", "internal/secrets", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

@@ -10,10 +10,27 @@ import (
 	"retort/internal/run"
 )
 
-// privacy is the screen of an execution, as the relay asks for it.
-type privacy struct{ *screen.Session }
+// privacy is what answers go through, as the relay asks for it: secrets are masked, for
+// nobody may have them back, and then what is personal is hidden. Both may be nil.
+type privacy struct {
+	secrets Secrets
+	*screen.Session
+}
+
+func (p privacy) Incoming(server string, document []byte) ([]byte, error) {
+	if p.secrets != nil {
+		document = p.secrets.Mask(document)
+	}
+	if p.Session == nil {
+		return document, nil
+	}
+	return p.Session.Incoming(server, document)
+}
 
 func (p privacy) Restore(server string, arguments json.RawMessage) (json.RawMessage, string, *run.Error) {
+	if p.Session == nil {
+		return arguments, "", nil
+	}
 	restored, crossings, refused := p.Session.Restore(server, arguments)
 	if refused != nil || len(crossings) == 0 {
 		return restored, "", refused
@@ -36,6 +53,9 @@ func (x *execution) hide() (err error) {
 
 // masked is JSON as the model may see it.
 func (x *execution) masked(raw json.RawMessage) json.RawMessage {
+	if x.pipeline.Secrets != nil {
+		raw = x.pipeline.Secrets.Mask(raw)
+	}
 	if x.screen == nil || len(raw) == 0 {
 		return raw
 	}

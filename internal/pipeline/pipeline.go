@@ -46,6 +46,11 @@ type Learner interface {
 	Learn(t *run.Tool, answer json.RawMessage, private func(key string) bool)
 }
 
+// Secrets takes registered secrets out of a text, or of JSON, which stays JSON.
+type Secrets interface {
+	Mask(text []byte) []byte
+}
+
 // Searcher finds tools by what they do.
 type Searcher interface {
 	Search(ctx context.Context, q discover.Query) (discover.Answer, error)
@@ -65,7 +70,7 @@ type Sandboxes interface {
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields but Routing, Privacy, Learner and Recorder are needed.
+// Pipeline executes programs. All fields but Routing, Secrets, Privacy, Learner and Recorder are needed.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -82,6 +87,7 @@ type Pipeline struct {
 	MaxTokens  int        // of an Outcome's result and output
 	Runtime    string     // for TypeScript and JavaScript
 	Routing    Routing
+	Secrets    Secrets
 	Privacy    *screen.Screen // nil hides nothing
 	Skills     *skills.Store
 	// Prose is a text without what does not belong into one that a model reads.
@@ -286,9 +292,7 @@ func (x *execution) see(tools *run.Toolset) {
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
 		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout, Leaves: x.flight.record.call, Refused: x.flight.record.refusal,
 	}
-	if x.screen != nil {
-		r.Privacy = privacy{x.screen}
-	}
+	r.Privacy = privacy{x.pipeline.Secrets, x.screen}
 	if x.rehearses() {
 		r.Rehearse = x.plan.record
 	}

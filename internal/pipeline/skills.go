@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -107,9 +108,13 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d 
 	return answer, nil
 }
 
-// foreign refuses a skill with a token in its code: in another session it stands for
-// somebody else.
+// foreign refuses a skill with a secret in its code, and one with a token: in another session
+// it stands for somebody else.
 func (p *Pipeline) foreign(s run.Skill) *run.Error {
+	if code := []byte(s.Code); p.Secrets != nil && !bytes.Equal(p.Secrets.Mask(code), code) {
+		return run.Errorf(run.KindPolicy, "skills", "the skill has a secret of the configuration in it, and skills are kept as they are").
+			WithHint("leave it out: servers have their own credentials")
+	}
 	if p.Privacy == nil {
 		return nil
 	}

@@ -22,7 +22,8 @@ type Secret struct {
 	Value string
 }
 
-// Masker takes values out of texts. The zero value knows none; it is safe for concurrent use.
+// Masker takes values out of texts. The zero value and nil know none; it is safe for
+// concurrent use.
 type Masker struct {
 	mu     sync.Mutex
 	labels map[string]string // by value
@@ -40,6 +41,9 @@ const (
 // see Named and what follows; those that are too short to be told from others, and what comes
 // when there are thousands, are passed over.
 func (m *Masker) Add(all ...Secret) {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.labels == nil {

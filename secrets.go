@@ -1,0 +1,205 @@
+package retort
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"retort/internal/run"
+	"retort/internal/seal"
+	"retort/internal/secrets"
+	"retort/internal/upstream"
+)
+
+// register tells the masker what of the configuration is secret.
+func (p *parts) register() {
+	for _, s := range p.servers {
+		for name, value := range s.Env {
+			p.secrets.Add(secrets.Variable(s.Name, name, value)...)
+		}
+		for name, value := range s.Headers {
+			p.secrets.Add(secrets.Header(s.Name, name, value)...)
+		}
+		p.secrets.Add(secrets.Arguments(s.Name, s.Args)...)
+		p.secrets.Add(secrets.Address(s.Name+" url", s.URL)...)
+	}
+	s := p.config.Settings
+	p.secrets.Add(secrets.Variable("retort", "approval.webhook.secret", s.Approval.Webhook.Secret)...)
+	p.secrets.Add(secrets.Address("retort approval.webhook.url", s.Approval.Webhook.URL)...)
+	p.secrets.Add(secrets.Variable("retort", "search.embeddings.apiKey", s.Search.Embeddings.APIKey)...)
+	p.secrets.Add(secrets.Address("retort search.embeddings.url", s.Search.Embeddings.URL)...)
+	p.secrets.Add(secrets.Address("retort audit.store", s.Audit.Store)...)
+	p.secrets.Add(secrets.Arguments("retort audit.checkpoint", s.Audit.Checkpoint)...)
+	if name := s.PII.Key.Variable; name != "" {
+		p.secrets.Add(secrets.Secret{Label: "retort " + name, Value: os.Getenv(name)})
+	}
+	if file, ok := p.key(); ok {
+		if key, err := seal.ReadKey(file); err == nil {
+			p.secrets.Add(secrets.Secret{Label: "retort approvals.key", Value: string(key)})
+		}
+	}
+}
+
+// keyed registers a key when it is read.
+func (p *parts) keyed(name string, read func() ([]byte, error)) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		key, err := read()
+		if err == nil {
+			p.secrets.Add(secrets.Secret{Label: "retort " + name, Value: string(key)})
+		}
+		return key, err
+	}
+}
+
+// masked is an error without secrets. Its cause is gone where it has some.
+func masked(m *secrets.Masker, err error) error {
+	if err == nil || m.MaskString(err.Error()) == err.Error() && m.MaskString(run.AsError(err).Hint) == run.AsError(err).Hint {
+		return err
+	}
+	return maskedError(m, run.AsError(err))
+}
+
+func maskedError(m *secrets.Masker, e *run.Error) *run.Error {
+	if e == nil {
+		return nil
+	}
+	c := *e
+	c.Err = nil // who prints it would print the secret; what it is to errors.Is is in Kind
+	for _, text := range []*string{&c.Message, &c.Hint, &c.Frame, &c.Stack} {
+		*text = m.MaskString(*text)
+	}
+	if c.Message == e.Message && c.Hint == e.Hint {
+		c.Err = e.Err
+	}
+	return &c
+}
+
+// maskedOutcome is an Outcome without secrets: a program may have got one that no rule
+// found, or a model may have written it.
+func maskedOutcome(m *secrets.Masker, o Outcome) Outcome {
+	o.Result, o.Output, o.Error = m.Mask(o.Result), m.MaskString(o.Output), maskedError(m, o.Error)
+	for i := range o.Warnings {
+		o.Warnings[i] = m.MaskString(o.Warnings[i])
+	}
+	for i := range o.Artifacts {
+		o.Artifacts[i].Preview = m.MaskString(o.Artifacts[i].Preview)
+	}
+	for i := range o.Approvals {
+		o.Approvals[i].Arguments, o.Approvals[i].Rule = m.Mask(o.Approvals[i].Arguments), m.MaskString(o.Approvals[i].Rule)
+	}
+	for i := range o.Effects {
+		o.Effects[i].Arguments = m.Mask(o.Effects[i].Arguments)
+	}
+	for i := range o.Calls {
+		o.Calls[i].Arguments = m.Mask(o.Calls[i].Arguments)
+	}
+	return o
+}
+
+// maskedListing lists servers for the catalogue, without secrets: a server may have its
+// own in its descriptions, and the catalogue is kept.
+type maskedListing struct {
+	lister
+	secrets *secrets.Masker
+}
+
+func (l maskedListing) List(ctx context.Context, server string) ([]json.RawMessage, string, error) {
+	tools, instructions, err := l.lister.List(ctx, server)
+	for i := range tools {
+		tools[i] = l.secrets.Mask(tools[i])
+	}
+	return tools, l.secrets.MaskString(instructions), masked(l.secrets, err)
+}
+
+// maskedStatus is what is known of a server, without secrets. Lines are looked at together:
+// one may end where the other begins.
+func maskedStatus(m *secrets.Masker, s upstream.Status) upstream.Status {
+	lines := func(all []string) []string {
+		text := strings.Join(all, "\n")
+		if clean := m.MaskString(text); clean != text {
+			return strings.Split(clean, "\n")
+		}
+		return all
+	}
+	s.Stderr, s.Rubbish.Samples = lines(s.Stderr), lines(s.Rubbish.Samples)
+	s.Name, s.Version, s.LastError = m.MaskString(s.Name), m.MaskString(s.Version), maskedError(m, s.LastError)
+	return s
+}
+
+// maskedChannel asks without secrets, where what is asked leaves the machine.
+func maskedChannel(m *secrets.Masker, ask run.Channel) run.Channel {
+	return func(ctx context.Context, a run.Approval) (run.Answer, bool) {
+		text, err := json.Marshal(a)
+		if err != nil {
+			return run.Answer{}, false
+		}
+		if clean := m.Mask(text); len(clean) != len(text) || string(clean) != string(text) {
+			var b run.Approval
+			if json.Unmarshal(clean, &b) != nil {
+				return run.Answer{}, false
+			}
+			b.ID, b.Digest = a.ID, a.Digest
+			a = b
+		}
+		return ask(ctx, a)
+	}
+}
+
+// maskedLog is a handler of a log, without secrets in messages and attributes.
+type maskedLog struct {
+	slog.Handler
+	secrets *secrets.Masker
+}
+
+func (h maskedLog) Handle(ctx context.Context, r slog.Record) error {
+	clean := slog.NewRecord(r.Time, r.Level, h.secrets.MaskString(r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		clean.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.Handler.Handle(ctx, clean)
+}
+
+func (h maskedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	clean := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		clean[i] = h.attr(a)
+	}
+	return maskedLog{h.Handler.WithAttrs(clean), h.secrets}
+}
+
+func (h maskedLog) WithGroup(name string) slog.Handler {
+	return maskedLog{h.Handler.WithGroup(name), h.secrets}
+}
+
+func (h maskedLog) attr(a slog.Attr) slog.Attr {
+	v := a.Value.Resolve()
+	switch v.Kind() {
+	case slog.KindString:
+		v = slog.StringValue(h.secrets.MaskString(v.String()))
+	case slog.KindGroup:
+		var clean []slog.Attr
+		for _, inner := range v.Group() {
+			clean = append(clean, h.attr(inner))
+		}
+		v = slog.GroupValue(clean...)
+	case slog.KindAny:
+		text := fmt.Sprintf("%+v", v.Any())
+		if b, ok := v.Any().([]byte); ok {
+			text = string(b)
+		}
+		if clean := h.secrets.MaskString(text); clean != text {
+			v = slog.StringValue(clean)
+		}
+	}
+	return slog.Attr{Key: h.secrets.MaskString(a.Key), Value: v}
+}
+
+// hushed is the log of the engine.
+func hushed(log *slog.Logger, m *secrets.Masker) *slog.Logger {
+	return slog.New(maskedLog{cmp.Or(log, slog.New(slog.DiscardHandler)).Handler(), m})
+}
