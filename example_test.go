@@ -18,6 +18,10 @@ func TestMain(m *testing.M) {
 		serveLarge()
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == spillingServer {
+		serveSpilling()
+		return
+	}
 	if len(os.Args) > 2 && os.Args[1] == largeEngine {
 		serveLargeEngine(os.Args[2])
 		return
