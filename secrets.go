@@ -17,7 +17,10 @@ import (
 
 // register tells the masker what of the configuration is secret.
 func (p *parts) register() {
-	for _, s := range p.servers {
+	for i, s := range p.servers {
+		if s.Auth != nil {
+			p.servers[i].Auth = registering{s.Auth, s.Name, p.secrets}
+		}
 		for name, value := range s.Env {
 			p.secrets.Add(secrets.Variable(s.Name, name, value)...)
 		}
@@ -53,6 +56,19 @@ func (p *parts) keyed(name string, read func() ([]byte, error)) func() ([]byte, 
 		}
 		return key, err
 	}
+}
+
+// registering registers the credentials that an Authorizer gives.
+type registering struct {
+	upstream.Authorizer
+	server  string
+	secrets *secrets.Masker
+}
+
+func (r registering) Authorization(ctx context.Context) (string, error) {
+	value, err := r.Authorizer.Authorization(ctx)
+	r.secrets.Add(secrets.Header(r.server, "Authorization", value)...)
+	return value, err
 }
 
 // masked is an error without secrets. Its cause is gone where it has some.

@@ -3,6 +3,7 @@ package retort_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -10,8 +11,11 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -116,6 +120,10 @@ func serveSpilling() {
 			say(m.ID, `"error":{"code":-32000,"message":%s,"data":%s}`, quote("failed with "+token), quote(everything))
 		case "large":
 			say(m.ID, `"result":%s`, text(strings.Repeat("nothing here\n", 700_000)+everything+strings.Repeat("\nnor here", 900_000)))
+		case "reversed":
+			back := []byte(token)
+			slices.Reverse(back)
+			say(m.ID, `"result":%s`, text(string(back)))
 		case "personal":
 			say(m.ID, `"result":%s`, text(`[{"full_name":"`+plantedName+`","email":"`+plantedMail+`","card":"`+plantedCard+`"}]`))
 		case "crash":
@@ -207,7 +215,8 @@ func spills(t *testing.T, settings string, hides bool) {
 	for _, code := range []string{
 		`throw new Error(String(await spill.getIt({as: 'text'})))`,
 		`await spill.getIt({as: 'error'})`, `await spill.getIt({as: 'crash'})`, `return await spill.getIt({as: 'text'})`,
-		`return await spill.createNote({text: '` + plantedToken + `'})`, // the model knows it from elsewhere
+		`return String(await spill.getIt({as: 'reversed'})).split('').reverse().join('')`, // by a rule that nobody knows
+		`return await spill.createNote({text: '` + plantedToken + `'})`,                   // the model knows it from elsewhere
 	} {
 		tell(e.Execute(t.Context(), retort.Request{Code: code}))
 	}
@@ -316,6 +325,54 @@ func TestErrorsOfOpenHaveNoSecrets(t *testing.T) {
 	_, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir(), Settings: "audit: {store: 'postgres://me:" + plantedPassword + "@127.0.0.1:1/x?sslmode=bogus'}"})
 	if err == nil || strings.Contains(fmt.Sprintf("%+v", err), plantedPassword) {
 		t.Error(err)
+	}
+}
+
+// authorizer has a token that no configuration has.
+type authorizer struct{}
+
+func (authorizer) Authorization(context.Context) (string, error) {
+	return "Bearer " + plantedToken, nil
+}
+
+func (authorizer) Authorize(context.Context, *http.Request, *http.Response) error {
+	return errors.New("no")
+}
+
+// Credentials that are got at run time are registered when they are used first.
+func TestSecretsOfAuthorizers(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.NewDecoder(r.Body).Decode(&m) != nil || m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		result := textResult("you sent " + r.Header.Get("Authorization"))
+		switch m.Method {
+		case "initialize":
+			result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}`
+		case "tools/list":
+			result = `{"tools":[` + tool("get", "", true) + `]}`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	}))
+	defer server.Close()
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false",
+		Servers: []retort.Server{{Name: "far", URL: server.URL, Transport: "http", Auth: authorizer{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	e.Settle(t.Context())
+	if o := e.Execute(t.Context(), retort.Request{Code: `return btoa(String(await far.get({})))`}); strings.Contains(string(o.Result), base64.StdEncoding.EncodeToString([]byte("you sent Bearer " + plantedToken))[:40]) {
+		t.Errorf("%s %+v", o.Result, o.Error)
+	}
+	if o := e.Execute(t.Context(), retort.Request{Code: `return await far.get({})`}); string(o.Result) != `"you sent Bearer [SECRET far Authorization]"` {
+		t.Errorf("%s %+v", o.Result, o.Error)
 	}
 }
 

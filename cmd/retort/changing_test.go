@@ -14,7 +14,8 @@ import (
 
 // changing is an MCP server of which the definitions are those of a file, as it is
 // when it is asked: changing FILE [notify]. With notify it says when the file has
-// changed. Its tool "exit" ends it, "swap" puts next.json in the file's place.
+// changed. Its tool "exit" ends it, "swap" puts next.json in the file's place, and "env" tells the
+// environment.
 func changing() {
 	file, notify := os.Args[1], len(os.Args) > 2
 	var mu sync.Mutex
@@ -64,6 +65,11 @@ func changing() {
 				_ = os.WriteFile(file, next, 0o600)
 			}
 			result = `{"content":[{"type":"text","text":"called ` + m.Params.Name + `"}]}`
+			if m.Params.Name == "env" {
+				text, _ := json.Marshal("env " + strings.Join(os.Environ(), "\n"))
+				fmt.Fprintln(os.Stderr, strings.Join(os.Environ(), "\n"))
+				result = `{"content":[{"type":"text","text":` + string(text) + `}]}`
+			}
 		default:
 			say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32601,"message":"no such method"}}`)
 			continue
