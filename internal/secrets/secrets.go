@@ -38,7 +38,7 @@ const (
 )
 
 // Add registers values, from now on. Whether a value is worth it is the caller's to say:
-// see Named and what follows; those that are too short to be told from others, and what comes
+// see Worth, and Variable and its like; those that are too short to be told from others, and what comes
 // when there are thousands, are passed over.
 func (m *Masker) Add(all ...Secret) {
 	if m == nil {

@@ -173,7 +173,7 @@ func TestWorth(t *testing.T) {
 		{"NODE_ENV", "production", false}, {"LANG", "en_GB.UTF-8", false}, {"PGHOST", "db.internal.example", false}, {"TEAM", "T0123456789", false},
 		{"WORKSPACE", "8d3f2c1e-7b64-4a09-9e1f-2a7c5b9d0e13", false}, {"ANYTHING", token, true}, {"ANYTHING", "x8Kq2ZtV0pLmW7rNbYcD", true},
 		{"COMMAND", "uvx some-package==1.2.3", false}, {"PACKAGE", "@modelcontextprotocol/server-github@2025.4.8", false}, {"PUBLIC_KEY", "abcdefghij", false},
-		{"AWS_SECRET_ACCESS_KEY", "/aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5zA7", true}, {"CITY", "Llanfairpwllgwyngyll", false},
+		{"AWS_SECRET_ACCESS_KEY", "/aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5zA7", true}, {"CITY", "Llanfairpwllgwyngyll", false}, {"SORT_KEY", "customer_id", false}, {"AUTH_PROVIDER", "google-oauth", false},
 	} {
 		if got := Worth(c.name, c.value); got != c.want {
 			t.Errorf("%s=%s: %v", c.name, c.value, got)

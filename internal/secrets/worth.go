@@ -15,8 +15,11 @@ func Worth(name, value string) bool {
 	if len(v) < minValue || isPath(v) || slices.Contains(usual, strings.ToLower(v)) {
 		return false
 	}
-	if Telling(name) {
+	switch said(name) {
+	case surely:
 		return len(v) >= window || kinds(v) >= 2
+	case perhaps:
+		return len(v) >= window && (mixed(v) || kinds(v) >= 3)
 	}
 	return made(v)
 }
@@ -30,25 +33,44 @@ var usual = []string{
 	"your-token", "none", "null", "true", "false",
 }
 
-// Telling says whether what bears a name is secret by that.
-func Telling(name string) bool {
+// telling is what a name says of its value.
+type telling int
+
+const (
+	nothing telling = iota
+	perhaps         // a key may be that of a table, too
+	surely
+)
+
+// said is whether what bears a name is secret by that.
+func said(name string) telling {
 	words := nameWords(name)
 	if len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return w == "public" || w == "max" || w == "limit" }) {
-		return false
+		return nothing
 	}
 	if slices.Contains(about, words[len(words)-1]) {
-		return false
+		return nothing
+	}
+	has := func(list []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 	}
 	joined := strings.Join(words, "")
-	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(tellingWords, w) }) ||
-		slices.ContainsFunc(tellingParts, func(p string) bool { return strings.Contains(joined, p) })
+	switch {
+	case has(sureWords) || slices.ContainsFunc(sureParts, func(p string) bool { return strings.Contains(joined, p) }):
+		return surely
+	case has(perhapsWords):
+		return perhaps
+	}
+	return nothing
 }
 
 var (
-	tellingWords = []string{"key", "pass", "pwd", "pw", "auth", "pat", "jwt", "bearer", "sig", "salt", "dsn", "credentials"}
-	tellingParts = []string{"token", "secret", "password", "passwd", "passphrase", "apikey", "credential", "authorization", "cookie", "privatekey", "accesskey", "signature"}
+	sureWords    = []string{"pass", "pwd", "pw", "jwt", "bearer"}
+	perhapsWords = []string{"key", "auth", "pat", "sig", "salt", "dsn"}
+	sureParts    = []string{"token", "secret", "password", "passwd", "passphrase", "apikey", "credential", "authorization", "cookie", "privatekey", "accesskey", "signature"}
 	// about are last words of names that tell of a secret, and are none.
-	about = []string{"file", "path", "dir", "folder", "url", "uri", "host", "count", "ttl", "expiry", "name", "type", "enabled", "method", "mode", "id", "user", "username", "region", "version", "length", "size"}
+	about = []string{"file", "path", "dir", "folder", "url", "uri", "host", "count", "ttl", "expiry", "name", "type", "enabled", "method", "mode", "id", "user", "username", "region", "version", "length", "size",
+		"provider", "issuer", "audience", "scope", "scopes", "domain", "endpoint", "server", "realm", "algorithm", "format", "prefix", "header", "storage"}
 )
 
 // nameWords are those of a name: API_KEY, apiKey, --api-key.
