@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -377,10 +378,15 @@ func TestSecretsOfAuthorizers(t *testing.T) {
 }
 
 // What asks far away asks without secrets, for the same digest.
-func TestJournalsOfWhatWaitsHaveNoSecrets(t *testing.T) {
-	home := t.TempDir()
+func TestWhatWaitsHasNoSecrets(t *testing.T) {
+	home, asked := t.TempDir(), make(chan []byte, 16)
+	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- body
+	}))
+	defer far.Close()
 	other := &party{tools: listing(tool("create_note", `"text":{"type":"string"}`, false) + "," + tool("delete_all", `"text":{"type":"string"}`, false)), answer: func(string, json.RawMessage) string { return textResult("done") }}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home, Keys: t.TempDir(), Settings: "permissionLevel: execute_full\npiiTokenization: false",
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home, Keys: t.TempDir(), Settings: "permissionLevel: execute_full\npiiTokenization: false\napproval: {webhook: {url: '" + far.URL + "', secret: " + plantedPassword + "-or-more}}",
 		Servers: []retort.Server{{Name: "other", Dial: other.dial, Env: map[string]string{"API_TOKEN": plantedToken}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -394,6 +400,11 @@ func TestJournalsOfWhatWaitsHaveNoSecrets(t *testing.T) {
 	}
 	nowhere(t, "what is told", text, false, nil)
 	waiting := e.Waiting(o.ExecutionID)
+	question := <-asked
+	nowhere(t, "the webhook", question, false, nil)
+	if !bytes.Contains(question, []byte(waiting[0].Digest)) || !bytes.Contains(question, []byte(waiting[0].ID)) || !bytes.Contains(question, []byte("[SECRET other API_TOKEN]")) {
+		t.Errorf("the webhook is sent %s", question)
+	}
 	if err := e.Decide(waiting[0].ID, waiting[0].Digest, run.Answer{Approve: true}); err != nil {
 		t.Fatal(err)
 	}
