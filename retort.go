@@ -228,7 +228,7 @@ func (e *Engine) Describe(ctx context.Context, names []string, lang run.Language
 // Sanitize is a text with tokens for what is personal, and how many values of each type
 // it had. The tokens are good in the session.
 func (e *Engine) Sanitize(session, text string) (string, map[string]int, error) {
-	return e.pipeline.Sanitize(sessionOf(session), text)
+	return e.pipeline.Sanitize(sessionOf(session), e.secrets.MaskString(text))
 }
 
 // WriteFile writes a file of a session's workspace, or appends to it. encoding is utf8 or
