@@ -50,11 +50,11 @@ func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, er
 		}
 	}
 	config.RuntimeParams["search_path"] = own
-	if o.ReadOnly {
+	if o.ReadOnly && !o.Forgets {
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
 	e := &postgres{where: fmt.Sprintf("%s on %s", config.Database, config.Host)}
-	s := &store{engine: e, reads: o.ReadOnly, db: stdlib.OpenDB(*config)}
+	s := &store{engine: e, reads: o.ReadOnly, forgets: o.Forgets, db: stdlib.OpenDB(*config)}
 	s.db.SetMaxOpenConns(1 + readers)
 	s.db.SetMaxIdleConns(1 + readers)
 	defer func() {

@@ -47,14 +47,18 @@ func openSQLite(ctx context.Context, path string, o Options, patience time.Durat
 		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "%w", err)
 	}
 	e := &sqlite{path: path, unlock: func() {}}
-	s := &store{engine: e, reads: o.ReadOnly}
+	s := &store{engine: e, reads: o.ReadOnly, forgets: o.Forgets}
 	defer func() {
 		if err != nil {
 			err = s.failed("store.open", err)
 			_ = s.Close()
 		}
 	}()
-	if s.db, err = sql.Open("sqlite", e.address("mode", "ro")); err != nil {
+	address := e.address("mode", "ro")
+	if o.ReadOnly && o.Forgets {
+		address = e.address("mode", "rw", "_pragma", "synchronous(FULL)", "_pragma", "secure_delete(ON)", "_pragma", "trusted_schema(OFF)")
+	}
+	if s.db, err = sql.Open("sqlite", address); err != nil {
 		return nil, err
 	}
 	if o.ReadOnly {

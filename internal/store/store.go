@@ -25,6 +25,8 @@ type Options struct {
 	// ReadOnly opens what is there, also while another process writes it, and without a
 	// chain: Head and what writes give an error.
 	ReadOnly bool
+	// Forgets lets a store that is ReadOnly forget keys nevertheless.
+	Forgets bool
 }
 
 // ErrTaken is the cause of the error if another process writes the same file.
@@ -135,7 +137,8 @@ type store struct {
 	db    *sql.DB
 	names names
 
-	reads bool // only
+	reads   bool // only
+	forgets bool // nevertheless
 
 	mu    sync.Mutex // for writing
 	w     *sql.Conn  // nil after an error: the next to write claims again
