@@ -50,14 +50,8 @@ func (p *parts) record(ctx context.Context) error {
 	if !s.AuditLogging.Bool() || p.config.Home == "" {
 		return nil
 	}
-	points, ok := p.ownFile("checkpoints")
-	if !ok {
-		points = filepath.Join(recordAt(p.config.Home), "checkpoints")
-	}
-	o := audit.Options{
-		Keys: p.auditKeys(), Checkpoints: points, Home: p.config.Home, All: s.Audit.Required == config.AuditAll,
-		Tell: p.checkpointed(s.Audit.Checkpoint), Mask: p.secrets.Mask, Log: p.log,
-	}
+	o := p.recordOptions()
+	o.Tell, o.Mask = p.checkpointed(s.Audit.Checkpoint), p.secrets.Mask
 	log, err := p.open(ctx, o)
 	if errors.Is(err, audit.ErrCut) { // what is there stays as it is, for whoever looks into it
 		p.log.Error("the record was tampered with, or brought back from a copy; a new chain is begun", "error", err)
@@ -70,7 +64,14 @@ func (p *parts) record(ctx context.Context) error {
 	}
 	p.audit = log
 	p.onClose(log.Close)
+	p.retains()
 	return p.began(ctx)
+}
+
+func (p *parts) recordOptions() audit.Options {
+	return audit.Options{
+		Keys: p.auditKeys(), Checkpoints: p.checkpoints(), Home: p.config.Home, All: p.config.Settings.Audit.Required == config.AuditAll, Log: p.log,
+	}
 }
 
 // open opens a store that nobody writes, and its chain.

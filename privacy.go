@@ -1,6 +1,7 @@
 package retort
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -79,30 +80,41 @@ type Erasure struct {
 // Erased is what was forgotten.
 type Erased struct {
 	Values   int `json:"values"`
-	Sessions int `json:"sessions"`        // that had any of them
-	Files    int `json:"files,omitempty"` // of the session, with its state
+	Sessions int `json:"sessions"`           // that had any of them
+	Files    int `json:"files,omitempty"`    // of the session, with its state
+	Recorded int `json:"recorded,omitempty"` // executions and sessions of which the record has no code, arguments and messages any more
 }
 
-// Erase forgets for good. The keys with which values were encrypted are destroyed, and
-// engines that run forget them before their next call. The error is a *Error; what could
-// be erased is nevertheless.
+// Erase forgets for good. The keys with which values were encrypted, and what is recorded of
+// programs that mention them, are destroyed, and engines that run forget them before their
+// next call. The error is a *Error; what could be erased is nevertheless.
 func Erase(c Config, what Erasure) (Erased, error) {
-	loaded, err := c.load()
+	p, err := c.parts()
 	if err != nil {
 		return Erased{}, err
 	}
-	p := &parts{keys: c.Keys, config: loaded}
+	out, err := p.erase(what)
+	recorded, failed := p.eraseRecord(what)
+	out.Recorded = recorded
+	err = cmp.Or(err, failed)
+	if said := p.recordErasure(what, out, err); err == nil && said != nil {
+		err = run.Errorf(run.KindInternal, "retort.erase", "it is erased, and that could not be recorded: %w", said)
+	}
+	return out, err
+}
+
+// erase forgets what is kept of values, and of a session.
+func (p *parts) erase(what Erasure) (out Erased, err error) {
 	store := p.vault()
 	defer store.Close()
-	if loaded.Home != "" {
-		if err := os.RemoveAll(answers(loaded.Home)); err != nil { // answers that are kept have values, too
-			return Erased{}, run.Errorf(run.KindInternal, "retort.erase", "the kept answers of tools could not be erased: %w", err)
+	if home := p.config.Home; home != "" {
+		if err := os.RemoveAll(answers(home)); err != nil { // answers that are kept have values, too
+			return out, run.Errorf(run.KindInternal, "retort.erase", "the kept answers of tools could not be erased: %w", err)
 		}
 	}
 	if len(what.Subjects) == 0 {
 		return p.eraseSession(store, what.Principal, sessionOf(what.Session))
 	}
-	var out Erased
 	if out.Values, out.Sessions, err = store.Forget(screen.Subject(what.Subjects...)); err != nil {
 		return out, run.Errorf(run.KindInternal, "retort.erase", "not everything could be erased: %w", err)
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 func (a *app) audit() *cobra.Command {
-	c := &cobra.Command{Use: "audit", Short: "The log, and what is erased of it"}
-	c.AddCommand(a.erase())
-	for _, name := range []string{"query", "verify", "report", "export"} {
+	c := &cobra.Command{Use: "audit", Short: "The record of what happened: ask, prove, erase"}
+	c.AddCommand(a.query(), a.verify(), a.acceptClock(), a.erase())
+	for _, name := range []string{"report", "export"} {
 		c.AddCommand(&cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, RunE: notBuilt})
 	}
 	return c
@@ -26,7 +26,11 @@ func (a *app) erase() *cobra.Command {
 		Long: `Forgets what tokens of personal data stand for, for good: the keys with which it was
 encrypted are destroyed. A subject is forgotten in all sessions: give all of the person's
 addresses, numbers and names; what programs wrote into files stays there. Of a session the
-files and the state go, too.`,
+files and the state go, too.
+
+Of the record go the code, the arguments and the messages of all executions that mention the
+subject, or are of the session: their keys are destroyed, also for archives. That something
+was done, when, by which tool and how it ended, stays, and can be proved as before.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(what.Subjects) == 0 && what.Session == "" {
 				return run.Errorf(run.KindInvalidArguments, "audit.erase", "nothing says what to erase").WithHint("name a person's data with --subject, or a session with --session")
@@ -39,6 +43,9 @@ files and the state go, too.`,
 				return a.printJSON(erased)
 			}
 			fmt.Fprintf(a.stdout, "values erased: %d, sessions that had any: %d\n", erased.Values, erased.Sessions)
+			if erased.Recorded > 0 {
+				fmt.Fprintf(a.stdout, "executions and sessions whose recorded code, arguments and messages are erased: %d\n", erased.Recorded)
+			}
 			if erased.Files > 0 {
 				fmt.Fprintf(a.stdout, "files erased: %d\n", erased.Files)
 			}

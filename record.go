@@ -1,0 +1,231 @@
+package retort
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/pii/screen"
+	"retort/internal/run"
+	"retort/internal/seal"
+	"retort/internal/store"
+)
+
+// The nouns of the record.
+type (
+	RecordEntry   = audit.Entry   // of the record
+	RecordFilter  = audit.Filter  // which entries
+	RecordQuery   = audit.Query   // asks for a page
+	RecordPage    = audit.Page    // of entries
+	RecordVerdict = audit.Verdict // what became of proving it
+)
+
+// Proof says against what the record is held besides itself.
+type Proof struct {
+	Checkpoints []string            // files with checkpoints that were kept elsewhere
+	Key         ed25519.PublicKey   // that they are signed with, for who has not the person's key
+	Progress    func(entries int64) // may be nil
+}
+
+// QueryRecord gives a page of the record. Engines may write it meanwhile.
+func QueryRecord(ctx context.Context, c Config, q RecordQuery) (RecordPage, error) {
+	r, err := c.record(ctx, store.Options{ReadOnly: true})
+	if err != nil {
+		return RecordPage{}, err
+	}
+	defer r.close()
+	page, err := r.Find(ctx, q)
+	if len(r.Stores) == 0 && err == nil {
+		page.Warnings = append(page.Warnings, "there is no record yet")
+	}
+	return page, known(err)
+}
+
+// RecordedExecution is everything that is recorded of an execution, in the order of time.
+func RecordedExecution(ctx context.Context, c Config, id string) (RecordPage, error) {
+	const most = 100_000
+	page, err := QueryRecord(ctx, c, RecordQuery{Filter: RecordFilter{Executions: []string{id}}, Limit: most})
+	slices.Reverse(page.Entries)
+	if err == nil && len(page.Entries) == 0 {
+		err = run.Errorf(run.KindInvalidArguments, "retort.record", "nothing is recorded of the execution %q", id).WithHint("retort audit query lists what is")
+	}
+	return page, err
+}
+
+// VerifyRecord proves the record, as far as that is possible. The error says that it could
+// not be read; what is wrong with it is in the verdict.
+func VerifyRecord(ctx context.Context, c Config, p Proof) (RecordVerdict, error) {
+	r, err := c.record(ctx, store.Options{ReadOnly: true})
+	if err != nil {
+		return RecordVerdict{}, err
+	}
+	defer r.close()
+	v, err := r.Verify(ctx, audit.VerifyOptions{Checkpoints: p.Checkpoints, Key: p.Key, Progress: p.Progress})
+	return v, known(err)
+}
+
+// AcceptClock says that the clock is right, though it is behind the record.
+func AcceptClock(c Config) error {
+	p, err := c.parts()
+	if err != nil {
+		return err
+	}
+	return known(audit.AcceptClock(p.checkpoints(), time.Now()))
+}
+
+// known is an error as people see it.
+func known(err error) error {
+	if err == nil {
+		return nil
+	}
+	return run.AsError(err)
+}
+
+// keptRecord is the record of a configuration, opened.
+type keptRecord struct {
+	audit.Record
+}
+
+func (k *keptRecord) close() {
+	for _, s := range k.Stores {
+		_ = s.Close()
+	}
+}
+
+// parts are as much of an engine as is needed to look at what is kept.
+func (c Config) parts() (*parts, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	return &parts{keys: c.Keys, config: loaded}, nil
+}
+
+func (c Config) record(ctx context.Context, o store.Options) (*keptRecord, error) {
+	p, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	return p.recorded(ctx, o)
+}
+
+// recorded opens all that is recorded in a home. What has no store yet is an empty record.
+func (p *parts) recorded(ctx context.Context, o store.Options) (*keptRecord, error) {
+	k := &keptRecord{audit.Record{
+		Archives: p.archives(), Checkpoints: p.checkpoints(), Home: p.config.Home,
+		Keys: audit.Keys{Bodies: p.masterKeys().Read, Codes: p.readCodes},
+	}}
+	where := []string{p.config.Settings.Audit.Store}
+	if where[0] == "" {
+		var err error
+		if where, err = store.Files(recordAt(p.config.Home)); err != nil {
+			return nil, run.Errorf(run.KindInternal, "retort.record", "%w", err)
+		}
+	}
+	for _, url := range where {
+		s, err := store.Open(ctx, url, o)
+		if err != nil {
+			k.close()
+			return nil, err
+		}
+		k.Stores = append(k.Stores, s)
+	}
+	return k, nil
+}
+
+// readCodes is the key of codes, if there is one: who only looks makes none.
+func (p *parts) readCodes() ([]byte, error) {
+	file, ok := p.ownFile("audit.key")
+	if !ok {
+		return nil, errors.New("this user has no home directory")
+	}
+	return seal.ReadKey(file)
+}
+
+// checkpoints is the folder of checkpoints.
+func (p *parts) checkpoints() string {
+	if dir, ok := p.ownFile("checkpoints"); ok {
+		return dir
+	}
+	return filepath.Join(recordAt(p.config.Home), "checkpoints")
+}
+
+func (p *parts) archives() string { return filepath.Join(recordAt(p.config.Home), "archive") }
+
+// retains moves old entries away in the background, as the settings say.
+func (p *parts) retains() {
+	const first, again = time.Minute, time.Hour
+	s := p.config.Settings.Audit
+	policy := audit.Policy{Dir: p.archives(), Keep: s.Keep, Size: s.Size, Archives: s.Archives}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for pause := first; ; pause = again {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pause):
+			}
+			if _, err := p.audit.Retain(ctx, policy); err != nil && ctx.Err() == nil {
+				p.log.Warn("old entries of the record could not be moved to archives", "error", err)
+			}
+		}
+	}()
+	p.onClose(func() error { stop(); <-done; return nil })
+}
+
+// eraseRecord destroys the keys of what is recorded of a person, or of a session, and
+// returns how many executions and sessions cannot be read any more.
+func (p *parts) eraseRecord(what Erasure) (int, error) {
+	if p.config.Home == "" {
+		return 0, nil
+	}
+	if _, err := os.Stat(recordAt(p.config.Home)); err != nil && p.config.Settings.Audit.Store == "" {
+		return 0, nil
+	}
+	ctx := context.Background()
+	r, err := p.recorded(ctx, store.Options{ReadOnly: true, Forgets: true})
+	if err != nil || len(r.Stores) == 0 {
+		return 0, err
+	}
+	defer r.close()
+	var out audit.Erased
+	if len(what.Subjects) > 0 {
+		out, err = r.EraseMentions(ctx, screen.Mentions(what.Subjects...), nil)
+	} else {
+		out, err = r.EraseSession(ctx, what.Principal, sessionOf(what.Session))
+	}
+	return out.Keys, err
+}
+
+// recordErasure notes that something was erased, in a chain that nobody else writes.
+func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
+	s := p.config.Settings
+	if !s.AuditLogging.Bool() || p.config.Home == "" {
+		return nil
+	}
+	log, err := p.open(context.Background(), p.recordOptions())
+	if err != nil {
+		return err
+	}
+	e := run.Event{Kind: run.EventErasure, Status: "ok", Facts: map[string]any{"values": erased.Values, "sessions": erased.Sessions, "files": erased.Files, "recorded": erased.Recorded}}
+	if failed != nil {
+		e.Status = "incomplete"
+	}
+	if len(what.Subjects) > 0 {
+		e.Facts["subjects"] = len(what.Subjects)
+	} else {
+		e.Session, e.Principal = sessionOf(what.Session), what.Principal
+	}
+	if refused := log.Record(e, true); refused != nil {
+		_ = log.Close()
+		return refused
+	}
+	return log.Close()
+}
