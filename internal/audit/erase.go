@@ -17,12 +17,15 @@ type Erased struct {
 
 // settled is how long to wait for what an engine had taken in before something was erased,
 // and writes after: longer than it waits itself before it writes.
-const settled = 4 * linger
+const settled = 250 * time.Millisecond
 
 // EraseSession destroys the keys of all bodies of a session of a principal. Executions
 // that go on have theirs in memory, and what they seal from now on cannot be read either.
 func (r *Record) EraseSession(ctx context.Context, principal, session string) (out Erased, err error) {
-	for range 2 {
+	for again := range 2 {
+		if err := wait(ctx, time.Duration(again)*settled); err != nil {
+			return out, err
+		}
 		for _, s := range r.Stores {
 			ids, err := s.KeysOf(ctx, principal, session)
 			if err != nil {
@@ -32,9 +35,6 @@ func (r *Record) EraseSession(ctx context.Context, principal, session string) (o
 			if out.Keys += n; err != nil {
 				return out, uncertain(err)
 			}
-		}
-		if err := wait(ctx, settled); err != nil {
-			return out, err
 		}
 	}
 	return out, nil
@@ -69,7 +69,10 @@ func (r *Record) EraseMentions(ctx context.Context, is func(text string) bool, p
 		return e.out, run.Errorf(run.KindInternal, "audit.erase", "the record cannot be looked through: the key of its bodies cannot be read").
 			WithHint("erase whole sessions, or as who has the key")
 	}
-	for range 2 { // once more for what was on its way
+	for again := range 2 { // once more for what was on its way
+		if err := wait(ctx, time.Duration(again)*settled); err != nil {
+			return e.out, err
+		}
 		if e.opener.chains, err = r.chains(ctx); err != nil {
 			return e.out, uncertain(err)
 		}
@@ -77,9 +80,6 @@ func (r *Record) EraseMentions(ctx context.Context, is func(text string) bool, p
 			if err := e.chain(ctx, c); err != nil {
 				return e.out, uncertain(err)
 			}
-		}
-		if err := wait(ctx, settled); err != nil {
-			return e.out, err
 		}
 	}
 	return e.out, nil

@@ -35,7 +35,7 @@ func two(t *testing.T) (*Record, []*memory) {
 		_ = l.Record(ended, i >= 298)
 		c.add(time.Minute)
 	}
-	if _, err := logs[0].Retain(t.Context(), Policy{Dir: r.Archives, Keep: 2 * time.Hour}); err != nil {
+	if _, err := logs[0].retain(t, Policy{Dir: r.Archives, Keep: 2 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range logs {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 // Policy says how long entries stay where. Zero fields say for ever, but for Dir.
@@ -36,10 +37,14 @@ const (
 )
 
 // Retain moves old entries of the log's chain into archives, and deletes old archives of it.
+// While the clock has jumped since the last time, nothing counts as old.
 // Killed at whatever point it goes on the next time, and nothing is lost or there twice. It
 // runs beside those who record.
 func (l *Log) Retain(ctx context.Context, p Policy) (Retained, error) {
 	k := &keeper{Log: l, p: p, now: l.o.Now()}
+	if p.Dir == "" || !seal.Steady(k.stamp(), k.now) {
+		k.p.Keep, k.p.Archives = 0, 0
+	}
 	err := k.archiveOld(ctx)
 	if err == nil {
 		err = k.deleteOld(ctx)
@@ -62,6 +67,9 @@ type keeper struct {
 	now time.Time
 	out Retained
 }
+
+// stamp is the file that tells when this was done the last time.
+func (k *keeper) stamp() string { return filepath.Join(k.p.Dir, "."+k.head.Chain) }
 
 // archiveOld moves rows in portions.
 func (k *keeper) archiveOld(ctx context.Context) error {

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 func retained(t *testing.T, m *memory, o Options, p Policy) (Retained, error) {
@@ -22,7 +24,32 @@ func retained(t *testing.T, m *memory, o Options, p Policy) (Retained, error) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	return l.Retain(t.Context(), p)
+	return l.retain(t, p)
+}
+
+// retain is Retain with a clock that has not jumped.
+func (l *Log) retain(t testing.TB, p Policy) (Retained, error) {
+	seal.Steady((&keeper{Log: l, p: p}).stamp(), l.o.Now().Add(-time.Hour))
+	return l.Retain(context.Background(), p)
+}
+
+// Who sets the clock of a machine ahead has nothing deleted.
+func TestRetainAfterJump(t *testing.T) {
+	m, r, o, c := written(t, 100)
+	p := Policy{Dir: r.Archives, Keep: time.Hour, Archives: 2 * time.Hour}
+	l := opening(t, m, o)
+	if _, err := l.retain(t, p); err != nil || m.bases["c1"] == 0 {
+		t.Fatal(err)
+	}
+	base := m.bases["c1"]
+	c.add(3 * 365 * 24 * time.Hour)
+	if out, err := l.Retain(t.Context(), p); err != nil || out != (Retained{}) || m.bases["c1"] != base {
+		t.Errorf("%+v, %v", out, err)
+	}
+	c.add(time.Hour)
+	if out, err := l.Retain(t.Context(), p); err != nil || out.Deleted == 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
 }
 
 // seqs are the places of all entries that a reader finds, newest first.
@@ -185,7 +212,7 @@ func TestRetainWhileItIsWritten(t *testing.T) {
 			}
 		})
 	}
-	out, err := l.Retain(t.Context(), Policy{Dir: r.Archives, Keep: 5 * time.Hour})
+	out, err := l.retain(t, Policy{Dir: r.Archives, Keep: 5 * time.Hour})
 	all.Wait()
 	_ = l.Close()
 	if err != nil || out.Archived < 2400 {
@@ -317,7 +344,7 @@ func FuzzArchive(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := l.Retain(f.Context(), Policy{Dir: r.Archives, Keep: time.Minute}); err != nil {
+	if _, err := l.retain(f, Policy{Dir: r.Archives, Keep: time.Minute}); err != nil {
 		f.Fatal(err)
 	}
 	_ = l.Close()

@@ -13,6 +13,7 @@ import (
 
 	"retort/internal/audit"
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 // What the record proves and erases, with SQLite below it.
@@ -101,6 +102,12 @@ func TestTampering(t *testing.T) {
 	}
 }
 
+func chainOnly(t *testing.T, r *audit.Record) string {
+	all, err := r.Stores[0].Chains(background)
+	must(t, err)
+	return all[0].Chain
+}
+
 // found reports in which files below a folder some bytes are.
 func found(t *testing.T, dir string, what []byte) (files []string) {
 	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -133,8 +140,12 @@ func TestErasedBesideAnEngine(t *testing.T) {
 	if len(before) != 3 || len(found(t, dir, before["anna"].Wrapped)) == 0 {
 		t.Fatal("the keys are nowhere")
 	}
+	seal.Steady(filepath.Join(r.Archives, "."+chainOnly(t, r)), time.Now().Add(-time.Hour))
 	if _, err := l.Retain(background, audit.Policy{Dir: r.Archives, Keep: time.Nanosecond}); err != nil {
 		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(r.Archives, "*.gz")); len(left) != 1 {
+		t.Fatalf("archives: %v", left)
 	}
 	out, err := r.EraseMentions(background, func(s string) bool { return strings.Contains(strings.ToLower(s), "anna.smith@example.com") }, nil)
 	if must(t, err); out.Keys != 2 {
