@@ -152,6 +152,17 @@ func readHead(dir, chain string) (Checkpoint, error) {
 	return c, err
 }
 
+// steadyHead is a head that an engine may be writing at this moment: then it is read again.
+func steadyHead(dir, chain string) (c Checkpoint, err error) {
+	for range 3 {
+		if c, err = readHead(dir, chain); err == nil && (c.Chain == "" || c.holds(nil)) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return c, err
+}
+
 // readSome is a file, or the beginning of one that is larger.
 func readSome(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
@@ -169,7 +180,7 @@ func eachCheckpoint(dir string) iter.Seq2[Checkpoint, error] {
 		heads, _ := filepath.Glob(filepath.Join(dir, "*.head"))
 		for _, path := range heads {
 			name := filepath.Base(path)
-			head, err := readHead(dir, strings.TrimSuffix(name, ".head"))
+			head, err := steadyHead(dir, strings.TrimSuffix(name, ".head"))
 			if err != nil {
 				err = fmt.Errorf("%s: %w", name, err)
 			}

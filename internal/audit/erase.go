@@ -82,6 +82,10 @@ func (r *Record) EraseMentions(ctx context.Context, is func(text string) bool, p
 			}
 		}
 	}
+	if e.shut > 0 {
+		return e.out, run.Errorf(run.KindInternal, "audit.erase", "%d entries could not be looked through: they are sealed with the key of another person", e.shut).
+			WithHint("whoever has that key can erase of them")
+	}
 	return e.out, nil
 }
 
@@ -93,6 +97,7 @@ type eraser struct {
 	progress func(int64)
 	from     map[string]int64 // the last entry of a chain that was looked at
 	doomed   map[string]bool  // keys, of the chain at hand
+	shut     int64            // bodies that could not be opened
 	out      Erased
 }
 
@@ -126,8 +131,12 @@ func (e *eraser) look(rows []Row) error {
 		if e.doomed[id] {
 			continue
 		}
-		if body, _ := e.opener.body(&rows[i]); body != nil && mentioned(body, e.is) {
+		body, erased := e.opener.body(&rows[i])
+		switch {
+		case body != nil && mentioned(body, e.is):
 			e.doomed[id] = true
+		case body == nil && !erased && len(rows[i].Body) > 0:
+			e.shut++
 		}
 	}
 	if e.out.Scanned += int64(len(rows)); e.progress != nil {

@@ -242,6 +242,30 @@ func TestKeyOfWhatWasTakenBack(t *testing.T) {
 	chained(t, m.all())
 }
 
+// The next body may be in the queue already.
+func TestKeyOfWhatWasTakenBackInAQueue(t *testing.T) {
+	m := newMemory("c1")
+	l := opening(t, m, options(t))
+	_ = l.Record(run.Event{Kind: run.EventRequest, Execution: "x", Session: "s"}, true)
+	writes, goOn := make(chan struct{}), make(chan struct{})
+	m.set(func() {
+		m.slow = sync.OnceFunc(func() { close(writes); <-goOn })
+		m.fails = func(Batch) error { return errFull }
+	})
+	refused := make(chan *run.Error)
+	go func() { refused <- l.Record(call("x"), true) }()
+	<-writes
+	_ = l.Record(run.Event{Kind: run.EventVerdict, Execution: "x", Session: "s", Body: json.RawMessage(`"queued"`)}, false)
+	close(goOn)
+	if <-refused == nil {
+		t.Fatal("it was recorded")
+	}
+	m.set(func() { m.fails = nil })
+	for l.Record(end("x"), true) != nil {
+	}
+	readable(t, m)
+}
+
 func TestNothingBeginsUnrecorded(t *testing.T) {
 	m := newMemory("c1")
 	o := options(t)

@@ -128,10 +128,11 @@ type opener struct {
 	chains []*chain
 	wrap   cipher.AEAD            // nil: bodies stay closed
 	keys   map[string]cipher.AEAD // by id; nil: it was destroyed
+	shut   map[string]bool        // keys that are wrapped with another person's
 }
 
 func (r *Record) opener(ctx context.Context, warnings *[]string) *opener {
-	o := &opener{ctx: ctx, record: r, keys: map[string]cipher.AEAD{}}
+	o := &opener{ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, shut: map[string]bool{}}
 	var err error
 	if o.chains, err = r.chains(ctx); err == nil && r.Keys.Bodies != nil {
 		o.wrap, err = r.Keys.wrap()
@@ -164,7 +165,7 @@ func (o *opener) body(r *Row) (body json.RawMessage, erased bool) {
 	id := keyID(r)
 	c := o.keys[id]
 	if c == nil {
-		return nil, true
+		return nil, !o.shut[id]
 	}
 	text, err := opened(c, r.Body, id)
 	if err != nil {
@@ -183,6 +184,7 @@ func (o *opener) load(rows []Row) error {
 	}
 	if len(o.keys) > keptKeys {
 		clear(o.keys)
+		clear(o.shut)
 	}
 	need := map[Store][]string{}
 	for i := range rows {
@@ -202,8 +204,9 @@ func (o *opener) load(rows []Row) error {
 			return err
 		}
 		for id, k := range found {
-			if c, err := unwrapped(o.wrap, k); err == nil {
-				o.keys[id] = c
+			c, err := unwrapped(o.wrap, k)
+			if o.keys[id] = c; err != nil {
+				o.shut[id] = true
 			}
 		}
 	}

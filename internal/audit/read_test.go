@@ -171,3 +171,41 @@ func TestEraseWhatIsOnItsWay(t *testing.T) {
 		t.Errorf("%+v, %v", page.Entries, err)
 	}
 }
+
+// In a store that many share, what is another person's is neither wrong nor erased.
+func TestAnotherPerson(t *testing.T) {
+	m := newMemory("c1")
+	mine := Options{Keys: testKeys(), Checkpoints: t.TempDir(), Home: "home"}
+	other := Options{Keys: Keys{Bodies: testKeys().Codes, Codes: testKeys().Bodies}, Checkpoints: t.TempDir(), Home: "other"}
+	for chain, o := range map[string]Options{"c1": mine, "c2": other} {
+		m.chain = chain
+		l := opening(t, m, o)
+		_ = l.Record(request(chain), true)
+		_ = l.Record(end(chain), true)
+		_ = l.Close()
+	}
+	r := &Record{Stores: []Store{m}, Checkpoints: mine.Checkpoints, Home: "home", Keys: mine.Keys}
+	v := verified(t, r, VerifyOptions{})
+	if !v.OK || len(v.Notes) != 1 || v.Chains[0].Foreign || !v.Chains[1].Foreign {
+		t.Errorf("%+v", v)
+	}
+	page, err := r.Find(t.Context(), Query{Filter: Filter{Kinds: []string{"request"}}})
+	for _, e := range page.Entries {
+		if err != nil || e.Erased || (e.Body != nil) != (e.Chain == "c1") {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
+	if _, err := r.EraseMentions(t.Context(), func(string) bool { return false }, nil); err == nil || !strings.Contains(err.Error(), "1 entries") {
+		t.Error(err)
+	}
+	m.rows["c2"][1].Status = "x"
+	if v := verified(t, r, VerifyOptions{}); v.OK || v.First.What != Edited {
+		t.Errorf("%+v", v.First)
+	}
+	rows := m.rows["c1"]
+	rows[1].Code = rows[0].Code
+	m.rows["c2"] = nil
+	if v := verified(t, r, VerifyOptions{}); v.OK || v.First.What != Rehashed {
+		t.Errorf("%+v", v.First)
+	}
+}

@@ -25,6 +25,7 @@ type chain struct {
 	Head
 	store  Store // nil: it has archives only
 	copies int   // stores that have it
+	shared bool  // its store has others, which may be other persons'
 }
 
 // chains are all that are in stores or in archives, by name.
@@ -38,7 +39,7 @@ func (r *Record) chains(ctx context.Context) ([]*chain, error) {
 		for _, h := range heads {
 			c := found[h.Chain]
 			if c == nil {
-				c = &chain{Head: h, store: s}
+				c = &chain{Head: h, store: s, shared: len(heads) > 1}
 				found[h.Chain] = c
 			}
 			c.copies++

@@ -51,8 +51,9 @@ type ChainVerdict struct {
 	Last    int64     `json:"last"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
-	Bad     int64     `json:"bad"`  // entries whose hash, code or checkpoint does not hold
-	Open    int       `json:"open"` // executions without an end
+	Bad     int64     `json:"bad"`               // entries whose hash, code or checkpoint does not hold
+	Open    int       `json:"open"`              // executions without an end
+	Foreign bool      `json:"foreign,omitempty"` // another person's, so that its codes were not checked
 }
 
 // VerifyOptions say against what a record is held besides itself.
@@ -144,6 +145,7 @@ type checking struct {
 	seals   map[int64]Seal
 	stories stories
 	found   bool
+	foreign bool // it was written with another person's key
 }
 
 func (v *verifier) chain(ctx context.Context, c *chain) error {
@@ -304,6 +306,7 @@ func (k *checking) row(ctx context.Context, r *Row, loose, forged bool) error {
 			}
 			k.bad(f.Seq, f.What, f.Says)
 		}
+	case forged && k.strange(r):
 	case forged:
 		k.out.Bad++
 		if err := k.forged(ctx, r); err != nil {
@@ -323,6 +326,17 @@ func (k *checking) row(ctx context.Context, r *Row, loose, forged bool) error {
 	}
 	k.out.Last, k.out.To = r.Seq, at
 	return nil
+}
+
+// strange reports whether a chain of a store that many share is somebody else's: no
+// checkpoint of this person knows it, and nothing in it has their code.
+func (k *checking) strange(r *Row) bool {
+	if !k.foreign && k.c.shared && k.out.Entries == 0 && k.out.Last == 0 && len(k.marks.all) == 0 {
+		k.foreign = true
+		k.out.Foreign = true
+		k.note("chain %s was written with the key of another person: its codes were not checked", r.Chain)
+	}
+	return k.foreign
 }
 
 // bad is told of what does not hold. Of a chain, the first counts: what follows may follow from it.
