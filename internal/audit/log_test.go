@@ -550,6 +550,13 @@ func TestErasedWhileItGoesOn(t *testing.T) {
 	if len(m.keys) != 1 {
 		t.Errorf("the session has no new key: %v", m.keys)
 	}
+	page, err := (&Record{Stores: []Store{m}, Keys: o.Keys}).Find(t.Context(), Query{})
+	for _, e := range page.Entries {
+		later := string(e.Body) == `"later"`
+		if hasBody := e.Kind != run.EventEnd; err != nil || hasBody && e.Erased == later || !later && e.Body != nil {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
 }
 
 // Of the entries of an execution that come after its end the key is the same.
