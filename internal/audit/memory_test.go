@@ -26,6 +26,7 @@ type memory struct {
 	blind  func() error        // of Head
 	slow   func()              // within Append
 	drops  func() error        // before rows are dropped
+	walks  func()              // before rows are walked, once
 	groups [][]Row             // the batches, as they were written
 }
 
@@ -155,6 +156,12 @@ func (m *memory) Find(_ context.Context, f Filter) iter.Seq2[Row, error] {
 
 func (m *memory) Walk(_ context.Context, chain string, from int64) iter.Seq2[Row, error] {
 	m.mu.Lock()
+	if walks := m.walks; walks != nil {
+		m.walks = nil
+		m.mu.Unlock()
+		walks()
+		m.mu.Lock()
+	}
 	rows := slices.Clone(m.rows[chain])
 	m.mu.Unlock()
 	return func(yield func(Row, error) bool) {

@@ -224,6 +224,30 @@ func TestRetainWhileItIsWritten(t *testing.T) {
 	}
 }
 
+// Rows that move into an archive while somebody walks are neither missed nor given twice.
+func TestWalkWhileRowsMove(t *testing.T) {
+	m, r, o, _ := written(t, 600)
+	m.walks = func() {
+		if _, err := retained(t, m, o, Policy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
+			t.Error(err)
+		}
+	}
+	chains, err := r.chains(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := int64(1)
+	for row, err := range r.walk(t.Context(), chains[0], 1, nil) {
+		if err != nil || row.Seq != next {
+			t.Fatalf("entry %d in the place of %d: %v", row.Seq, next, err)
+		}
+		next++
+	}
+	if m.bases["c1"] == 0 || next < 2402 {
+		t.Errorf("base %d, %d entries", m.bases["c1"], next-1)
+	}
+}
+
 // What somebody does to archives is found, and rows that are not in one as they were do
 // not leave the store.
 func TestTamperingWithArchives(t *testing.T) {
