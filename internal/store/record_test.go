@@ -219,3 +219,29 @@ func BenchmarkRecord(b *testing.B) {
 		b.ReportMetric(float64(entries)/b.Elapsed().Seconds(), "entries/s")
 	})
 }
+
+// Who only reads may forget, beside the one who writes, and write nothing else.
+func TestForgetBeside(t *testing.T) {
+	contract(t, func(t *testing.T, url string) {
+		s := open(t, url, Options{})
+		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 2), Keys: []audit.Key{{ID: "a", Wrapped: []byte("1")}, {ID: "b", Wrapped: []byte("2")}}}))
+		f := open(t, url, Options{ReadOnly: true, Forgets: true})
+		for i, want := range []int{1, 0} {
+			if n, err := f.Forget(background, []string{"a", "c"}); err != nil || n != want {
+				t.Errorf("%d: %d, %v", i, n, err)
+			}
+		}
+		left, err := s.Keys(background, []string{"a", "b"})
+		if must(t, err); len(left) != 1 || left["b"].ID != "b" {
+			t.Errorf("%v", left)
+		}
+		rows := next(t, s, 1)
+		if f.Append(background, audit.Batch{Rows: rows}) == nil {
+			t.Error("it writes")
+		}
+		must(t, s.Append(background, audit.Batch{Rows: rows}))
+		if _, err := open(t, url, Options{ReadOnly: true}).Forget(background, []string{"b"}); err == nil {
+			t.Error("who only reads has forgotten")
+		}
+	})
+}
