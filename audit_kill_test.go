@@ -91,6 +91,9 @@ func TestKilledWhileRecording(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if v, err := retort.VerifyRecord(t.Context(), killable(dir), retort.Proof{}); err != nil || !v.OK {
+		t.Errorf("the record does not hold: %+v %v", v, err)
+	}
 	rec := readRecord(t, dir)
 	if rec.ends[string(run.StatusOK)] < done {
 		t.Errorf("%d executions had ended, and %d are recorded", done, rec.ends[string(run.StatusOK)])

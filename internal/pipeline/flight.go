@@ -85,8 +85,8 @@ func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any
 // recorded executes between a first entry of the record and a last one.
 func (p *Pipeline) recorded(ctx context.Context, req run.Request, what map[string]any, body asked, f *flight, execute func(context.Context, *flight) run.Outcome) run.Outcome {
 	var refused *run.Error
-	if f.record, refused = p.begin(req, what, body); refused != nil {
-		return f.record.end(run.Outcome{ExecutionID: req.ID, Status: statusOf(refused), Error: refused})
+	if f.record, refused = p.begin(req, what, body); refused != nil { // what has not begun has no end
+		return run.Outcome{ExecutionID: req.ID, Status: statusOf(refused), Error: refused}
 	}
 	return f.record.end(execute(run.WithChannel(ctx, f.ask), f))
 }

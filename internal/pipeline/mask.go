@@ -15,6 +15,7 @@ import (
 type privacy struct {
 	secrets Secrets
 	*screen.Session
+	seen func(screen.Counts) // is told what is personal in an answer
 }
 
 func (p privacy) Incoming(server string, document []byte) ([]byte, error) {
@@ -24,7 +25,10 @@ func (p privacy) Incoming(server string, document []byte) ([]byte, error) {
 	if p.Session == nil {
 		return document, nil
 	}
-	return p.Session.Incoming(server, document)
+	var found screen.Counts
+	shown, err := p.Session.Counted(server, document, &found)
+	p.seen(found)
+	return shown, err
 }
 
 func (p privacy) Restore(server string, arguments json.RawMessage) (json.RawMessage, string, *run.Error) {

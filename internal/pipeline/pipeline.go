@@ -292,7 +292,7 @@ func (x *execution) see(tools *run.Toolset) {
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
 		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout, Leaves: x.flight.record.call, Refused: x.flight.record.refusal,
 	}
-	r.Privacy = privacy{x.pipeline.Secrets, x.screen}
+	r.Privacy = privacy{x.pipeline.Secrets, x.screen, x.flight.record.saw}
 	if x.rehearses() {
 		r.Rehearse = x.plan.record
 	}

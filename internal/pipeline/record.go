@@ -54,6 +54,7 @@ type record struct {
 	mu       sync.Mutex
 	calls    int
 	refusals int
+	personal screen.Counts
 }
 
 // maxRefusals bounds the refused calls of which each has an entry; they cost a program nothing.
@@ -231,6 +232,15 @@ func merged(body json.RawMessage, s said) json.RawMessage {
 	return body
 }
 
+// saw counts what is personal in what the servers answered.
+func (r *record) saw(found screen.Counts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range found {
+		r.personal.Add(c.Type, c.N)
+	}
+}
+
 // refusal records a call that did not leave.
 func (r *record) refusal(c run.Call, err *run.Error) {
 	if r.to == nil {
@@ -266,6 +276,13 @@ func (r *record) end(o run.Outcome) run.Outcome {
 		if n > 0 {
 			e.Facts[name] = n
 		}
+	}
+	if len(r.personal) > 0 {
+		seen := map[string]int{}
+		for _, c := range r.personal {
+			seen[string(c.Type)] = c.N
+		}
+		e.Facts["personal"] = seen
 	}
 	var s said
 	if o.Error != nil {

@@ -164,7 +164,28 @@ type minting struct {
 	from   []string // the server that it comes from
 	border bool     // it goes to the model
 	bare   bool     // it is one number of JSON
+	found  *Counts  // of what is in it; may be nil
 	err    error
+}
+
+// Counts are how many values of each type were found.
+type Counts []Count
+
+// Count is how many values of a type were found.
+type Count struct {
+	Type pii.Type
+	N    int
+}
+
+// Add counts values.
+func (c *Counts) Add(t pii.Type, n int) {
+	for i := range *c {
+		if (*c)[i].Type == t {
+			(*c)[i].N += n
+			return
+		}
+	}
+	*c = append(*c, Count{t, n})
 }
 
 // replace puts tokens into a document. One that is a number becomes a string.
@@ -188,6 +209,9 @@ func (m *minting) Mint(v pii.Value) (string, bool) {
 	mode := m.mode(v.Type)
 	if m.err != nil || mode == Off || !utf8.ValidString(v.Text) {
 		return "", false
+	}
+	if m.found != nil {
+		m.found.Add(v.Type, 1)
 	}
 	if instead, ok := m.treated(v); ok {
 		return instead, true
@@ -289,10 +313,15 @@ func (m *minting) echoed(token string) (string, bool) {
 // Incoming is what a server has answered, as programs may see it. An error says that it
 // could not be hidden, and must not be shown.
 func (s *Session) Incoming(server string, document []byte) ([]byte, error) {
+	return s.Counted(server, document, nil)
+}
+
+// Counted is Incoming, and adds what is personal in the document to found.
+func (s *Session) Counted(server string, document []byte, found *Counts) ([]byte, error) {
 	if err := s.tokens.Refresh(); err != nil {
 		return nil, err
 	}
-	m := &minting{Session: s, from: []string{server}}
+	m := &minting{Session: s, from: []string{server}, found: found}
 	out := m.replace(document)
 	return out, m.err
 }
