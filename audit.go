@@ -52,10 +52,10 @@ func (p *parts) record(ctx context.Context) error {
 	}
 	o := p.recordOptions()
 	o.Tell, o.Mask = p.checkpointed(s.Audit.Checkpoint), p.secrets.Mask
-	log, err := p.open(ctx, o)
+	log, err := p.open(ctx, o, false, p.onClose)
 	if errors.Is(err, audit.ErrCut) { // what is there stays as it is, for whoever looks into it
 		p.log.Error("the record was tampered with, or brought back from a copy; a new chain is begun", "error", err)
-		if log, err = p.open(ctx, o); err == nil {
+		if log, err = p.open(ctx, o, false, p.onClose); err == nil {
 			_ = log.Record(run.Event{Kind: run.EventGap, Status: "cut", Facts: map[string]any{"cause": "another chain of this home ends before its checkpoint"}}, false)
 		}
 	}
@@ -74,20 +74,28 @@ func (p *parts) recordOptions() audit.Options {
 	}
 }
 
-// open opens a store that nobody writes, and its chain.
-func (p *parts) open(ctx context.Context, o audit.Options) (*audit.Log, error) {
+// open opens a store that nobody writes, and its chain; one that another engine has left,
+// or whichever there is. A store whose chain was cut is given to hold: until it is closed
+// nobody writes it.
+func (p *parts) open(ctx context.Context, o audit.Options, left bool, hold func(close func() error)) (*audit.Log, error) {
 	where := p.config.Settings.Audit.Store
 	if where == "" {
 		where = recordAt(p.config.Home) + string(filepath.Separator)
 	}
-	rows, err := store.Open(ctx, where, store.Options{})
+	owner, err := o.Keys.Owner()
 	if err != nil {
 		return nil, err
 	}
-	p.before = lastStart(ctx, rows)
+	rows, err := store.Open(ctx, where, store.Options{Owner: owner, Left: left})
+	if err != nil {
+		return nil, err
+	}
+	if !left {
+		p.before = lastStart(ctx, rows)
+	}
 	log, err := audit.Open(ctx, rows, o)
 	if errors.Is(err, audit.ErrCut) {
-		p.onClose(rows.Close) // until then nobody else writes it
+		hold(rows.Close)
 		return nil, err
 	}
 	if err != nil {

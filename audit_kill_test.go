@@ -129,34 +129,34 @@ type recorded struct {
 // it has one request and one end.
 func readRecord(t *testing.T, dir string) recorded {
 	t.Helper()
-	rows, err := store.Open(t.Context(), filepath.Join(dir, "home", "audit")+"/", store.Options{})
+	keys := audit.Keys{}
+	keys.Codes = func() ([]byte, error) { return seal.ReadKey(filepath.Join(dir, "keys", "audit.key")) }
+	keys.Bodies = keys.Codes
+	files, err := store.Files(filepath.Join(dir, "home", "audit"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := func() ([]byte, error) { return seal.ReadKey(filepath.Join(dir, "keys", "audit.key")) }
-	log, err := audit.Open(t.Context(), rows, audit.Options{Keys: audit.Keys{Bodies: key, Codes: key}, Checkpoints: filepath.Join(dir, "keys", "checkpoints")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	r := recorded{map[string]int{}, map[string]int{}, map[string]int{}, log.Digest}
-	ends := map[string]int{}
-	for row, err := range rows.Find(t.Context(), audit.Filter{}) {
+	r, ends := recorded{map[string]int{}, map[string]int{}, map[string]int{}, nil}, map[string]int{}
+	for _, file := range files { // whoever starts while another ends takes the next
+		owner, err := keys.Owner()
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch run.EventKind(row.Kind) {
-		case run.EventRequest:
-			r.requests[row.Execution]++
-		case run.EventEnd:
-			ends[row.Execution]++
-			r.ends[row.Status]++
-		case run.EventCall:
-			var facts struct{ Arguments string }
-			if err := json.Unmarshal(row.Facts, &facts); err != nil {
+		rows, err := store.Open(t.Context(), file, store.Options{Owner: owner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := audit.Open(t.Context(), rows, audit.Options{Keys: keys, Checkpoints: filepath.Join(dir, "keys", "checkpoints")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		r.digest = log.Digest
+		for row, err := range rows.Find(t.Context(), audit.Filter{}) {
+			if err != nil {
 				t.Fatal(err)
 			}
-			r.calls[facts.Arguments]++
+			r.take(t, row, ends)
 		}
 	}
 	for id, n := range r.requests {
@@ -168,4 +168,21 @@ func readRecord(t *testing.T, dir string) recorded {
 		t.Errorf("%d executions have begun and %d ended", len(r.requests), len(ends))
 	}
 	return r
+}
+
+func (r recorded) take(t *testing.T, row audit.Row, ends map[string]int) {
+	t.Helper()
+	switch run.EventKind(row.Kind) {
+	case run.EventRequest:
+		r.requests[row.Execution]++
+	case run.EventEnd:
+		ends[row.Execution]++
+		r.ends[row.Status]++
+	case run.EventCall:
+		var facts struct{ Arguments string }
+		if err := json.Unmarshal(row.Facts, &facts); err != nil {
+			t.Fatal(err)
+		}
+		r.calls[facts.Arguments]++
+	}
 }

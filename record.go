@@ -157,7 +157,8 @@ func (p *parts) checkpoints() string {
 
 func (p *parts) archives() string { return filepath.Join(recordAt(p.config.Home), "archive") }
 
-// retains moves old entries away in the background, as the settings say.
+// retains closes what engines that have died left open, and moves old entries away, as the
+// settings say: of all chains that nobody else writes. It does so in the background.
 func (p *parts) retains() {
 	const first, again = time.Minute, time.Hour
 	s := p.config.Settings.Audit
@@ -166,18 +167,47 @@ func (p *parts) retains() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		p.left(ctx, func(*audit.Log) {})
 		for pause := first; ; pause = again {
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(pause):
 			}
-			if _, err := p.audit.Retain(ctx, policy); err != nil && ctx.Err() == nil {
-				p.log.Warn("old entries of the record could not be moved to archives", "error", err)
-			}
+			p.retain(ctx, p.audit, policy)
+			p.left(ctx, func(log *audit.Log) { p.retain(ctx, log, policy) })
 		}
 	}()
 	p.onClose(func() error { stop(); <-done; return nil })
+}
+
+func (p *parts) retain(ctx context.Context, log *audit.Log, policy audit.Policy) {
+	if _, err := log.Retain(ctx, policy); err != nil && ctx.Err() == nil {
+		p.log.Warn("old entries of the record could not be moved to archives", "error", err)
+	}
+}
+
+// left opens the chains that other engines have left, one after the other. To open one is to
+// close the executions in it. None is given back before all were open.
+func (p *parts) left(ctx context.Context, do func(*audit.Log)) {
+	const most = 64
+	var held []func() error
+	defer func() {
+		for _, give := range held {
+			_ = give()
+		}
+	}()
+	for range most {
+		log, err := p.open(ctx, p.recordOptions(), true, func(close func() error) { held = append(held, close) })
+		if errors.Is(err, audit.ErrCut) {
+			continue // it stays as it is
+		}
+		if err != nil {
+			return
+		}
+		held = append(held, log.Leave)
+		do(log)
+	}
 }
 
 // eraseRecord destroys the keys of what is recorded of a person, or of a session, and
@@ -210,7 +240,7 @@ func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
 	if !s.AuditLogging.Bool() || p.config.Home == "" {
 		return nil
 	}
-	log, err := p.open(context.Background(), p.recordOptions())
+	log, err := p.open(context.Background(), p.recordOptions(), false, p.onClose)
 	if err != nil {
 		return err
 	}

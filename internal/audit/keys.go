@@ -94,3 +94,12 @@ func (k Keys) codes() (codes, error) {
 
 // public is the key that says who has signed.
 func (c codes) public() ed25519.PublicKey { return c.sign.Public().(ed25519.PublicKey) }
+
+// Owner names whose record it is, without telling a key.
+func (k Keys) Owner() (string, error) {
+	c, err := k.codes()
+	if err != nil {
+		return "", err
+	}
+	return hexadecimal(c.public()[:8]), nil
+}

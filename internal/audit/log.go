@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"retort/internal/run"
@@ -51,6 +52,7 @@ type Log struct {
 	points checkpoints
 	ended  chan struct{}
 	close  func() error
+	leaves atomic.Bool
 	unsure *sent // the writer's own
 
 	mu      sync.Mutex
@@ -275,8 +277,17 @@ func (l *Log) wait(it *item) *run.Error {
 // Close writes what is left, and ends.
 func (l *Log) Close() error { return l.close() }
 
+// Leave is Close for who has only looked after the chain of another: it does not say that
+// the engine stops.
+func (l *Log) Leave() error {
+	l.leaves.Store(true)
+	return l.close()
+}
+
 func (l *Log) end() error {
-	_ = l.Record(run.Event{Kind: run.EventStop}, false)
+	if !l.leaves.Load() {
+		_ = l.Record(run.Event{Kind: run.EventStop}, false)
+	}
 	l.mu.Lock()
 	l.closed = true
 	l.ready.Broadcast()

@@ -30,8 +30,10 @@ const answered = 30 * time.Second
 // connection must be a direct one, or through a pooler that pools sessions.
 type postgres struct {
 	where   string // without a password
-	chain   int64  // 0: none yet
-	backend int    // process of the server that has the lock
+	owner   string
+	left    bool
+	chain   int64 // 0: none yet
+	backend int   // process of the server that has the lock
 }
 
 func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, err error) {
@@ -53,7 +55,7 @@ func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, er
 	if o.ReadOnly && !o.Forgets {
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
-	e := &postgres{where: fmt.Sprintf("%s on %s", config.Database, config.Host)}
+	e := &postgres{where: fmt.Sprintf("%s on %s", config.Database, config.Host), owner: o.Owner, left: o.Left}
 	s := &store{engine: e, reads: o.ReadOnly, forgets: o.Forgets, db: stdlib.OpenDB(*config)}
 	s.db.SetMaxOpenConns(1 + readers)
 	s.db.SetMaxIdleConns(1 + readers)
@@ -125,9 +127,9 @@ func (e *postgres) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain in
 	return c, chain, err
 }
 
-// choose takes the chain of an engine that has ended, or a new one.
+// choose takes a chain of the owner whose engine has ended, or a new one.
 func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
-	chains, err := list[int64](ctx, c, "SELECT name FROM chains ORDER BY name")
+	chains, err := list[int64](ctx, c, "SELECT name FROM chains WHERE owner = $1 ORDER BY name", []byte(e.owner))
 	if err != nil {
 		return 0, err
 	}
@@ -136,6 +138,9 @@ func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
 			return chain, err
 		}
 	}
+	if e.left {
+		return 0, run.Errorf(run.KindInvalidArguments, "store.open", "the record %s: %w", e.where, ErrNone)
+	}
 	for {
 		chain := newChain()
 		got, err := tryLock(ctx, c, chain)
@@ -143,7 +148,7 @@ func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
 			return 0, err
 		}
 		if got {
-			_, err = c.ExecContext(ctx, "INSERT INTO chains (name, seq, base) VALUES ($1, 0, 0)", chain)
+			_, err = c.ExecContext(ctx, "INSERT INTO chains (name, seq, base, owner) VALUES ($1, 0, 0, $2)", chain, []byte(e.owner))
 			return chain, err
 		}
 	}

@@ -35,6 +35,8 @@ const (
 // file now and then.
 type sqlite struct {
 	path   string
+	owner  string
+	left   bool
 	chain  int64 // 0: not known yet
 	unlock func()
 	put    map[string]*sql.Stmt // statements of the connection that writes
@@ -46,7 +48,7 @@ func openSQLite(ctx context.Context, path string, o Options, patience time.Durat
 	if err != nil {
 		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "%w", err)
 	}
-	e := &sqlite{path: path, unlock: func() {}}
+	e := &sqlite{path: path, owner: o.Owner, left: o.Left, unlock: func() {}}
 	s := &store{engine: e, reads: o.ReadOnly, forgets: o.Forgets}
 	defer func() {
 		if err != nil {
@@ -188,10 +190,16 @@ func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int6
 			_ = c.Close()
 		}
 	}()
-	err = c.QueryRowContext(ctx, "SELECT name FROM chains").Scan(&chain)
-	if errors.Is(err, sql.ErrNoRows) {
+	owner := ""
+	err = c.QueryRowContext(ctx, "SELECT name, owner FROM chains").Scan(&chain, &owner)
+	switch {
+	case err == nil && owner != e.owner:
+		err = run.Errorf(run.KindInvalidArguments, "store.open", "the record %s is written with another key than this user's: %w", e.path, ErrTaken)
+	case errors.Is(err, sql.ErrNoRows) && e.left:
+		err = run.Errorf(run.KindInvalidArguments, "store.open", "the record %s: %w", e.path, ErrNone)
+	case errors.Is(err, sql.ErrNoRows):
 		chain = newChain()
-		_, err = c.ExecContext(ctx, "INSERT INTO chains (name, seq, base) VALUES (?, 0, 0)", chain)
+		_, err = c.ExecContext(ctx, "INSERT INTO chains (name, seq, base, owner) VALUES (?, 0, 0, ?)", chain, []byte(e.owner))
 	}
 	e.chain = chain
 	return c, chain, err

@@ -25,12 +25,19 @@ type Options struct {
 	// ReadOnly opens what is there, also while another process writes it, and without a
 	// chain: Head and what writes give an error.
 	ReadOnly bool
+	// Owner is whose chain is written: nobody goes on with the chain of somebody else.
+	Owner string
+	// Left opens a chain that is there already, and nobody writes; ErrNone if there is none.
+	Left bool
 	// Forgets lets a store that is ReadOnly forget keys nevertheless.
 	Forgets bool
 }
 
 // ErrTaken is the cause of the error if another process writes the same file.
 var ErrTaken = errors.New("another process writes it")
+
+// ErrNone is the cause of the error if there is no chain that was left.
+var ErrNone = errors.New("no chain was left there")
 
 // maxFiles is how many engines can share a folder.
 const maxFiles = 64
@@ -59,6 +66,9 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error)
 	if o.ReadOnly {
 		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "%s is a folder; its files are read one by one", dir)
 	}
+	if o.Left {
+		return openLeft(ctx, dir, o)
+	}
 	for n := range maxFiles {
 		s, err := openSQLite(ctx, filepath.Join(dir, fmt.Sprintf("record-%d.db", n+1)), o, 0)
 		if !errors.Is(err, ErrTaken) {
@@ -67,6 +77,21 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error)
 	}
 	return nil, run.Errorf(run.KindLimit, "store.open", "%d processes write records in %s: %w", maxFiles, dir, ErrTaken).
 		WithHint("end some of them, or give each user a home of their own with --home")
+}
+
+// openLeft opens the first file of a folder that has a chain and that nobody writes.
+func openLeft(ctx context.Context, dir string, o Options) (audit.Store, error) {
+	files, err := Files(dir)
+	if err != nil {
+		return nil, run.Errorf(run.KindInternal, "store.open", "%w", err)
+	}
+	for _, path := range files {
+		s, err := openSQLite(ctx, path, o, 0)
+		if !errors.Is(err, ErrTaken) && !errors.Is(err, ErrNone) {
+			return s, err
+		}
+	}
+	return nil, run.Errorf(run.KindInvalidArguments, "store.open", "the record %s: %w", dir, ErrNone)
 }
 
 // Files lists the files of a folder that OpenFolder has made, the first one first. There is

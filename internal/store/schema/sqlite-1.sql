@@ -3,7 +3,7 @@
 CREATE TABLE names (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE);
 
 -- name is the chain's 16 hexadecimal digits as a number.
-CREATE TABLE chains (name INTEGER PRIMARY KEY, seq INTEGER NOT NULL, hash BLOB, base INTEGER NOT NULL);
+CREATE TABLE chains (name INTEGER PRIMARY KEY, seq INTEGER NOT NULL, hash BLOB, base INTEGER NOT NULL, owner BLOB NOT NULL);
 
 -- A file holds one chain.
 CREATE TABLE entries (
