@@ -61,6 +61,7 @@ var layers = []struct {
 	{"internal/mcpserver", []string{"internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
 	{"internal/audit", []string{"internal/seal"}, "keeps what it is told; who writes rows is an interface"},
+	{"internal/anomaly", nil, "pure: events in, findings out; who is told of them is given to it"},
 	{"internal/skills", []string{"internal/seal"}, "folders with code that it does not understand; one process at a time writes them"},
 	{"internal/workspace", []string{"internal/seal"}, "files below one directory, and a few values beside them"},
 	{"internal/store", []string{"internal/audit", "internal/seal"}, "the only package with SQL; it does not understand what it keeps"},
@@ -104,7 +105,7 @@ var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/run", "internal/schema", "internal/jsonscan", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/catalog/shape", "internal/pii", "internal/secrets", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
+	pure       = []string{"internal/run", "internal/anomaly", "internal/schema", "internal/jsonscan", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/catalog/shape", "internal/pii", "internal/secrets", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

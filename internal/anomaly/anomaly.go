@@ -1,0 +1,134 @@
+// Package anomaly finds what is unusual in what happens: it is told events in their order,
+// learns what is usual of each principal, server, tool and skill, and says in words what is
+// not, with the evidence. It does no I/O and reads no clock. Memory is bounded, and nothing
+// is said of anybody before there is something to compare with.
+package anomaly
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Kind is what is unusual. The set is closed and append-only; settings have the same names.
+type Kind string
+
+// The kinds.
+const (
+	Rate             Kind = "rate"              // many calls or executions
+	Size             Kind = "size"              // a large answer, or large arguments
+	Duration         Kind = "duration"          // slow
+	Failures         Kind = "errors"            // a large share of calls fails
+	FirstUse         Kind = "first_use"         // a tool that the principal has never used
+	DestructiveBurst Kind = "destructive_burst" // many calls that cannot be taken back
+	Exfiltration     Kind = "exfiltration"      // much is read, and something written elsewhere
+	Denials          Kind = "denials"           // refused again and again
+	Probing          Kind = "probing"           // tokens are guessed, or gone through one by one
+	Night            Kind = "night"             // at an hour at which nothing usually happens
+)
+
+// Kinds lists all kinds.
+func Kinds() []Kind {
+	return []Kind{Rate, Size, Duration, Failures, FirstUse, DestructiveBurst, Exfiltration, Denials, Probing, Night}
+}
+
+// Action is what is done about a finding.
+type Action string
+
+// The actions, mildest first. Each includes those before it, Off excepted.
+const (
+	Off     Action = "off"
+	Note    Action = "note"    // it is recorded, logged and told in the Outcome
+	Alert   Action = "alert"   // somebody is told
+	Approve Action = "approve" // calls of the principal that may have effects wait for a person
+	Stop    Action = "stop"    // the execution makes no call any more; what comes after it is as with Approve
+)
+
+// Finding is one thing that is unusual.
+type Finding struct {
+	Kind      Kind
+	Action    Action
+	Severity  string // "low", "medium", "high"
+	At        time.Time
+	Principal string
+	Session   string
+	Execution string // in which it was found
+	Server    string
+	Tool      string
+	Skill     string
+	Words     string // one sentence
+	Evidence  Evidence
+
+	ended bool // the execution has
+}
+
+// Evidence is what a finding rests on. The unit is that of the kind: calls, bytes, seconds,
+// a share, an hour.
+type Evidence struct {
+	Now        float64  `json:"now"`
+	Median     float64  `json:"median"`
+	Deviation  float64  `json:"deviation,omitempty"` // median absolute, as a factor
+	Highest    float64  `json:"highest"`
+	Samples    int      `json:"samples"`
+	Days       int      `json:"days"`                 // on which something happened
+	Runs       int      `json:"executions"`           // of the principal
+	Last       []string `json:"last_ids,omitempty"`   // of executions, newest first
+	Suppressed int      `json:"suppressed,omitempty"` // of the same kind and subject, since it was last told
+}
+
+// Event is the finding as an entry of the record.
+func (f Finding) Event() run.Event {
+	e := run.Event{Kind: run.EventAnomaly, Session: f.Session, Principal: f.Principal, Server: f.Server, Tool: f.Tool, Status: string(f.Kind)}
+	if !f.ended { // nothing of an execution comes after its end
+		e.Execution = f.Execution
+	}
+	v := f.Evidence
+	e.Facts = map[string]any{
+		"action": f.Action, "severity": f.Severity, "now": v.Now, "median": v.Median, "highest": v.Highest,
+		"samples": v.Samples, "days": v.Days, "executions": v.Runs, "ids": v.Last,
+	}
+	if v.Suppressed > 0 {
+		e.Facts["suppressed"] = v.Suppressed
+	}
+	if f.Skill != "" {
+		e.Facts["skill"] = f.Skill
+	}
+	e.Body, _ = json.Marshal(map[string]string{"words": f.Words}) // of strings
+	return e
+}
+
+// Learning says what there must be before anything is said. Zero fields mean the default.
+type Learning struct {
+	Days       int // on which a principal did something; 5
+	Nights     int // the same, before hours are judged; 10
+	Executions int // of a principal; 30
+	Calls      int // of a tool or server; 30
+}
+
+func (l Learning) complete() Learning {
+	return Learning{cmp.Or(l.Days, 5), cmp.Or(l.Nights, 10), cmp.Or(l.Executions, 30), cmp.Or(l.Calls, 30)}
+}
+
+// Limits bound what is kept. Zero fields mean the default.
+type Limits struct {
+	Principals int // 256
+	Series     int // of tools and skills, of each principal; 512
+	Total      int // of all principals; 16384
+	Executions int // under way; 1024
+}
+
+func (l Limits) complete() Limits {
+	return Limits{cmp.Or(l.Principals, 256), cmp.Or(l.Series, 512), cmp.Or(l.Total, 16384), cmp.Or(l.Executions, 1024)}
+}
+
+// Options say what is looked for, and what is done about it. The zero value notes everything.
+type Options struct {
+	Zone     *time.Location  // of the people; UTC if nil
+	Actions  map[Kind]Action // Note where there is none
+	Learning Learning
+	Limits   Limits
+}
+
+func (o Options) action(k Kind) Action { return cmp.Or(o.Actions[k], Note) }

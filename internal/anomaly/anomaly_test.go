@@ -1,0 +1,242 @@
+package anomaly
+
+import (
+	"testing"
+	"time"
+
+	"retort/internal/run"
+)
+
+// watched is a watch, what it found, and what tells it of events as the pipeline does.
+type watched struct {
+	*Watch
+	found []Finding
+	last  Judgement
+}
+
+func watching(o Options) *watched {
+	w := &watched{}
+	w.Watch = New(o, func(f Finding) { w.found = append(w.found, f) })
+	return w
+}
+
+func (w *watched) event(e run.Event) {
+	if e.Kind == run.EventCall && e.Effect != "read" {
+		w.last = w.Judge(e)
+	}
+	w.Seen(e)
+}
+
+func (w *watched) of(k Kind) (found []Finding) {
+	for _, f := range w.found {
+		if f.Kind == k {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+const (
+	seeds   = 20
+	history = 30
+)
+
+func officeOptions() Options { return Options{Zone: time.FixedZone("east", 2*60*60)} }
+
+// In the ordinary life of an office hardly anything is unusual.
+func TestFalseAlarms(t *testing.T) {
+	alarms, by := 0, map[Kind]int{}
+	for seed := range uint64(seeds) {
+		w := watching(officeOptions())
+		o := newOffice(seed, w.event)
+		o.days(0, history)
+		alarms += len(w.found)
+		each := map[string]int{}
+		for _, f := range w.found {
+			by[f.Kind]++
+			if each[f.Principal]++; each[f.Principal] > 1 {
+				t.Errorf("seed %d: more than one for %q in %d days: %s: %s", seed, f.Principal, history, f.Kind, f.Words)
+			}
+		}
+	}
+	t.Logf("%d false alarms in %d months of principals: %v", alarms, seeds*len(workers), by)
+	if alarms > 15 {
+		t.Errorf("%d false alarms", alarms)
+	}
+}
+
+// planted is something unusual that one of the office does, after so many days.
+type planted struct {
+	name string
+	kind Kind
+	who  string
+	do   func(o *office, w worker, at time.Time)
+}
+
+var plants = []planted{
+	{"an intern deletes", DestructiveBurst, "intern", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			for i := range 42 {
+				o.write(w, id, at.Add(time.Duration(i)*time.Second), "crm", "delete_record", "destructive", 40)
+			}
+		})
+	}},
+	{"a job deletes more than ever", DestructiveBurst, "cron", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			for i := range 250 {
+				o.write(w, id, at.Add(time.Duration(i)*time.Second), "database", "drop", "destructive", 40)
+			}
+		})
+	}},
+	{"a server is read, and mail is sent", Exfiltration, "intern", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			for i := range 40 {
+				o.read(w, id, at.Add(time.Duration(i)*time.Second), "crm", "list", 200_000)
+			}
+			o.write(w, id, at.Add(time.Minute), "mail", "send", "destructive", 50_000)
+		})
+	}},
+	{"a server is read by one program, and another writes much", Exfiltration, "ann", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			for i := range 60 {
+				o.read(w, id, at.Add(time.Duration(i)*time.Second), "crm", "list", 900_000)
+			}
+		})
+		o.program(w, at.Add(2*time.Minute), func(id string) {
+			for i := range 20 {
+				o.write(w, id, at.Add(2*time.Minute+time.Duration(i)*time.Second), "drive", "update", "write", 300_000)
+			}
+		})
+	}},
+	{"calls without end", Rate, "ann", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			for i := range 5000 {
+				o.read(w, id, at.Add(time.Duration(i)*20*time.Millisecond), "crm", "list", 6000)
+			}
+		})
+	}},
+	{"executions without end", Rate, "intern", func(o *office, w worker, at time.Time) {
+		for i := range 300 {
+			o.program(w, at.Add(time.Duration(i)*5*time.Second), func(string) {})
+		}
+	}},
+	{"a huge answer", Size, "bob", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			o.read(w, id, at, "issues", "list", 400e6)
+			o.read(w, id, at, "issues", "list", 400e6)
+		})
+	}},
+	{"huge arguments", Size, "bob", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) { o.write(w, id, at, "issues", "update", "write", 30e6) })
+	}},
+	{"a tool that hangs", Duration, "bob", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			e := o.event(w, id, at, run.EventCall)
+			e.Server, e.Tool, e.Effect, e.Status, e.Duration = "issues", "list", "read", "ok", 10*time.Minute
+			o.tell(e)
+		})
+	}},
+	{"a server that breaks", Failures, "bob", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			for i := range 30 {
+				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), run.EventCall)
+				e.Server, e.Tool, e.Effect, e.Status = "issues", "list", "read", "upstream_gone"
+				o.tell(e)
+			}
+		})
+	}},
+	{"a skill that fails", Failures, "bob", func(o *office, w worker, at time.Time) {
+		for i := range 20 {
+			id, now := o.id(), at.Add(time.Duration(i)*time.Minute)
+			o.tell(o.event(w, id, now, run.EventRequest))
+			e := o.event(w, id, now, run.EventVerdict)
+			e.Status, e.Facts = "ok", map[string]any{"skills": []any{"triage"}}
+			o.tell(e)
+			e = o.event(w, id, now, run.EventEnd)
+			e.Status = "error"
+			o.tell(e)
+		}
+	}},
+	{"a tool never used before", FirstUse, "ann", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) { o.write(w, id, at, "crm", "merge_accounts", "destructive", 40) })
+	}},
+	{"a server never used before", FirstUse, "ann", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) { o.read(w, id, at, "payroll", "list", 500) })
+	}},
+	{"refused again and again", Denials, "intern", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			for i := range 25 {
+				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), run.EventRefusal)
+				e.Status = "policy"
+				o.tell(e)
+			}
+		})
+	}},
+	{"people say no", Denials, "bob", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			for i := range 25 {
+				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), run.EventDecision)
+				e.Status = "denied"
+				o.tell(e)
+			}
+		})
+	}},
+	{"tokens are guessed", Probing, "intern", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			for i := range 6 {
+				e := o.event(w, id, at.Add(time.Duration(i)*time.Second), run.EventRefusal)
+				e.Status, e.Facts = "policy", map[string]any{"cause": UnknownToken}
+				o.tell(e)
+			}
+		})
+	}},
+	{"tokens are gone through", Probing, "intern", func(o *office, w worker, at time.Time) {
+		o.program(w, at, func(id string) {
+			e := o.event(w, id, at, run.EventCall)
+			e.Server, e.Tool, e.Effect, e.Facts = "chat", "update", "write", map[string]any{"arguments_bytes": 900, TokenRun: 60}
+			o.tell(e)
+		})
+	}},
+	{"work at night", Night, "ann", func(o *office, w worker, at time.Time) {
+		at = o.at(history, 2)
+		for i := range 4 {
+			o.execution(w, at.Add(time.Duration(i)*5*time.Minute))
+		}
+	}},
+}
+
+// Everything that is planted into the history of an office is found, in whichever, and the
+// words name who it was and what was usual.
+func TestPlantedAnomalies(t *testing.T) {
+	for _, plant := range plants {
+		t.Run(plant.name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				w := watching(officeOptions())
+				o := newOffice(seed, w.event)
+				o.days(0, history)
+				before := len(w.of(plant.kind))
+				plant.do(o, by(plant.who), o.at(history, by(plant.who).from+1))
+				found := w.of(plant.kind)[before:]
+				if len(found) == 0 || len(found) > 4 {
+					t.Fatalf("seed %d: found %d: %+v", seed, len(found), w.found)
+				}
+				f := found[0]
+				if f.Principal != plant.who || f.Words == "" || f.Evidence.Days < 20 || len(f.Evidence.Last) == 0 {
+					t.Errorf("seed %d: %+v", seed, f)
+				}
+				if seed == 0 {
+					t.Logf("%s: %s", f.Severity, f.Words)
+				}
+			}
+		})
+	}
+}
+
+func by(name string) worker {
+	for _, w := range workers {
+		if w.name == name {
+			return w
+		}
+	}
+	return worker{}
+}

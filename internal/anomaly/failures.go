@@ -1,0 +1,63 @@
+package anomaly
+
+import (
+	"math"
+	"math/bits"
+)
+
+// failures are how many of a number of calls failed: the newest twenty, and those before.
+type failures struct {
+	recent      uint32 // a bit for each, newest lowest
+	filled      uint8
+	calls, lost float64 // that have left recent
+}
+
+const (
+	recents   = 20
+	fewLost   = 10   // of the recent ones, which must have failed at least
+	unlikely  = 1e-6 // chance that as many fail as did
+	lasting   = 2000 // calls, before the older half of them counts half
+	quantile3 = 3.0  // standard deviations by which the share may be higher than it seems
+)
+
+// add takes in a call and reports whether so many of the recent ones failed that it is
+// no chance, where the share of those before is known from at least enough.
+func (f *failures) add(failed bool, enough int) bool {
+	if f.filled == recents {
+		f.calls++
+		f.lost += float64(f.recent >> (recents - 1) & 1)
+		if f.calls >= lasting {
+			f.calls, f.lost = f.calls/2, f.lost/2
+		}
+	} else {
+		f.filled++
+	}
+	f.recent = f.recent << 1 & (1<<recents - 1)
+	if failed {
+		f.recent |= 1
+	}
+	return failed && f.count() >= fewLost && f.calls >= float64(enough) && tail(f.count(), recents, f.share()) < unlikely
+}
+
+func (f *failures) count() int { return bits.OnesCount32(f.recent) }
+
+// share is an upper bound of the share that fails usually: Wilson's, with one more failure
+// than there was.
+func (f *failures) share() float64 {
+	n := f.calls + 2
+	p := (f.lost + 1) / n
+	z := quantile3
+	return (p + z*z/(2*n) + z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))) / (1 + z*z/n)
+}
+
+// tail is the chance that k or more of n fail, where each does with p.
+func tail(k, n int, p float64) (sum float64) {
+	term := math.Pow(1-p, float64(n))
+	for i := range n + 1 {
+		if i >= k {
+			sum += term
+		}
+		term *= float64(n-i) / float64(i+1) * p / (1 - p)
+	}
+	return sum
+}

@@ -1,0 +1,164 @@
+package anomaly
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"retort/internal/run"
+)
+
+// office makes the history of a few people whose programs use a few servers, the same for
+// the same seed.
+type office struct {
+	r      *rand.Rand
+	zone   *time.Location
+	sink   func(run.Event)
+	number int
+}
+
+// worker is one principal and how that works.
+type worker struct {
+	name        string
+	from, to    int // hours
+	runs        float64
+	servers     []string
+	destructive float64 // share of executions that have such calls
+	weekends    bool
+}
+
+var workers = []worker{
+	{"ann", 8, 17, 14, []string{"crm", "mail", "drive"}, 0.05, false},
+	{"bob", 9, 19, 40, []string{"issues", "files", "chat"}, 0.2, false},
+	{"intern", 9, 16, 8, []string{"crm", "chat"}, 0, false},
+	{"cron", 2, 4, 24, []string{"database", "sheets"}, 0.5, true},
+	{"", 7, 23, 30, []string{"crm", "mail", "drive", "issues", "files", "chat"}, 0.1, true},
+}
+
+var monday = time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
+
+func newOffice(seed uint64, sink func(run.Event)) *office {
+	zone := time.FixedZone("east", 2*60*60)
+	return &office{r: rand.New(rand.NewPCG(seed, 7)), zone: zone, sink: sink}
+}
+
+// tell gives the sink an event as the pipeline does.
+func (o *office) tell(e run.Event) { o.sink(e) }
+
+func (o *office) days(from, n int) {
+	for d := from; d < from+n; d++ {
+		o.day(d)
+	}
+}
+
+// day lets everybody work, one after the other within each hour.
+func (o *office) day(d int) {
+	weekend := d%7 >= 5
+	for hour := range 24 {
+		for _, w := range workers {
+			if weekend && !w.weekends || hour < w.from || hour >= w.to {
+				continue
+			}
+			for range o.poisson(w.runs / float64(w.to-w.from)) {
+				o.execution(w, o.at(d, hour).Add(time.Duration(o.r.Int64N(int64(time.Hour)))))
+			}
+		}
+	}
+}
+
+func (o *office) at(day, hour int) time.Time {
+	return time.Date(2026, time.March, 2+day, hour, 0, 0, 0, o.zone)
+}
+
+func (o *office) poisson(mean float64) (n int) {
+	for p := o.r.Float64(); p > math.Exp(-mean); n++ {
+		p *= o.r.Float64()
+	}
+	return n
+}
+
+// lognormal has a median and a spread in natural logarithms.
+func (o *office) lognormal(median, spread float64) float64 {
+	return median * math.Exp(spread*o.r.NormFloat64())
+}
+
+func (o *office) id() string { o.number++; return fmt.Sprintf("x%06d", o.number) }
+
+func (o *office) event(w worker, id string, at time.Time, kind run.EventKind) run.Event {
+	return run.Event{Kind: kind, At: at, Execution: id, Session: "s", Principal: w.name}
+}
+
+// execution reads with some tools of a server or two, and writes now and then.
+func (o *office) execution(w worker, at time.Time) {
+	id := o.id()
+	o.tell(o.event(w, id, at, run.EventRequest))
+	verdict := o.event(w, id, at, run.EventVerdict)
+	verdict.Status = "ok"
+	if w.name == "bob" && o.r.IntN(3) == 0 {
+		verdict.Facts = map[string]any{"skills": []string{"triage"}}
+	}
+	if o.r.IntN(60) == 0 {
+		verdict.Status = "policy"
+	}
+	o.tell(verdict)
+	calls := 1 + int(o.lognormal(4, 1))
+	for range min(calls, 150) {
+		server := w.servers[o.r.IntN(len(w.servers))]
+		at = at.Add(time.Duration(o.lognormal(80, 0.8)) * time.Millisecond)
+		o.read(w, id, at, server, "list", o.lognormal(6000, 1.3))
+	}
+	for range o.poisson(1.2) {
+		at = at.Add(time.Second)
+		o.write(w, id, at, w.servers[o.r.IntN(len(w.servers))], "update", "write", o.lognormal(300, 1))
+	}
+	if o.r.Float64() < w.destructive {
+		for range 1 + o.poisson(1.5) {
+			at = at.Add(time.Second)
+			o.write(w, id, at, w.servers[0], "delete", "destructive", 40)
+		}
+	}
+	if o.r.IntN(40) == 0 {
+		refusal := o.event(w, id, at, run.EventRefusal)
+		refusal.Status = "policy"
+		o.tell(refusal)
+	}
+	end := o.event(w, id, at, run.EventEnd)
+	end.Status, end.Duration = "ok", time.Duration(o.lognormal(900, 0.9))*time.Millisecond
+	o.tell(end)
+}
+
+func (o *office) status(percent int) string {
+	if o.r.IntN(100) < percent {
+		return "tool_error"
+	}
+	return "ok"
+}
+
+func (o *office) read(w worker, id string, at time.Time, server, tool string, bytes float64) {
+	e := o.event(w, id, at, run.EventCall)
+	e.Server, e.Tool, e.Effect, e.Status = server, tool+[]string{"", "_all", "_one"}[o.r.IntN(3)], "read", o.status(3)
+	e.Bytes, e.Duration = int64(bytes), time.Duration(o.lognormal(80, 0.8))*time.Millisecond
+	e.Facts = map[string]any{"arguments_bytes": 40 + o.r.IntN(60)}
+	o.tell(e)
+}
+
+func (o *office) write(w worker, id string, at time.Time, server, tool, effect string, bytes float64) {
+	e := o.event(w, id, at, run.EventCall)
+	e.Server, e.Tool, e.Effect = server, tool, effect
+	e.Facts = map[string]any{"arguments_bytes": int(bytes)}
+	o.tell(e)
+	e.Kind, e.Status, e.Bytes, e.Duration = run.EventAnswer, o.status(3), 80, time.Duration(o.lognormal(120, 0.8))*time.Millisecond
+	e.Facts = nil
+	o.tell(e)
+}
+
+// program is one execution that does what f says.
+func (o *office) program(w worker, at time.Time, f func(id string)) {
+	id := o.id()
+	o.tell(o.event(w, id, at, run.EventRequest))
+	f(id)
+	e := o.event(w, id, at.Add(time.Minute), run.EventEnd)
+	e.Status = "ok"
+	o.tell(e)
+}

@@ -1,0 +1,117 @@
+package anomaly
+
+import "math"
+
+// sketch is how often values of each order of magnitude came: two buckets for each power of
+// two. It forgets slowly, needs no more than its own bytes, and the same values in the same
+// order make the same sketch. Statistics are those of the logarithm, in which sizes, counts
+// and durations are about symmetric.
+type sketch struct {
+	n       uint32
+	buckets [buckets]uint16
+}
+
+const (
+	buckets    = 64   // up to 2^32
+	octave     = 2    // buckets
+	remembered = 1024 // values, before the older half of them counts half
+)
+
+func bucketOf(v float64) int {
+	if !(v >= 1) { // NaN, too
+		return 0
+	}
+	return int(min(1+math.Floor(octave*math.Log2(v)), buckets-1))
+}
+
+// upper is the least value above a bucket, and center one within it.
+func upper(bucket int) float64  { return math.Exp2(float64(bucket) / octave) }
+func center(bucket int) float64 { return math.Exp2((float64(bucket) - 0.5) / octave) }
+
+func (s *sketch) add(v float64) {
+	s.buckets[bucketOf(v)]++
+	if s.n++; s.n >= remembered {
+		s.n = 0
+		for i := range s.buckets {
+			s.buckets[i] /= 2
+			s.n += uint32(s.buckets[i])
+		}
+	}
+}
+
+// median is the bucket of the median; 0 if there are no values.
+func (s *sketch) median() int {
+	var seen uint32
+	for i, n := range s.buckets {
+		if seen += uint32(n); n > 0 && 2*seen >= s.n {
+			return i
+		}
+	}
+	return 0
+}
+
+// deviation is the median distance from the median, in buckets; at least half an octave,
+// since within a bucket nobody knows.
+func (s *sketch) deviation(median int) float64 {
+	var seen uint32
+	for d := range buckets {
+		if i := median - d; i >= 0 {
+			seen += uint32(s.buckets[i])
+		}
+		if i := median + d; i < buckets && d > 0 {
+			seen += uint32(s.buckets[i])
+		}
+		if 2*seen >= s.n {
+			return max(float64(d), octave/2)
+		}
+	}
+	return octave / 2
+}
+
+// highest is above all values that are remembered; 0 if there are none.
+func (s *sketch) highest() float64 {
+	for i := buckets - 1; i >= 0; i-- {
+		if s.buckets[i] > 0 {
+			return upper(i)
+		}
+	}
+	return 0
+}
+
+// score is how many deviations a value is above the median, as if the logarithms were
+// normally distributed.
+func (s *sketch) score(v float64) float64 {
+	m := s.median()
+	return float64(bucketOf(v)-m) / (1.4826 * s.deviation(m))
+}
+
+const (
+	far  = 3.5 // deviations: Iglewicz and Hoaglin's bound for outliers
+	fold = 4   // times what was ever seen, whatever the shape of the distribution
+)
+
+// beyond reports whether a value is far from all that came before.
+func (s *sketch) beyond(v float64) bool {
+	return v > fold*s.highest() && (s.n == 0 || s.score(v) > far)
+}
+
+// learn adds a value, of which no more than twice the highest counts: one outlier does not
+// make the next one usual.
+func (s *sketch) learn(v float64) {
+	if s.n > 0 {
+		v = min(v, 2*s.highest())
+	}
+	s.add(v)
+}
+
+func (s *sketch) evidence(now float64) Evidence {
+	m := s.median()
+	e := Evidence{Now: rounded(now), Samples: int(s.n)}
+	if s.n > 0 {
+		e.Median, e.Highest = rounded(center(m)), math.Ceil(s.highest())-1
+		e.Deviation = rounded(math.Exp2(s.deviation(m) / octave))
+	}
+	return e
+}
+
+func rounded(v float64) float64 { return math.Round(v*100) / 100 }

@@ -1,0 +1,199 @@
+package anomaly
+
+import (
+	"slices"
+	"strings"
+)
+
+// span is on how many days something happened.
+type span struct {
+	day  int64  // the latest
+	seen uint64 // a bit for it, and for each of the 63 days before
+	days int
+}
+
+// add reports whether the day is one on which nothing happened yet, as far as that is
+// remembered: a clock that goes back and forth makes no more days than it shows.
+func (s *span) add(day int64) bool {
+	ahead := day - s.day
+	if s.seen == 0 || ahead <= -64 {
+		s.day, s.seen, ahead = day, 0, 0
+	}
+	if ahead > 0 {
+		s.day, s.seen, ahead = day, s.seen<<min(ahead, 64), 0
+	}
+	bit := uint64(1) << -ahead
+	fresh := s.seen&bit == 0
+	if s.seen |= bit; fresh {
+		s.days++
+	}
+	return fresh
+}
+
+const (
+	brief = 5 * 60
+	hour  = 60 * 60
+	bout  = 10 * 60
+	day   = 24 * hour
+)
+
+// person is what is known of one principal.
+type person struct {
+	span    span
+	runs    int
+	calls   window // of five minutes
+	hourly  window // calls of an hour
+	started window // executions of an hour
+	ruin    window // calls of five minutes that cannot be taken back
+	denied  window // of ten minutes
+	probes  window // of ten minutes
+	hours   hours
+	tools   *lru[tool, *series]
+	skills  *lru[string, *series]
+	flows   *lru[string, *flow]
+	uses    uint64         // of all tools
+	used    map[tool]uint8 // nil once there were too many
+	once    int            // tools that were used once
+	last    [5]string      // executions, newest first
+}
+
+type tool struct{ server, name string }
+
+func newPerson(l Limits) *person {
+	return &person{
+		calls: window{width: brief}, hourly: window{width: hour}, started: window{width: hour}, ruin: window{width: brief},
+		denied: window{width: bout}, probes: window{width: bout}, used: map[tool]uint8{},
+		tools: newLRU[tool, *series](l.Series), skills: newLRU[string, *series](l.Series), flows: newLRU[string, *flow](maxFlows),
+	}
+}
+
+// series is what is known of a tool of a principal, of a skill, or of a server.
+type series struct {
+	span      span
+	calls     int
+	hourly    window
+	size      sketch // bytes of answers
+	arguments sketch // bytes
+	took      sketch // milliseconds
+	failures  failures
+}
+
+func newSeries() *series { return &series{hourly: window{width: hour}} }
+
+// flow is how much a principal reads from a server and sends to it.
+type flow struct {
+	hourly window // bytes read
+	read   sketch // bytes of an execution
+	sent   sketch // bytes of an execution
+	writes int
+}
+
+// execution is one that is under way.
+type execution struct {
+	read, sent map[string]float64 // bytes by server
+	skills     []string
+	begun      int64
+}
+
+// Bounds of what one principal or execution may bring with it.
+const (
+	maxFlows  = 64   // servers
+	maxUsed   = 8192 // tools
+	maxSkills = 8
+)
+
+// use counts a use of a tool, and reports whether it is the first and that is remarkable:
+// the chance that the next use is one of a new tool, which Good and Turing take from the
+// tools that were used once, was small.
+func (p *person) use(t tool) bool {
+	if p.used == nil {
+		return false
+	}
+	n := p.used[t]
+	settled := p.uses >= 200 && float64(p.once+1) < 0.01*float64(p.uses)
+	p.uses++
+	switch n {
+	case 0:
+		p.once++
+	case 1:
+		p.once--
+	}
+	if n < 2 {
+		p.used[t] = n + 1
+	}
+	if len(p.used) > maxUsed {
+		p.used = nil // whether a tool is new cannot be said any more
+	}
+	return n == 0 && settled
+}
+
+func (p *person) remember(id string) {
+	if id == "" || p.last[0] == id {
+		return
+	}
+	copy(p.last[1:], p.last[:])
+	p.last[0] = id
+}
+
+func (p *person) ids() []string {
+	return slices.DeleteFunc(slices.Clone(p.last[:]), func(id string) bool { return id == "" })
+}
+
+// hours are on how many days something happened at each hour.
+type hours struct {
+	days  [24]int
+	total int
+	slot  int64 // hour that is counted now
+	begun bool
+	count int // executions within it
+}
+
+// add counts an execution at an hour of the day, and reports whether it is the third within
+// an hour around which hardly anything ever happened.
+func (h *hours) add(slot int64, at, enough int) bool {
+	around := h.around(at)
+	if !h.begun || slot != h.slot {
+		h.slot, h.begun, h.count = slot, true, 0
+	}
+	if h.count++; h.count == 1 {
+		h.days[at]++
+		around++
+	}
+	return h.count == 3 && h.total >= enough && 20*(around-1) <= h.total
+}
+
+// around is on how many days something happened within an hour of one.
+func (h *hours) around(at int) int {
+	return h.days[(at+23)%24] + h.days[at] + h.days[(at+1)%24]
+}
+
+// forget makes what is long ago count less.
+func (h *hours) forget() {
+	if h.total++; h.total < 90 {
+		return
+	}
+	h.total /= 2
+	for i := range h.days {
+		h.days[i] /= 2
+	}
+}
+
+// usual are the hours at which something happens on one day of ten at least, in words.
+func (h *hours) usual() string {
+	var parts []string
+	for at := 0; at < 24; at++ {
+		begin := at
+		for at < 24 && 10*h.days[at] >= max(1, h.total) {
+			at++
+		}
+		if at > begin {
+			parts = append(parts, clock(begin)+" to "+clock(at))
+		}
+	}
+	if len(parts) == 0 {
+		return "none in particular"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func clock(hour int) string { return string([]byte{'0' + byte(hour/10), '0' + byte(hour%10)}) + ":00" }

@@ -1,0 +1,307 @@
+package anomaly
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"retort/internal/run"
+)
+
+// worked is a watch that knows an office for a month.
+func worked(actions map[Kind]Action) (*watched, *office) {
+	options := officeOptions()
+	options.Actions = actions
+	w := watching(options)
+	o := newOffice(1, w.event)
+	o.days(0, history)
+	w.found = nil
+	return w, o
+}
+
+func (w *watched) deletes(o *office, id string, at time.Time, n int) {
+	for i := range n {
+		o.write(by("intern"), id, at.Add(time.Duration(i)*time.Second), "crm", "delete_record", "destructive", 40)
+	}
+}
+
+// A burst has all calls with effects of its principal wait, of no other one, until a person
+// says yes, or for an hour.
+func TestApproveHoldsUntilYes(t *testing.T) {
+	w, o := worked(map[Kind]Action{DestructiveBurst: Approve})
+	at := o.at(history, 10)
+	w.deletes(o, "burst", at, 9)
+	if w.last.Kinds != "" || len(w.of(DestructiveBurst)) != 0 {
+		t.Fatalf("%+v %+v", w.last, w.found)
+	}
+	w.deletes(o, "burst", at.Add(10*time.Second), 1)
+	if w.last.Kinds != "destructive_burst" || !strings.HasPrefix(w.last.Rule, "anomalies.destructive_burst: intern made 10 calls") || w.last.Refused != nil {
+		t.Fatalf("%+v", w.last)
+	}
+	w.deletes(o, "another", at.Add(time.Minute), 1)
+	if w.last.Kinds == "" {
+		t.Error("another execution of the principal is not held")
+	}
+	o.write(by("ann"), "other", at.Add(time.Minute), "crm", "update", "write", 40)
+	if w.last.Kinds != "" {
+		t.Error("another principal is held")
+	}
+	decide := func(answer string) {
+		q := run.Event{Kind: run.EventQuestion, At: at, Principal: "intern", Facts: map[string]any{"question": answer, "anomaly": "destructive_burst"}}
+		w.event(q)
+		q.Kind, q.Status, q.Facts = run.EventDecision, answer, map[string]any{"question": answer}
+		w.event(q)
+	}
+	decide("denied")
+	w.deletes(o, "another", at.Add(2*time.Minute), 1)
+	if w.last.Kinds == "" {
+		t.Error("a no lets calls leave")
+	}
+	decide("approved")
+	w.deletes(o, "another", at.Add(3*time.Minute), 1)
+	if w.last.Kinds != "" || len(w.of(DestructiveBurst)) != 1 {
+		t.Errorf("%+v %+v", w.last, w.found)
+	}
+	if said := w.Warnings("burst"); len(said) != 2 || !strings.Contains(said[1], "destructive_burst") || len(w.Warnings("burst")) != 0 {
+		t.Errorf("%q", said)
+	}
+}
+
+func TestHoldEnds(t *testing.T) {
+	w, o := worked(map[Kind]Action{DestructiveBurst: Approve})
+	w.deletes(o, "burst", o.at(history, 10), 12)
+	w.deletes(o, "later", o.at(history, 10).Add(Cooldown+time.Minute), 1)
+	if w.last.Kinds != "" {
+		t.Errorf("%+v", w.last)
+	}
+}
+
+// What has become four times as bad is told again, and held again.
+func TestTellsAgainWhenWorse(t *testing.T) {
+	w, o := worked(nil)
+	w.deletes(o, "burst", o.at(history, 10), 45)
+	if found := w.of(DestructiveBurst); len(found) != 2 || found[1].Evidence.Suppressed != 29 || found[1].Evidence.Now != 40 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestStop(t *testing.T) {
+	w, o := worked(map[Kind]Action{DestructiveBurst: Stop})
+	at := o.at(history, 10)
+	w.deletes(o, "burst", at, 10)
+	refused := w.last.Refused
+	if refused == nil || refused.Kind != run.KindPolicy || refused.Hint == "" || w.Stopped("burst") == nil || w.Stopped("other") != nil {
+		t.Fatalf("%+v", w.last)
+	}
+	w.deletes(o, "other", at.Add(time.Minute), 1)
+	if w.last.Refused != nil || w.last.Kinds == "" {
+		t.Errorf("further executions wait for a person: %+v", w.last)
+	}
+}
+
+// After a restart what was done about a finding is done again, and nobody is told twice.
+func TestReplay(t *testing.T) {
+	var events []run.Event
+	w := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]Action{DestructiveBurst: Stop}})
+	o := newOffice(1, func(e run.Event) { events = append(events, e); w.event(e) })
+	o.days(0, history)
+	w.deletes(o, "burst", o.at(history, 10), 12)
+	again := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]Action{DestructiveBurst: Stop}})
+	for _, e := range events {
+		again.Replay(e)
+	}
+	if again.Stopped("burst") == nil || len(again.found) != 0 || len(w.found) == 0 {
+		t.Errorf("%v, told %d of %d", again.Stopped("burst"), len(again.found), len(w.found))
+	}
+	again.deletes(newOffice(1, again.event), "other", o.at(history, 10).Add(time.Minute), 1)
+	if again.last.Kinds == "" {
+		t.Error("the hold is lost")
+	}
+}
+
+// Whatever happens, nobody is accused before there is something to compare with.
+func TestNothingBeforeABaseline(t *testing.T) {
+	for _, l := range []struct{ days, runs int }{{4, 1000}, {30, 29}, {1, 1}} {
+		w := watching(Options{})
+		o := newOffice(3, w.event)
+		for _, plant := range plants {
+			for r := range l.runs {
+				id, at := o.id(), monday.AddDate(0, 0, r%l.days)
+				o.tell(o.event(worker{name: plant.who + plant.name}, id, at, run.EventRequest))
+			}
+		}
+		for _, plant := range plants {
+			who := by(plant.who)
+			who.name += plant.name
+			o.sink = func(e run.Event) {
+				if e.Kind != run.EventRequest { // which would count as one more
+					w.event(e)
+				}
+			}
+			plant.do(o, who, monday.AddDate(0, 0, l.days-1))
+		}
+		if len(w.found) != 0 {
+			t.Errorf("%d days, %d executions: %+v", l.days, l.runs, w.found[0])
+		}
+	}
+}
+
+// A million names of whatever can be named take no more room than some thousand.
+func TestMemoryIsBounded(t *testing.T) {
+	w := watching(Options{})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 1_000_000 {
+		n := fmt.Sprint(i)
+		e := run.Event{At: monday.Add(time.Duration(i) * time.Millisecond), Kind: run.EventCall, Effect: "read", Status: "ok", Execution: n, Principal: fmt.Sprint(i % 100), Server: "s" + n, Tool: n, Bytes: 100}
+		switch i % 5 {
+		case 1:
+			e.Effect = "destructive"
+		case 2:
+			e.Kind, e.Facts = run.EventVerdict, map[string]any{"skills": []string{n}}
+		case 3:
+			e.Kind = run.EventRequest
+		case 4:
+			e.Kind, e.Facts = run.EventQuestion, map[string]any{"question": n, "anomaly": "rate"}
+		}
+		w.event(e)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	used := float64(after.HeapAlloc-before.HeapAlloc) / (1 << 20)
+	t.Logf("%.1f MB", used)
+	if used > 48 {
+		t.Errorf("%.1f MB after a million names", used)
+	}
+	runtime.KeepAlive(w)
+}
+
+// A principal that uses many tools drives out what is known of its own, and nobody else's.
+func TestManyToolsForgetOnlyOnesOwn(t *testing.T) {
+	w, o := worked(map[Kind]Action{})
+	at := o.at(history, 9)
+	for i := range 3000 {
+		o.read(by("bob"), "sweep", at.Add(time.Duration(i)*time.Minute), "files", fmt.Sprint("tool", i), 500)
+	}
+	w.found = nil
+	for range 2 { // of three tools
+		o.read(by("ann"), "big", at, "crm", "list", 400e6)
+	}
+	if len(w.of(Size)) == 0 {
+		t.Error("what is known of ann is gone")
+	}
+}
+
+// A clock that jumps makes nothing unusual.
+func TestClockThatJumps(t *testing.T) {
+	for name, jump := range map[string]time.Duration{"ahead": 10 * 365 * 24 * time.Hour, "back": -200 * 24 * time.Hour, "a little back": -3 * time.Minute} {
+		shift := time.Duration(0)
+		w := watching(officeOptions())
+		o := newOffice(2, func(e run.Event) { e.At = e.At.Add(shift); w.event(e) })
+		o.days(0, 12)
+		shift = jump
+		o.days(12, 2)
+		shift = 0
+		o.days(14, 12)
+		if len(w.found) > 2 {
+			t.Errorf("%s: %d: %+v", name, len(w.found), w.found[0])
+		}
+	}
+}
+
+// Events of the same minute can come in any order.
+func TestOrderWithinAMinute(t *testing.T) {
+	w := watching(officeOptions())
+	r := rand.New(rand.NewPCG(1, 1))
+	var held []run.Event
+	o := newOffice(1, func(e run.Event) {
+		held = append(held, e)
+		if len(held) > 20 {
+			i := r.IntN(len(held))
+			w.event(held[i])
+			held = append(held[:i], held[i+1:]...)
+		}
+	})
+	o.days(0, history)
+	if len(w.found) > 5 {
+		t.Errorf("%d false alarms: %+v", len(w.found), w.found)
+	}
+}
+
+func TestEventOfAFinding(t *testing.T) {
+	f := Finding{Kind: Rate, Execution: "x", ended: true, Words: "much", Evidence: Evidence{Now: 4, Suppressed: 2}}
+	e := f.Event()
+	if e.Kind != run.EventAnomaly || e.Execution != "" || e.Status != "rate" || string(e.Body) != `{"words":"much"}` || e.Facts["suppressed"] != 2 {
+		t.Errorf("%+v", e)
+	}
+	if _, err := json.Marshal(e.Facts); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whatever comes, in whatever order, nothing panics and nothing grows without bounds.
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte("abcdefghijklmnop"))
+	f.Add([]byte{0, 1, 2, 3, 255, 254, 253, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9})
+	kinds := []run.EventKind{run.EventRequest, run.EventVerdict, run.EventCall, run.EventAnswer, run.EventRefusal, run.EventQuestion, run.EventDecision, run.EventEnd, run.EventAnomaly}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		actions := map[Kind]Action{}
+		for _, k := range Kinds() {
+			actions[k] = Stop
+		}
+		limits := Limits{Principals: 3, Series: 3, Total: 6, Executions: 4}
+		w := watching(Options{Actions: actions, Learning: Learning{1, 1, 1, 1}, Limits: limits})
+		at := monday
+		for len(data) >= 6 {
+			b := data[:6]
+			data = data[6:]
+			at = at.Add(time.Duration(int8(b[0])) * time.Duration(int64(1)<<(b[1]%48)))
+			name := string('a' + rune(b[2]%8))
+			e := run.Event{
+				Kind: kinds[int(b[3])%len(kinds)], At: at, Principal: name, Execution: string('a' + rune(b[4]%8)), Server: name, Tool: string('a' + rune(b[4]%16)),
+				Effect: []string{"read", "write", "destructive", ""}[b[5]%4], Status: []string{"ok", "policy", "approved", "denied"}[b[5]/4%4],
+				Bytes: int64(int8(b[0])) << (b[1] % 56), Duration: time.Duration(int8(b[2])) << (b[1] % 56),
+				Facts: map[string]any{"arguments_bytes": float64(b[5]) * 1e6, "question": name, "anomaly": "rate,errors", "skills": []any{name, 1}, "cause": UnknownToken, TokenRun: int(b[0])},
+			}
+			w.event(e)
+			w.Replay(e)
+			_ = w.Stopped(e.Execution)
+		}
+		d := w.d
+		if len(d.people.by) > limits.Principals || d.series > limits.Total || d.series < 0 || len(d.running.by) > limits.Executions || len(w.held) > 2*limits.Principals+8 {
+			t.Errorf("%d people, %d series, %d executions, %d held", len(d.people.by), d.series, len(d.running.by), len(w.held))
+		}
+		count := 0
+		d.people.values(func(_ string, p *person) { count += len(p.tools.by) + len(p.skills.by) })
+		if count != d.series {
+			t.Errorf("%d series, counted %d", count, d.series)
+		}
+	})
+}
+
+func BenchmarkJudge(b *testing.B) {
+	w, o := worked(nil)
+	at := o.at(history, 9)
+	e := run.Event{Kind: run.EventCall, Principal: "ann", Execution: "x", Server: "crm", Tool: "update", Effect: "write", Facts: map[string]any{"arguments_bytes": 300}}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		e.At = at.Add(time.Duration(i) * 10 * time.Second)
+		w.Judge(e)
+	}
+}
+
+func BenchmarkSeen(b *testing.B) {
+	var events []run.Event
+	o := newOffice(1, func(e run.Event) { events = append(events, e) })
+	o.days(0, history)
+	w := watching(officeOptions())
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		w.event(events[i%len(events)])
+	}
+}
