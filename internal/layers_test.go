@@ -36,7 +36,7 @@ var layers = []struct {
 	{"internal/pipeline/gate/rules", nil, "pure: a tree in, findings out"},
 	{"internal/pipeline/gate/typescript", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "hides the compiler, which checks against what emit writes"},
 	{"internal/pipeline/gate/python", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "judges facts that it is given; the sandbox they come from is an interface"},
-	{"internal/pipeline/gate/approval", []string{"internal/seal"}, "a table that everybody who may answer reads; it knows none of them"},
+	{"internal/pipeline/gate/approval", []string{"internal/seal", "internal/webhook"}, "a table that everybody who may answer reads; it knows none of them"},
 	{"internal/pipeline/gate/source", []string{"internal/pipeline/gate/rules"}, "what checkers have in common, what the rules say of it too; it knows none of them"},
 	{"internal/pipeline/gate/gatetest", []string{"internal/guest/python", "internal/testenv", "internal/wire"}, "a parser for tests: an interpreter without a sandbox"},
 	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},
@@ -67,6 +67,7 @@ var layers = []struct {
 	{"internal/store", []string{"internal/audit", "internal/seal"}, "the only package with SQL; it does not understand what it keeps"},
 	{"internal/config", []string{"internal/policy", "internal/policy/cel"}, "read by cmd and retort.go, which hand every package its own small struct; says where a condition is wrong"},
 	{"internal/demo", []string{"internal/schema"}, "upstream servers like anybody else's: they check arguments, and know nothing of Retort"},
+	{"internal/webhook", nil, "an address and bytes; it does not know what they tell"},
 	{"internal/testenv", nil, "tells tests what a machine has"},
 	{"internal/bench", []string{".", "internal/..."}, "measures the parts"},
 }

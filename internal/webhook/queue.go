@@ -1,0 +1,95 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Queue brings messages to an address one after the other, in their order, and again where
+// that failed. It is safe for concurrent use.
+type Queue struct {
+	to       *Endpoint
+	log      *slog.Logger
+	messages chan message
+	cancel   context.CancelFunc
+	ended    chan struct{}
+	first    time.Duration // before the second try; doubled each time
+}
+
+type message struct {
+	id   string
+	body []byte
+}
+
+const (
+	maxQueued = 256
+	tries     = 6               // of one message: some minutes
+	parting   = 3 * time.Second // for what waits when the queue is closed
+)
+
+// NewQueue begins to bring messages. Close ends it.
+func NewQueue(to *Endpoint, log *slog.Logger) *Queue { return newQueue(to, log, 5*time.Second) }
+
+func newQueue(to *Endpoint, log *slog.Logger, first time.Duration) *Queue {
+	ctx, cancel := context.WithCancel(context.Background())
+	q := &Queue{to, log, make(chan message, maxQueued), cancel, make(chan struct{}), first}
+	go q.work(ctx)
+	return q
+}
+
+// Put queues a message. It never waits, and reports false if there is no room.
+func (q *Queue) Put(id string, body []byte) bool {
+	select {
+	case q.messages <- message{id, body}:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close gives what is queued a moment to leave, and ends. Put is not called any more.
+func (q *Queue) Close() error {
+	close(q.messages)
+	timer := time.AfterFunc(parting, q.cancel)
+	<-q.ended
+	timer.Stop()
+	q.cancel()
+	return nil
+}
+
+func (q *Queue) work(ctx context.Context) {
+	defer close(q.ended)
+	for m := range q.messages {
+		if err := q.bring(ctx, m); err != nil {
+			q.log.Warn("a message could not be brought to its webhook", "id", m.id, "error", err.Error())
+		}
+	}
+}
+
+// bring sends a message until it arrives, or is not wanted.
+func (q *Queue) bring(ctx context.Context, m message) (err error) {
+	pause := q.first
+	for range tries {
+		var r Response
+		if r, err = q.to.Post(ctx, m.id, m.body); err == nil {
+			if r.Status >= 200 && r.Status < 300 {
+				return nil
+			}
+			err = fmt.Errorf("it answered with the status %d", r.Status)
+			if r.Status != 429 && r.Status < 500 {
+				return err
+			}
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+			pause *= 2
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+// Package webhook tells an address of things, signed as standardwebhooks.com says: webhook-id
+// names the message, webhook-timestamp is in seconds, and webhook-signature is "v1," with the
+// HMAC-SHA-256 of "id.timestamp.body" in base64.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What an address may take.
+const (
+	minSecret = 24 // bytes
+	maxBody   = 64 << 10
+	patience  = 60 * time.Second // of one request: who asks a person may hold it
+	skew      = 5 * time.Minute  // between the clocks of both sides
+)
+
+// Endpoint is an address with the secret that both sides sign with. It is safe for concurrent use.
+type Endpoint struct {
+	url    string
+	secret []byte
+	client *http.Client
+}
+
+// Response is what the address answered, of its body no more than 64 KiB.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// New is an address over https, or at this machine. secret is "whsec_" and base64, or the
+// bytes themselves.
+func New(address, secret string) (*Endpoint, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+		return nil, errors.New("url must be an https address, or an http address of this machine")
+	}
+	key := []byte(secret)
+	if coded, ok := strings.CutPrefix(secret, "whsec_"); ok {
+		if key, err = base64.StdEncoding.DecodeString(coded); err != nil {
+			return nil, errors.New("what follows whsec_ in secret is not base64")
+		}
+	}
+	if len(key) < minSecret {
+		return nil, fmt.Errorf("secret has %d bytes, and needs %d", len(key), minSecret)
+	}
+	return &Endpoint{address, key, &http.Client{
+		Timeout:       patience,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // what is told is for this address
+	}}, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Post sends a body of JSON. The error does not name the address, which may hold a secret.
+func (e *Endpoint) Post(ctx context.Context, id string, body []byte) (Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return Response{}, err
+	}
+	at := strconv.FormatInt(time.Now().Unix(), 10)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "retort")
+	request.Header.Set("Webhook-Id", id)
+	request.Header.Set("Webhook-Timestamp", at)
+	request.Header.Set("Webhook-Signature", e.sign(id, at, body))
+	response, err := e.client.Do(request)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return Response{}, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	return Response{response.StatusCode, response.Header, answer}, err
+}
+
+func (e *Endpoint) sign(id, at string, body []byte) string {
+	h := hmac.New(sha256.New, e.secret)
+	fmt.Fprintf(h, "%s.%s.", id, at)
+	h.Write(body)
+	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
+}
+
+// Verify reports why a response is not signed for a message, now.
+func (e *Endpoint) Verify(id string, r Response) error {
+	at := r.Header.Get("Webhook-Timestamp")
+	seconds, err := strconv.ParseInt(at, 10, 64)
+	if off := time.Since(time.Unix(seconds, 0)).Abs(); err != nil || off > skew {
+		return errors.New("its answer has no timestamp of now")
+	}
+	want := e.sign(id, at, r.Body)
+	for signature := range strings.FieldsSeq(r.Header.Get("Webhook-Signature")) {
+		if r.Header.Get("Webhook-Id") == id && hmac.Equal([]byte(signature), []byte(want)) {
+			return nil
+		}
+	}
+	return errors.New("the signature of its answer is wrong")
+}
