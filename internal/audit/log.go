@@ -67,6 +67,7 @@ type Log struct {
 	over    bool            // nobody writes any more
 	keys    map[string]*key // of executions that go on, and of sessions
 	head    Head
+	opened  int64     // Head.Seq then
 	last    time.Time // of the newest entry
 }
 
@@ -123,6 +124,7 @@ func (l *Log) resume(ctx context.Context) (err error) {
 	if l.head, err = l.store.Head(ctx); err != nil {
 		return err
 	}
+	l.opened = l.head.Seq
 	l.points = checkpoints{dir: l.o.Checkpoints, chain: l.head.Chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
 	noted, err := readHead(l.o.Checkpoints, l.head.Chain)
 	if err != nil || noted.Chain != "" && !(noted.Chain == l.head.Chain && noted.holds(l.codes.public())) {

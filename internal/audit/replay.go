@@ -1,0 +1,132 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Replay gives the events of all chains since a time, no more than the newest most of each,
+// in order of time, without bodies. Of the own chain it gives what was there before it was
+// opened. Each is held against the one before it and its code: where that does not fit, the
+// error is ErrCut, wrapped, and the rest of its chain is left out.
+func (l *Log) Replay(ctx context.Context, since time.Time, most int64) iter.Seq2[run.Event, error] {
+	return func(yield func(run.Event, error) bool) {
+		chains, err := l.store.Chains(ctx)
+		if err != nil {
+			yield(run.Event{}, err)
+			return
+		}
+		var heads []*replayed
+		for _, c := range chains {
+			r := l.replay(ctx, c, since, most)
+			defer r.stop()
+			if r.next() {
+				heads = append(heads, r)
+			}
+		}
+		for len(heads) > 0 {
+			i := earliest(heads)
+			if !yield(heads[i].event, heads[i].err) {
+				return
+			}
+			if !heads[i].next() {
+				heads = append(heads[:i], heads[i+1:]...)
+			}
+		}
+	}
+}
+
+// replayed is a chain on its way.
+type replayed struct {
+	event run.Event
+	err   error
+	pull  func() (run.Event, error, bool)
+	stop  func()
+}
+
+func (r *replayed) next() (ok bool) {
+	r.event, r.err, ok = r.pull()
+	return ok
+}
+
+func earliest(heads []*replayed) (first int) {
+	for i, h := range heads {
+		if h.event.At.Before(heads[first].event.At) {
+			first = i
+		}
+	}
+	return first
+}
+
+func (l *Log) replay(ctx context.Context, h Head, since time.Time, most int64) *replayed {
+	last := h.Seq
+	if h.Chain == l.head.Chain {
+		last = l.opened
+	}
+	r := &replayed{}
+	r.pull, r.stop = iter.Pull2(l.events(ctx, h, last, since, most))
+	return r
+}
+
+// events are those of a chain up to its entry last.
+func (l *Log) events(ctx context.Context, h Head, last int64, since time.Time, most int64) iter.Seq2[run.Event, error] {
+	return func(yield func(run.Event, error) bool) {
+		from, err := l.from(ctx, h, last, since, most)
+		if err != nil {
+			yield(run.Event{}, err)
+			return
+		}
+		var before []byte
+		for r, err := range l.store.Walk(ctx, h.Chain, from) {
+			if err == nil && r.Seq > last {
+				return
+			}
+			if err == nil && !(hmac.Equal(code(l.codes.mac, r.Hash), r.Code) && (before == nil && r.Seq > 1 || bytes.Equal(r.hash(before), r.Hash))) {
+				err = cut(h, Checkpoint{Chain: h.Chain, Seq: r.Seq, At: time.Unix(0, r.At)})
+			}
+			if err != nil {
+				yield(run.Event{}, err)
+				return
+			}
+			first := before == nil && r.Seq > 1 // nothing says what it was before it
+			if before = r.Hash; !first && !yield(eventOf(&r), nil) {
+				return
+			}
+		}
+	}
+}
+
+// from is the entry of a chain before the first that is given.
+func (l *Log) from(ctx context.Context, h Head, last int64, since time.Time, most int64) (int64, error) {
+	from := max(h.Base+1, last-most, 1)
+	if since.IsZero() {
+		return from, nil
+	}
+	for r, err := range l.store.Find(ctx, Filter{Chain: h.Chain, To: since, Limit: 1, Bare: true}) {
+		if err != nil {
+			return 0, err
+		}
+		from = max(from, r.Seq)
+	}
+	return from, nil
+}
+
+// eventOf is what a row was made of, without its body.
+func eventOf(r *Row) run.Event {
+	e := run.Event{
+		Kind: run.EventKind(r.Kind), At: time.Unix(0, r.At), Execution: r.Execution, Session: r.Session, Principal: r.Principal,
+		Server: r.Server, Tool: r.Tool, Status: r.Status, Duration: time.Duration(r.Micros) * time.Microsecond, Bytes: r.Bytes,
+	}
+	if len(r.Facts) > 0 {
+		_ = json.Unmarshal(r.Facts, &e.Facts) // what is no object has no facts
+	}
+	e.Client, _ = e.Facts["client"].(string)
+	e.Effect, _ = e.Facts["effect"].(string)
+	return e
+}
