@@ -52,6 +52,7 @@ type parts struct {
 	policy    *policy.Policy
 	secrets   *secrets.Masker
 	audit     *audit.Log     // nil: nothing is recorded
+	watch     *watching      // beside audit
 	before    *started       // what the engine said of itself that wrote the record before
 	screen    *screen.Screen // nil: nothing is hidden
 	pipeline  *pipeline.Pipeline
@@ -265,7 +266,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
 	if p.audit != nil {
-		p.pipeline.Recorder = p.audit
+		p.pipeline.Recorder, p.pipeline.Watch = p.audit, p.watch
 		approvals.Table.Record(p.audit)
 		p.pins()
 	}

@@ -50,8 +50,13 @@ func (p *parts) record(ctx context.Context) error {
 	if !s.AuditLogging.Bool() || p.config.Home == "" {
 		return nil
 	}
+	watch, err := p.watched()
+	if err != nil {
+		return err
+	}
+	p.watch = watch
 	o := p.recordOptions()
-	o.Tell, o.Mask = p.checkpointed(s.Audit.Checkpoint), p.secrets.Mask
+	o.Tell, o.Mask, o.Seen = p.checkpointed(s.Audit.Checkpoint), p.secrets.Mask, watch.seen
 	log, err := p.open(ctx, o, false, p.onClose)
 	if errors.Is(err, audit.ErrCut) { // what is there stays as it is, for whoever looks into it
 		p.log.Error("the record was tampered with, or brought back from a copy; a new chain is begun", "error", err)
@@ -65,6 +70,7 @@ func (p *parts) record(ctx context.Context) error {
 	p.audit = log
 	p.onClose(log.Close)
 	p.retains()
+	p.onClose(watch.Close)
 	return p.began(ctx)
 }
 

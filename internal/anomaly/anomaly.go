@@ -48,18 +48,18 @@ const (
 
 // Finding is one thing that is unusual.
 type Finding struct {
-	Kind      Kind
-	Action    Action
-	Severity  string // "low", "medium", "high"
-	At        time.Time
-	Principal string
-	Session   string
-	Execution string // in which it was found
-	Server    string
-	Tool      string
-	Skill     string
-	Words     string // one sentence
-	Evidence  Evidence
+	Kind      Kind      `json:"kind"`
+	Action    Action    `json:"action"`
+	Severity  string    `json:"severity"` // "low", "medium", "high"
+	At        time.Time `json:"at"`
+	Principal string    `json:"principal,omitempty"`
+	Session   string    `json:"session,omitempty"`
+	Execution string    `json:"execution_id,omitempty"` // in which it was found
+	Server    string    `json:"server,omitempty"`
+	Tool      string    `json:"tool,omitempty"`
+	Skill     string    `json:"skill,omitempty"`
+	Words     string    `json:"words"` // one sentence
+	Evidence  Evidence  `json:"evidence"`
 
 	ended bool // the execution has
 }

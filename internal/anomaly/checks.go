@@ -37,6 +37,19 @@ func (d *detector) raise(p *person, f Finding, e run.Event) {
 	f.At, f.Principal, f.Session, f.Execution, f.ended = e.At, e.Principal, e.Session, e.Execution, e.Kind == run.EventEnd
 	f.Evidence.Days, f.Evidence.Runs, f.Evidence.Last = p.span.days, p.runs, p.ids()
 	f.Words += fmt.Sprintf(" (%d days, %d executions)", p.span.days, p.runs)
+	t := d.toldOf(f)
+	since := seconds(e) - t.at
+	if t.at != 0 && since >= 0 && since < int64(Cooldown/time.Second) && f.Evidence.Now < fold*t.measure {
+		t.more++
+		return
+	}
+	f.Evidence.Suppressed, t.more = t.more, 0
+	t.at, t.measure = seconds(e), f.Evidence.Now
+	d.found = append(d.found, f)
+}
+
+// toldOf is when something like a finding was told last.
+func (d *detector) toldOf(f Finding) *told {
 	about := subject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
 		about = subject{kind: f.Kind, principal: f.Principal} // the tool is one of many
@@ -46,14 +59,7 @@ func (d *detector) raise(p *person, f Finding, e run.Event) {
 		t = &told{}
 		d.told.put(about, t)
 	}
-	since := seconds(e) - t.at
-	if ok && since >= 0 && since < int64(Cooldown/time.Second) && f.Evidence.Now < fold*t.measure {
-		t.more++
-		return
-	}
-	f.Evidence.Suppressed, t.more = t.more, 0
-	t.at, t.measure = seconds(e), f.Evidence.Now
-	d.found = append(d.found, f)
+	return t
 }
 
 func who(principal string) string { return cmp.Or(principal, "the local user") }

@@ -89,6 +89,26 @@ func (w *Watch) Replay(e run.Event) {
 	}
 	w.settle()
 	w.said.remove(e.Execution)
+	if e.Kind == run.EventAnomaly {
+		w.recall(e)
+	}
+}
+
+// recall does again what was done about a finding that the record tells of: that a call was
+// about to leave may be told by nothing else.
+func (w *Watch) recall(e run.Event) {
+	f := Finding{Kind: Kind(e.Status), At: e.At, Principal: e.Principal, Server: e.Server, Tool: e.Tool}
+	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was started anew"
+	f.Skill, _ = e.Facts["skill"].(string)
+	now := number(e.Facts["now"])
+	if t := w.d.toldOf(f); t.at < seconds(e) || t.measure < now {
+		t.at, t.measure = seconds(e), now
+	}
+	action, _ := e.Facts["action"].(string)
+	known := slices.ContainsFunc(w.held[f.Principal], func(h held) bool { return h.kind == f.Kind && h.until.After(f.At) })
+	if !known && (Action(action) == Approve || Action(action) == Stop) {
+		w.hold(f)
+	}
 }
 
 func (w *Watch) observe(e run.Event) {

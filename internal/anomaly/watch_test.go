@@ -123,6 +123,21 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// Where a call was refused, only the finding in the record tells of it.
+func TestReplayOfFindings(t *testing.T) {
+	w, o := worked(map[Kind]Action{DestructiveBurst: Stop})
+	at := o.at(history, 10)
+	w.deletes(o, "burst", at, 10)
+	e := w.of(DestructiveBurst)[0].Event()
+	e.At, e.Facts["action"] = at, string(Stop) // as it is read
+	next, o := worked(nil)
+	next.Replay(e)
+	o.write(by("intern"), "next", at.Add(time.Minute), "crm", "update", "write", 40)
+	if next.last.Kinds != "destructive_burst" {
+		t.Errorf("%+v", next.last)
+	}
+}
+
 // Whatever happens, nobody is accused before there is something to compare with.
 func TestNothingBeforeABaseline(t *testing.T) {
 	for _, l := range []struct{ days, runs int }{{4, 1000}, {30, 29}, {1, 1}} {

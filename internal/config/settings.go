@@ -58,6 +58,7 @@ type Settings struct {
 	ToolChanges      ToolChanges
 	ToolDefinitions  []string // absolute paths of folders
 	Search           Search
+	Anomalies        Anomalies
 }
 
 // SandboxMode is the backend that programs run in.
@@ -226,6 +227,71 @@ type Approval struct {
 // An empty URL means none.
 type Webhook struct{ URL, Secret string }
 
+// Anomalies say what is done about what is unusual. A kind that Actions do not name has
+// Default.
+type Anomalies struct {
+	Default AnomalyAction
+	Actions map[string]AnomalyAction // by kind
+	Webhook Webhook                  // that alerts go to
+}
+
+// AnomalyAction is what is done about one kind of anomalies.
+type AnomalyAction string
+
+// The actions, mildest first. Each includes those before it, off excepted.
+const (
+	AnomalyOff     AnomalyAction = "off"
+	AnomalyNote    AnomalyAction = "note"
+	AnomalyAlert   AnomalyAction = "alert"
+	AnomalyApprove AnomalyAction = "approve"
+	AnomalyStop    AnomalyAction = "stop"
+)
+
+// AnomalyKinds are the kinds of anomalies that settings can name.
+func AnomalyKinds() []string {
+	return []string{"rate", "size", "duration", "errors", "first_use", "destructive_burst", "exfiltration", "denials", "probing", "night"}
+}
+
+// Of is what is done about a kind.
+func (a Anomalies) Of(kind string) AnomalyAction { return cmp.Or(a.Actions[kind], a.Default) }
+
+// defaults are milder or stricter by kind only if the settings say nothing of all.
+func (a Anomalies) defaults() Anomalies {
+	if a.Default != "" {
+		return a
+	}
+	a.Default, a.Actions = AnomalyNote, maps.Clone(a.Actions)
+	if a.Actions == nil {
+		a.Actions = map[string]AnomalyAction{}
+	}
+	for kind, action := range map[string]AnomalyAction{
+		"destructive_burst": AnomalyApprove, "exfiltration": AnomalyApprove, "denials": AnomalyAlert, "probing": AnomalyAlert,
+	} {
+		if a.Actions[kind] == "" {
+			a.Actions[kind] = action
+		}
+	}
+	return a
+}
+
+func (a *Anomalies) read() into {
+	action := func(s *AnomalyAction) into {
+		return oneOf(s, AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop)
+	}
+	fields := []field{{"default", action(&a.Default)}, {"webhook", a.Webhook.read()}}
+	for _, kind := range AnomalyKinds() {
+		fields = append(fields, field{kind, func(r *reader, n *node) {
+			var one AnomalyAction
+			action(&one)(r, n)
+			if a.Actions == nil {
+				a.Actions = map[string]AnomalyAction{}
+			}
+			a.Actions[kind] = one
+		}})
+	}
+	return object(fields...)
+}
+
 // Network says which hosts a program may reach itself.
 type Network struct {
 	Default            NetworkDefault
@@ -347,6 +413,7 @@ func (s Settings) Defaults() Settings {
 	state(&s.Approval.AutoApproveMedium, On)
 	state(&s.Approval.AutoApproveHigh, Off)
 	state(&s.Approval.Timeout, 10*time.Minute)
+	s.Anomalies = s.Anomalies.defaults()
 	state(&s.Network.Default, NetworkDeny)
 	state(&s.Network.RateLimitPerDomain, Rate{Count: 100, Per: time.Minute})
 	limits := s.Limits()
@@ -392,6 +459,7 @@ func (s *Settings) read() into {
 		field{"workspace", s.Workspace.read()},
 		field{"cache", object(field{"ttl", duration(&s.Cache.TTL, 0, 30*24*time.Hour)}, field{"size", size(&s.Cache.Size, mib, tib)}, field{"tools", list(&s.Cache.Tools, pattern)})},
 		field{"approval", s.Approval.read()},
+		field{"anomalies", s.Anomalies.read()},
 		field{"network", s.Network.read()},
 		field{"servers", dict(&s.Servers, serverName, (*ServerSettings).read)},
 		field{"principals", dict(&s.Principals, principalName, (*Principal).read)},

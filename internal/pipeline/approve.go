@@ -99,14 +99,23 @@ func (x *execution) question(rule string) run.Question {
 // A person is shown the arguments in one spelling, and that is what leaves.
 func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error) {
 	planned := x.plan != nil && x.plan.takes(t, c)
+	unusual, refused := x.unusual(ctx, t, c, d)
+	if refused != nil {
+		return c, refused
+	}
+	if planned {
+		unusual = Unusual{} // a person has seen it, and all that comes with it
+	}
 	rule := x.whyAsk(t, c, d, planned)
-	if rule != "" || planned {
+	if rule != "" || planned || unusual.Rule != "" {
 		c.Arguments = approval.Canonical(c.Arguments)
 	}
-	if rule != "" {
-		if err := x.pipeline.Approvals.Table.Ask(ctx, x.aboutCall(rule, t, c, d)); err != nil {
+	if q := x.aboutCall(unusual.and(rule), t, c, d); q.Rule != "" {
+		q.Unusual, q.Merely = unusual.Kinds, rule == ""
+		if err := x.pipeline.Approvals.Table.Ask(ctx, q); err != nil {
 			return c, err
 		}
+		rule = q.Rule
 	}
 	if rule != "" || planned {
 		if err := x.unchanged(t, c); err != nil {

@@ -88,7 +88,7 @@ func (p *Pipeline) recorded(ctx context.Context, req run.Request, what map[strin
 	if f.record, refused = p.begin(req, what, body); refused != nil { // what has not begun has no end
 		return run.Outcome{ExecutionID: req.ID, Status: statusOf(refused), Error: refused}
 	}
-	return f.record.end(execute(run.WithChannel(ctx, f.ask), f))
+	return p.warned(f.record.end(execute(run.WithChannel(ctx, f.ask), f)))
 }
 
 func (s *Flights) add(f *flight) *run.Error {

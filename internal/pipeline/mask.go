@@ -15,7 +15,8 @@ import (
 type privacy struct {
 	secrets Secrets
 	*screen.Session
-	seen func(screen.Counts) // is told what is personal in an answer
+	seen  func(screen.Counts)             // is told what is personal in an answer
+	named func(arguments json.RawMessage) // is told of arguments that may have tokens
 }
 
 func (p privacy) Incoming(server string, document []byte) ([]byte, error) {
@@ -35,6 +36,7 @@ func (p privacy) Restore(server string, arguments json.RawMessage) (json.RawMess
 	if p.Session == nil {
 		return arguments, "", nil
 	}
+	p.named(arguments)
 	restored, crossings, refused := p.Session.Restore(server, arguments)
 	if refused != nil || len(crossings) == 0 {
 		return restored, "", refused

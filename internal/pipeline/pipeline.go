@@ -70,7 +70,7 @@ type Sandboxes interface {
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields but Routing, Secrets, Privacy, Learner and Recorder are needed.
+// Pipeline executes programs. All fields but Routing, Secrets, Privacy, Learner, Recorder and Watch are needed.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -95,6 +95,8 @@ type Pipeline struct {
 	Learner Learner // nil: nothing is learned
 	// Recorder keeps what happens; nil: nothing is recorded.
 	Recorder run.Recorder
+	// Watch judges what happens by what is usual; nil: nobody does.
+	Watch Watch
 	// RestoreToModel lets a person give the model the values behind tokens.
 	RestoreToModel bool
 }
@@ -290,9 +292,9 @@ func (x *execution) see(tools *run.Toolset) {
 		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
-		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout, Leaves: x.flight.record.call, Refused: x.flight.record.refusal,
+		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout, Leaves: x.leaves, Refused: x.flight.record.refusal,
 	}
-	r.Privacy = privacy{x.pipeline.Secrets, x.screen, x.flight.record.saw}
+	r.Privacy = privacy{x.pipeline.Secrets, x.screen, x.flight.record.saw, x.flight.record.named}
 	if x.rehearses() {
 		r.Rehearse = x.plan.record
 	}
@@ -382,6 +384,7 @@ func (x *execution) close(o run.Outcome) run.Outcome {
 		o = x.rehearsed(o)
 	}
 	o.Warnings = append(o.Warnings, x.notes.said...)
+	o = x.pipeline.warned(o)
 	o = x.hidden(o)
 	if x.draft != nil {
 		_ = x.draft.Close() // what is left of it is swept away later

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"strings"
 	"sync"
@@ -55,6 +56,7 @@ type record struct {
 	calls    int
 	refusals int
 	personal screen.Counts
+	tokens   tokenRun
 }
 
 // maxRefusals bounds the refused calls of which each has an entry; they cost a program nothing.
@@ -191,9 +193,8 @@ func (r *record) call(t *run.Tool, c run.Call, d policy.Decision) (came func(run
 	r.calls++
 	n := r.calls
 	r.mu.Unlock()
-	left := r.about
-	left.Kind, left.Server, left.Tool, left.Effect = run.EventCall, t.Server, t.Name, d.Effect.Kind.String()
-	left.Facts = map[string]any{"call": n, "arguments": r.to.Digest(c.Arguments), "arguments_bytes": len(c.Arguments), "pin": t.Pin}
+	left := r.calling(t, c, d)
+	left.Facts["call"], left.Facts["arguments"], left.Facts["pin"] = n, r.to.Digest(c.Arguments), t.Pin
 	if c.Crosses != "" {
 		left.Facts["crosses"] = true
 	}
@@ -255,6 +256,9 @@ func (r *record) refusal(c run.Call, err *run.Error) {
 	}
 	e := r.event(run.EventRefusal)
 	e.Server, e.Tool, e.Status = c.Server, c.Tool, string(err.Kind)
+	if errors.Is(err, screen.ErrUnknown) {
+		e.Facts = map[string]any{"cause": "unknown_token"}
+	}
 	e.Body = bodyOf(said{Error: r.text(err.Message)})
 	_ = r.add(e, false)
 }

@@ -34,6 +34,8 @@ type Question struct {
 	Effects   []Intended      `json:"effects,omitempty"`   // of a program that was run dry: the calls that a yes allows, each once
 	Crosses   string          `json:"crosses,omitempty"`   // personal data that goes where it does not come from, in words
 	Rule      string          `json:"rule,omitempty"`      // why a person is asked: a setting
+	Unusual   string          `json:"unusual,omitempty"`   // kinds of anomalies that are a part of why, with commas
+	Merely    bool            `json:"-"`                   // nothing but what is unusual is why
 	Risk      int             `json:"risk,omitempty"`      // of the program, 0 to 100
 	Level     string          `json:"level,omitempty"`     // the same in a word: "low" to "critical"
 	Reasons   []string        `json:"reasons,omitempty"`   // in words, what weighs most first
@@ -45,7 +47,7 @@ type Question struct {
 // Digest is what a yes is bound to: 64 hexadecimal digits.
 func (q Question) Digest() string {
 	h := sha256.New()
-	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Pin, q.Policy}
+	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Unusual, q.Pin, q.Policy}
 	for _, s := range q.Skills {
 		parts = append(parts, s.Name, string(s.Language), s.Code)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 )
 
@@ -14,6 +15,7 @@ type Queue struct {
 	log      *slog.Logger
 	messages chan message
 	cancel   context.CancelFunc
+	close    func()
 	ended    chan struct{}
 	first    time.Duration // before the second try; doubled each time
 }
@@ -34,7 +36,8 @@ func NewQueue(to *Endpoint, log *slog.Logger) *Queue { return newQueue(to, log, 
 
 func newQueue(to *Endpoint, log *slog.Logger, first time.Duration) *Queue {
 	ctx, cancel := context.WithCancel(context.Background())
-	q := &Queue{to, log, make(chan message, maxQueued), cancel, make(chan struct{}), first}
+	messages := make(chan message, maxQueued)
+	q := &Queue{to, log, messages, cancel, sync.OnceFunc(func() { close(messages) }), make(chan struct{}), first}
 	go q.work(ctx)
 	return q
 }
@@ -51,7 +54,7 @@ func (q *Queue) Put(id string, body []byte) bool {
 
 // Close gives what is queued a moment to leave, and ends. Put is not called any more.
 func (q *Queue) Close() error {
-	close(q.messages)
+	q.close()
 	timer := time.AfterFunc(parting, q.cancel)
 	<-q.ended
 	timer.Stop()

@@ -80,7 +80,7 @@ func (r *restoring) text(start, end int, isKey bool) {
 		token := string(inner[f.Start:f.End])
 		e, ok := r.session.tokens.Resolve(token)
 		if !ok {
-			r.refused = run.Errorf(run.KindPolicy, "pii.restore", "%s stands for nothing in this session: %w", token, errUnknown).
+			r.refused = run.Errorf(run.KindPolicy, "pii.restore", "%s stands for nothing in this session: %w", token, ErrUnknown).
 				WithHint("use tokens as they were returned; they are good in the session that they come from")
 			return
 		}

@@ -485,5 +485,5 @@ func Rule(server string, crossings []Crossing) string {
 	return fmt.Sprintf("personal data goes to %s: %s (servers.%s.pii.reveal)", server, strings.Join(slices.Compact(kinds), "; "), server)
 }
 
-// errUnknown is the cause of refusals of tokens.
-var errUnknown = errors.New("the token is none of this session")
+// ErrUnknown is the cause of refusals of tokens that stand for nothing.
+var ErrUnknown = errors.New("the token is none of this session")

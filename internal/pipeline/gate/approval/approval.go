@@ -147,12 +147,16 @@ func (t *Table) note(q run.Question, kind run.EventKind, status string, facts ma
 	if kind == run.EventQuestion && q.Rule != "" {
 		e.Facts["rule"] = q.Rule
 	}
+	if kind == run.EventQuestion && q.Unusual != "" {
+		e.Facts["anomaly"] = q.Unusual
+	}
 	return t.recorder.Record(e, false)
 }
 
-// covered says whether a yes was given before that goes as far as q.
+// covered says whether a yes was given before that goes as far as q. A yes to what is usual
+// is none to what is not.
 func (t *Table) covered(q run.Question) bool {
-	return q.IsCall() && (t.granted[grantOf(q)] || t.rules != nil && t.rules.Allows(ruleOf(q)))
+	return q.IsCall() && q.Unusual == "" && (t.granted[grantOf(q)] || t.rules != nil && t.rules.Allows(ruleOf(q)))
 }
 
 func grantOf(q run.Question) grant {
@@ -222,6 +226,10 @@ func (t *Table) settle(ctx context.Context, e *entry) *run.Error {
 // grant keeps a yes that goes further than this once, and gives it to what waits
 // already and is covered by it.
 func (t *Table) grant(e *entry) {
+	if e.Unusual != "" {
+		t.relieve(e)
+		return
+	}
 	if !e.IsCall() || !e.answer.Approve || e.answer.Scope == run.ScopeOnce {
 		return
 	}
@@ -232,6 +240,16 @@ func (t *Table) grant(e *entry) {
 	}
 	for _, other := range t.waiting {
 		if !other.settled && t.covered(other.Question) && time.Now().Before(other.Expires) {
+			other.settle(run.Answer{Approve: true, Scope: run.ScopeOnce, By: e.answer.By})
+		}
+	}
+}
+
+// relieve gives a yes to something unusual to all that waits for that reason alone.
+func (t *Table) relieve(e *entry) {
+	for _, other := range t.waiting {
+		same := other.Merely && other.Principal == e.Principal && other.Unusual == e.Unusual
+		if e.answer.Approve && same && !other.settled && time.Now().Before(other.Expires) {
 			other.settle(run.Answer{Approve: true, Scope: run.ScopeOnce, By: e.answer.By})
 		}
 	}

@@ -1,0 +1,159 @@
+package retort
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"retort/internal/anomaly"
+	"retort/internal/pipeline"
+	"retort/internal/run"
+	"retort/internal/webhook"
+)
+
+// watching joins the watch to the record that it learns from, once an execution begins.
+type watching struct {
+	p      *parts
+	watch  *anomaly.Watch
+	alerts *webhook.Queue // nil: there is no address
+	begin  sync.Once
+	ready  chan struct{} // closed once what happened before is known
+	ctx    context.Context
+	end    context.CancelFunc
+	work   sync.WaitGroup
+
+	mu     sync.Mutex
+	known  bool
+	queued []run.Event // what happens meanwhile
+}
+
+// How far back the watch looks, and how long the first call of an engine waits for that.
+const (
+	lookback    = 30 * 24 * time.Hour
+	maxReplayed = 200_000 // entries of a chain
+	maxMeantime = 20_000  // events
+	meantime    = 5 * time.Second
+)
+
+// watched begins to watch; the record is opened with what it returns.
+func (p *parts) watched() (*watching, error) {
+	s := p.config.Settings.Anomalies
+	w := &watching{p: p, ready: make(chan struct{})}
+	w.ctx, w.end = context.WithCancel(context.Background())
+	if s.Webhook.URL != "" {
+		to, err := webhook.New(s.Webhook.URL, s.Webhook.Secret)
+		if err != nil {
+			return nil, run.Errorf(run.KindInvalidArguments, "anomalies.webhook", "anomalies.webhook: %w", err)
+		}
+		w.alerts = webhook.NewQueue(to, p.log)
+		p.onClose(w.alerts.Close)
+	}
+	actions := map[anomaly.Kind]anomaly.Action{}
+	for _, kind := range anomaly.Kinds() {
+		actions[kind] = anomaly.Action(s.Of(string(kind)))
+	}
+	w.watch = anomaly.New(anomaly.Options{Zone: time.Local, Actions: actions}, w.found)
+	return w, nil
+}
+
+// Close ends the reading of the record, which is closed afterwards.
+func (w *watching) Close() error {
+	w.begin.Do(func() { close(w.ready) })
+	w.end()
+	w.work.Wait()
+	return nil
+}
+
+// seen is told of each event by the record.
+func (w *watching) seen(e run.Event) {
+	if e.Kind == run.EventRequest {
+		w.begin.Do(func() { w.work.Go(w.recall) })
+	}
+	w.mu.Lock()
+	if !w.known && len(w.queued) < maxMeantime {
+		w.queued = append(w.queued, e)
+		w.mu.Unlock()
+		return
+	}
+	w.mu.Unlock()
+	w.watch.Seen(e)
+}
+
+// recall tells the watch what happened before the engine was there, and then what has
+// happened meanwhile.
+func (w *watching) recall() {
+	defer close(w.ready)
+	start, n := time.Now(), 0
+	for e, err := range w.p.audit.Replay(w.ctx, start.Add(-lookback), maxReplayed) {
+		if err != nil {
+			w.p.log.Warn("what is usual cannot be learned from all of the record", "error", err)
+			continue
+		}
+		w.watch.Replay(e)
+		n++
+	}
+	w.p.log.Debug("what is usual was learned from the record", "entries", n, "ms", time.Since(start).Milliseconds())
+	for {
+		w.mu.Lock()
+		some := w.queued
+		w.queued, w.known = nil, len(some) == 0
+		w.mu.Unlock()
+		if len(some) == 0 {
+			return
+		}
+		for _, e := range some {
+			w.watch.Seen(e)
+		}
+	}
+}
+
+// Judge implements pipeline.Watch. The first calls of an engine wait until it is known what
+// was held when the one before it ended.
+func (w *watching) Judge(ctx context.Context, call run.Event) (pipeline.Unusual, *run.Error) {
+	select {
+	case <-w.ready:
+	default:
+		w.wait(ctx)
+	}
+	j := w.watch.Judge(call)
+	return pipeline.Unusual{Kinds: j.Kinds, Rule: j.Rule}, j.Refused
+}
+
+func (w *watching) wait(ctx context.Context) {
+	timer := time.NewTimer(meantime)
+	defer timer.Stop()
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+func (w *watching) Stopped(execution string) *run.Error { return w.watch.Stopped(execution) }
+func (w *watching) Warnings(execution string) []string  { return w.watch.Warnings(execution) }
+
+// AnomalyAlert is the body of what the webhook for anomalies is told. Text is all that a
+// person needs to see.
+type AnomalyAlert struct {
+	Type      string          `json:"type"` // "anomaly.found"
+	Timestamp time.Time       `json:"timestamp"`
+	Data      anomaly.Finding `json:"data"`
+	Text      string          `json:"text"`
+}
+
+// found records, logs and tells what is unusual.
+func (w *watching) found(f anomaly.Finding) {
+	w.p.log.Warn("unusual", "kind", f.Kind, "action", f.Action, "severity", f.Severity, "principal", f.Principal, "id", f.Execution, "words", f.Words)
+	if refused := w.p.audit.Record(f.Event(), false); refused != nil {
+		w.p.log.Warn("what is unusual could not be recorded", "error", refused)
+	}
+	if w.alerts == nil || f.Action == anomaly.Note {
+		return
+	}
+	body, err := json.Marshal(AnomalyAlert{"anomaly.found", f.At.UTC(), f, f.Words})
+	if err == nil && !w.alerts.Put("anomaly_"+rand.Text(), body) {
+		w.p.log.Warn("there are too many alerts for the webhook; this one was dropped", "kind", f.Kind)
+	}
+}

@@ -1,0 +1,124 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"time"
+
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+// Watch judges what happens by what is usual. What happens it is told by the recorder.
+type Watch interface {
+	// Judge is about a call with effects that is about to leave. The error refuses it.
+	Judge(ctx context.Context, call run.Event) (Unusual, *run.Error)
+	// Stopped is why an execution may call nothing any more; nil if it may.
+	Stopped(execution string) *run.Error
+	// Warnings are what the Outcome of an execution warns of, each once.
+	Warnings(execution string) []string
+}
+
+// Unusual is why a person is asked about a call; empty if nobody is.
+type Unusual struct {
+	Kinds string // with commas
+	Rule  string // in words
+}
+
+// and is a rule with what is unusual.
+func (u Unusual) and(rule string) string {
+	if u.Rule == "" || rule == "" {
+		return rule + u.Rule
+	}
+	return rule + "; " + u.Rule
+}
+
+func (x *execution) unusual(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (Unusual, *run.Error) {
+	if x.pipeline.Watch == nil || d.Effect.Kind == run.EffectRead {
+		return Unusual{}, nil
+	}
+	e := x.flight.record.calling(t, c, d)
+	e.At = time.Now()
+	return x.pipeline.Watch.Judge(ctx, e)
+}
+
+// leaves records a call that leaves, unless its execution was stopped.
+func (x *execution) leaves(t *run.Tool, c run.Call, d policy.Decision) (came func(run.Result, error), refused *run.Error) {
+	if w := x.pipeline.Watch; w != nil {
+		if refused := w.Stopped(x.req.ID); refused != nil {
+			return nil, refused.At(c.Server, c.Tool)
+		}
+	}
+	return x.flight.record.call(t, c, d)
+}
+
+// warned is an Outcome with warnings of what is unusual in its execution.
+func (p *Pipeline) warned(o run.Outcome) run.Outcome {
+	if p.Watch != nil {
+		o.Warnings = append(o.Warnings, p.Watch.Warnings(o.ExecutionID)...)
+	}
+	return o
+}
+
+// calling is an event about a call on its way out.
+func (r *record) calling(t *run.Tool, c run.Call, d policy.Decision) run.Event {
+	e := r.about
+	e.Kind, e.Server, e.Tool, e.Effect = run.EventCall, t.Server, t.Name, d.Effect.Kind.String()
+	e.Facts = map[string]any{"arguments_bytes": len(c.Arguments)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tokens.longest >= fewTokens {
+		e.Facts["token_run"] = r.tokens.longest
+	}
+	return e
+}
+
+// tokenRun is how many tokens with numbers one after the other were named in arguments.
+type tokenRun struct {
+	kind             string
+	number           int
+	current, longest int
+}
+
+const (
+	fewTokens = 10       // up to which a run is not recorded
+	maxNamed  = 64 << 10 // bytes of arguments that are looked at
+)
+
+// named takes note of the tokens in arguments.
+func (r *record) named(arguments json.RawMessage) {
+	if r.to == nil {
+		return
+	}
+	if !bytes.Contains(arguments, []byte("[")) {
+		return
+	}
+	found := numbered.FindAllSubmatch(arguments[:min(len(arguments), maxNamed)], -1)
+	if len(found) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range found {
+		if n, err := strconv.Atoi(string(m[2])); err == nil {
+			r.tokens.add(string(m[1]), n)
+		}
+	}
+}
+
+var numbered = regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_([0-9]{1,9})\]`)
+
+func (t *tokenRun) add(kind string, number int) {
+	switch {
+	case kind == t.kind && number == t.number:
+		return
+	case kind == t.kind && number == t.number+1:
+		t.current++
+	default:
+		t.current = 1
+	}
+	t.kind, t.number, t.longest = kind, number, max(t.longest, t.current)
+}
