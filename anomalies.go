@@ -32,7 +32,7 @@ type watching struct {
 // How far back the watch looks, and how long the first call of an engine waits for that.
 const (
 	lookback    = 30 * 24 * time.Hour
-	maxReplayed = 200_000 // entries of a chain
+	maxReplayed = 100_000 // entries of a chain
 	maxMeantime = 20_000  // events
 	meantime    = 5 * time.Second
 )
