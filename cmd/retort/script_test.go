@@ -28,7 +28,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "lives": lives},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".user")) // where the key lies

@@ -346,10 +346,10 @@ func TestSettingsInReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(text), "```yaml\n")[1:]
-	if len(blocks) != 5 {
+	if len(blocks) != 6 {
 		t.Fatalf("the README has %d blocks of settings", len(blocks))
 	}
-	var read [5]Settings
+	var read [6]Settings
 	for i, b := range blocks {
 		b, _, _ = strings.Cut(b, "```")
 		read[i], err = ParseSettings("README.md", "/p", []byte(b), func(string) (string, bool) { return "x", true })
@@ -362,6 +362,9 @@ func TestSettingsInReadme(t *testing.T) {
 	}
 	if diff := cmp.Diff(read[0].Approval, read[3].Approval); diff != "" {
 		t.Errorf("the approvals shown are not the defaults:\n%s", diff)
+	}
+	if diff := cmp.Diff(read[0].Anomalies, read[5].Anomalies); diff != "" {
+		t.Errorf("the actions shown are not the defaults:\n%s", diff)
 	}
 }
 

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"retort/internal/audit"
+	"retort/internal/pii/vault"
+	"retort/internal/run"
+	"retort/internal/seal"
+	"retort/internal/store"
+)
+
+// lives writes a record of three quiet weeks into the home of a script, in which somebody has
+// made records in the CRM four times a day: lives
+func lives(ts *testscript.TestScript, _ bool, _ []string) {
+	home, keys := ts.MkAbs(".retort"), ts.MkAbs(".user/.local/share/retort")
+	log, err := history(home, keys)
+	ts.Check(err)
+	for i := range 80 {
+		e := run.Event{Kind: run.EventRequest, At: time.Now().Add(time.Duration(i-82) * 6 * time.Hour), Execution: fmt.Sprint("past", i), Session: "default"}
+		ts.Check(told(log, e))
+		e.Kind, e.Server, e.Tool, e.Effect = run.EventCall, "crm", "create_record", "write"
+		ts.Check(told(log, e))
+		e.Kind, e.Status = run.EventEnd, "ok"
+		ts.Check(told(log, e))
+	}
+	ts.Check(log.Close())
+}
+
+func history(home, keys string) (*audit.Log, error) {
+	ctx := context.Background()
+	rows, err := store.Open(ctx, filepath.Join(home, "audit")+string(filepath.Separator), store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return audit.Open(ctx, rows, audit.Options{
+		Keys: audit.Keys{
+			Bodies: vault.Keys{File: filepath.Join(keys, "vault.key")}.Read,
+			Codes:  func() ([]byte, error) { return seal.Key(filepath.Join(keys, "audit.key")) },
+		},
+		Checkpoints: filepath.Join(keys, "checkpoints"), Home: home,
+	})
+}
+
+func told(log *audit.Log, e run.Event) error {
+	if refused := log.Record(e, false); refused != nil {
+		return refused
+	}
+	return nil
+}
