@@ -252,3 +252,32 @@ func TestLeakIsStopped(t *testing.T) {
 		t.Error("a yes does not lift it")
 	}
 }
+
+const probe = `
+	for (let i = 90; i < 97; i++)
+		try { await crm.createRecord({objectType: 'Lead', data: {LastName: 'L', Company: 'C', Email: '[EMAIL_' + i + ']'}}) } catch (e) { console.log((e as any).kind) }
+	return 'tried';`
+
+// Tokens that stand for nothing are refused one by one, and guessing them is noticed.
+func TestGuessedTokensAreNoticed(t *testing.T) {
+	crm := demoServer(t, "crm")
+	home, keys := lived(t)
+	e := unusualEngine(t, home, keys, "", crm)
+	_ = e.Close()
+	c := retort.Config{NoFiles: true, Home: home, Keys: keys, Servers: []retort.Server{{Name: "crm", Dial: crm.Dial}}}
+	e, err := retort.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	e.Settle(t.Context())
+	o := e.Execute(t.Context(), retort.Request{Code: probe})
+	if o.Output != strings.Repeat("policy\n", 7) || len(crm.Effects()) != 0 {
+		t.Errorf("%q %+v", o.Output, o.Error)
+	}
+	if !slices.ContainsFunc(o.Warnings, func(w string) bool {
+		return strings.Contains(w, "unusual (probing): the local user named tokens that stand for nothing 5 times")
+	}) {
+		t.Errorf("warnings: %q", o.Warnings)
+	}
+}

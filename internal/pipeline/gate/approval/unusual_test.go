@@ -1,0 +1,57 @@
+package approval
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"retort/internal/run"
+)
+
+// A yes for always does not cover what is unusual. A yes to that is one to everything that
+// waits for that reason alone, of the same principal, and to nothing that comes later.
+func TestUnusual(t *testing.T) {
+	table := New(2*time.Second, nil)
+	ask := func(q run.Question) func() *run.Error {
+		var wg sync.WaitGroup
+		var refused *run.Error
+		wg.Go(func() { refused = table.Ask(t.Context(), q) })
+		return func() *run.Error { wg.Wait(); return refused }
+	}
+	waits := func(n int) []run.Approval {
+		for range 200 {
+			if all := table.Waiting("x"); len(all) == n {
+				return all
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		t.Fatalf("%d wait, want %d", len(table.Waiting("x")), n)
+		return nil
+	}
+	q := run.Question{Execution: "x", Server: "crm", Tool: "delete"}
+	usual := ask(q)
+	a := waits(1)[0]
+	if err := table.Decide(a.ID, a.Digest, run.Answer{Approve: true, Scope: run.ScopeRun}); err != nil || usual() != nil {
+		t.Fatal(err)
+	}
+	q.Unusual, q.Merely, q.Rule = "destructive_burst", true, "anomalies.destructive_burst: much"
+	first := ask(q)
+	a = waits(1)[0]
+	second := ask(q)
+	other, also, different := q, q, q
+	other.Principal, also.Merely, different.Unusual = "ann", false, "exfiltration"
+	left := []func() *run.Error{ask(other), ask(also), ask(different)}
+	waits(5)
+	if err := table.Decide(a.ID, a.Digest, run.Answer{Approve: true, Scope: run.ScopeAlways}); err != nil {
+		t.Fatal(err)
+	}
+	if first() != nil || second() != nil {
+		t.Error("a yes is none")
+	}
+	later := ask(q)
+	for i, refused := range append(left, later) {
+		if refused() == nil {
+			t.Errorf("%d was covered", i)
+		}
+	}
+}

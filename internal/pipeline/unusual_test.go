@@ -1,0 +1,35 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"testing"
+
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+type deaf struct{}
+
+func (deaf) Record(run.Event, bool) *run.Error { return nil }
+func (deaf) Digest([]byte) string              { return "" }
+
+func TestTokenRun(t *testing.T) {
+	for _, c := range []struct {
+		arguments []string
+		want      any
+	}{
+		{[]string{`{"a":"[EMAIL_1]"}`, `{"a":"[EMAIL_2]"}`}, nil},
+		{[]string{`["[EMAIL_1]","[EMAIL_2]","[EMAIL_2]","[EMAIL_3]","[EMAIL_4]","[EMAIL_5]"]`, `["[EMAIL_6]","[EMAIL_7]","[EMAIL_8]","[EMAIL_9]","[EMAIL_10]"]`}, 10},
+		{[]string{`["[EMAIL_1]","[PHONE_2]","[EMAIL_3]","[PHONE_4]","[EMAIL_5]","[PHONE_6]","[EMAIL_7]","[PHONE_8]","[EMAIL_9]","[PHONE_10]","[EMAIL_11]"]`}, nil},
+		{[]string{`["[EMAIL_99999999999999999999]"]`, `[`, ``}, nil},
+	} {
+		r := &record{to: deaf{}}
+		for _, a := range c.arguments {
+			r.named(json.RawMessage(a))
+		}
+		e := r.calling(&run.Tool{Server: "s", Name: "t"}, run.Call{}, policy.Decision{})
+		if e.Facts["token_run"] != c.want {
+			t.Errorf("%q: %v, want %v", c.arguments, e.Facts["token_run"], c.want)
+		}
+	}
+}
