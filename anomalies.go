@@ -153,7 +153,7 @@ func (w *watching) found(f anomaly.Finding) {
 		return
 	}
 	body, err := json.Marshal(AnomalyAlert{"anomaly.found", f.At.UTC(), f, f.Words})
-	if err == nil && !w.alerts.Put("anomaly_"+rand.Text(), body) {
+	if err == nil && !w.alerts.Put("anomaly_"+rand.Text(), w.p.secrets.Mask(body)) {
 		w.p.log.Warn("there are too many alerts for the webhook; this one was dropped", "kind", f.Kind)
 	}
 }

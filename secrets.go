@@ -33,6 +33,8 @@ func (p *parts) register() {
 	s := p.config.Settings
 	p.secrets.Add(secrets.Variable("retort", "approval.webhook.secret", s.Approval.Webhook.Secret)...)
 	p.secrets.Add(secrets.Address("retort approval.webhook.url", s.Approval.Webhook.URL)...)
+	p.secrets.Add(secrets.Variable("retort", "anomalies.webhook.secret", s.Anomalies.Webhook.Secret)...)
+	p.secrets.Add(secrets.Address("retort anomalies.webhook.url", s.Anomalies.Webhook.URL)...)
 	p.secrets.Add(secrets.Variable("retort", "search.embeddings.apiKey", s.Search.Embeddings.APIKey)...)
 	p.secrets.Add(secrets.Address("retort search.embeddings.url", s.Search.Embeddings.URL)...)
 	p.secrets.Add(secrets.Address("retort audit.store", s.Audit.Store)...)
