@@ -34,6 +34,7 @@ import (
 	"retort/internal/runtimes"
 	"retort/internal/secrets"
 	"retort/internal/skills"
+	"retort/internal/telemetry"
 	"retort/internal/upstream"
 )
 
@@ -51,10 +52,12 @@ type parts struct {
 	ledger    *ledger.Ledger
 	policy    *policy.Policy
 	secrets   *secrets.Masker
-	audit     *audit.Log     // nil: nothing is recorded
-	watch     *watching      // beside audit
-	before    *started       // what the engine said of itself that wrote the record before
-	screen    *screen.Screen // nil: nothing is hidden
+	audit     *audit.Log // nil: nothing is recorded
+	recalled  *recalled
+	watch     *watching            // beside audit
+	telemetry *telemetry.Telemetry // nil: nobody is told
+	before    *started             // what the engine said of itself that wrote the record before
+	screen    *screen.Screen       // nil: nothing is hidden
 	pipeline  *pipeline.Pipeline
 	closers   []func() error
 }
@@ -62,8 +65,9 @@ type parts struct {
 // assemble joins implementations to the interfaces that the phases declare. It
 // returns a whole engine or an error and nothing left behind.
 func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, err error) {
-	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, ledger: ledger.New()}
+	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, ledger: ledger.New(), recalled: &recalled{}}
 	p.log = hushed(c.Log, p.secrets)
+	p.onClose(p.recalled.Close)
 	e := &Engine{p}
 	defer func() {
 		if err != nil {
@@ -253,6 +257,9 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	if err != nil {
 		return err
 	}
+	if err := p.observe(); err != nil {
+		return err
+	}
 	scanner := prose.New()
 	files, states := kept(home, limits.Disk)
 	go g.Warm()
@@ -264,6 +271,9 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
+	}
+	if p.telemetry != nil {
+		p.pipeline.Tracer = p.telemetry
 	}
 	if p.audit != nil {
 		p.pipeline.Recorder, p.pipeline.Watch = p.audit, p.watch

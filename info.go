@@ -41,8 +41,9 @@ type Stats struct {
 	Tokens     int            `json:"definition_tokens"` // of all tools' definitions
 	Learned    int            `json:"learned_types"`     // tools whose answers are known though they do not declare them
 	Skills     int            `json:"skills"`
-	Executions ledger.Summary `json:"executions"`
-	Kept       run.Kept       `json:"kept"` // of the session, or of the default one
+	Executions ledger.Summary `json:"executions"`         // since this engine began
+	Recorded   *Recorded      `json:"recorded,omitempty"` // by all engines, as long as the record goes back
+	Kept       run.Kept       `json:"kept"`               // of the session, or of the default one
 }
 
 // Diagnosis is what retort doctor prints.
@@ -70,7 +71,7 @@ func (e *Engine) Toolset() *run.Toolset { return e.pipeline.Toolset() }
 // Stats counts servers, tools and executions: those of one session, or of all.
 func (e *Engine) Stats(_ context.Context, session string) any {
 	saved, _ := e.pipeline.Skills.List()
-	s := Stats{Executions: e.ledger.Summary(session), Skills: len(saved), Kept: e.pipeline.Kept(sessionOf(session))}
+	s := Stats{Executions: e.ledger.Summary(session), Recorded: e.history(session), Skills: len(saved), Kept: e.pipeline.Kept(sessionOf(session))}
 	for _, server := range e.Servers() {
 		s.Servers++
 		s.Tools += server.Tools

@@ -279,7 +279,11 @@ func (e *Engine) logged(what string, o Outcome) Outcome {
 	if kind == run.KindInternal {
 		level = slog.LevelWarn
 	}
-	e.log.Log(context.Background(), level, what, "id", o.ExecutionID, "status", o.Status, "kind", kind,
+	var trace []any
+	if o.Trace != "" {
+		trace = []any{"trace", o.Trace}
+	}
+	e.log.With(trace...).Log(context.Background(), level, what, "id", o.ExecutionID, "status", o.Status, "kind", kind,
 		"ms", o.Stats.DurationMS, "calls", o.Stats.ToolCalls)
 	return o
 }

@@ -62,6 +62,7 @@ var layers = []struct {
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
 	{"internal/audit", []string{"internal/seal"}, "keeps what it is told; who writes rows is an interface"},
 	{"internal/anomaly", nil, "pure: events in, findings out; who is told of them is given to it"},
+	{"internal/telemetry", nil, "is told of steps; who tells it is given the interface that it implements"},
 	{"internal/skills", []string{"internal/seal"}, "folders with code that it does not understand; one process at a time writes them"},
 	{"internal/workspace", []string{"internal/seal"}, "files below one directory, and a few values beside them"},
 	{"internal/store", []string{"internal/audit", "internal/seal"}, "the only package with SQL; it does not understand what it keeps"},
@@ -90,6 +91,7 @@ var owners = []struct {
 	{"github.com/zalando/go-keyring", []string{"internal/pii/vault"}, "another way to keep the key"},
 	{"github.com/goccy/go-yaml", []string{"internal/config", "internal/skills"}, "settings, and the front matter of skills"},
 	{"github.com/spf13/cobra", []string{"cmd/retort"}, "the command line"},
+	{"go.opentelemetry.io/otel", []string{"internal/telemetry"}, "one place decides what is told to others"},
 	{"github.com/kljensen/snowball", []string{"internal/pipeline/discover/index"}, "words are stemmed where they are ranked"},
 	{"github.com/tiktoken-go/tokenizer", []string{"internal/ledger"}, "tokens are counted in one place"},
 	{"golang.org/x/sys", []string{"internal/reaper", "internal/pipeline/isolate/process", "internal/pipeline/isolate/process/walls"}, "processes and their limits"},
@@ -102,7 +104,7 @@ var owners = []struct {
 var testOnly = []string{"internal/testenv", "internal/pipeline/gate/gatetest", "internal/pipeline/isolate/isolatetest"}
 
 // testModules are for tests only, in every package.
-var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github.com/nyaruka/phonenumbers", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/tools"}
+var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "golang.org/x/tools", "google.golang.org/protobuf"}
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (

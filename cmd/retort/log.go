@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,16 +19,27 @@ func (a *app) logger() (*slog.Logger, error) {
 		return nil, run.Errorf(run.KindInvalidArguments, "log", "there is no log level %q", a.logLevel).
 			WithHint("levels are debug, info, warn and error")
 	}
+	o := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler
+	switch a.logForm {
+	case "text":
+		handler = slog.NewTextHandler(&a.log, o)
+	case "json":
+		handler, a.log.lostForm = slog.NewJSONHandler(&a.log, o), `{"level":"WARN","msg":"lines of the log are lost","lines":%d}`+"\n"
+	default:
+		return nil, run.Errorf(run.KindInvalidArguments, "log", "there is no log format %q", a.logForm).WithHint("formats are text and json")
+	}
 	a.log.start(a.stderr)
-	return slog.New(slog.NewTextHandler(&a.log, &slog.HandlerOptions{Level: level})), nil
+	return slog.New(handler), nil
 }
 
 // lossy is a writer that never waits. Where nobody reads, lines are lost, and
 // counted.
 type lossy struct {
-	lines chan []byte
-	lost  atomic.Int64
-	done  chan struct{}
+	lines    chan []byte
+	lost     atomic.Int64
+	lostForm string // how that is told
+	done     chan struct{}
 }
 
 func (l *lossy) start(w io.Writer) {
@@ -39,7 +51,7 @@ func (l *lossy) start(w io.Writer) {
 				return
 			}
 			if n := l.lost.Swap(0); n > 0 {
-				_, _ = fmt.Fprintf(w, "%d lines of the log are lost\n", n)
+				_, _ = fmt.Fprintf(w, cmp.Or(l.lostForm, "%d lines of the log are lost\n"), n)
 			}
 			_, _ = w.Write(line)
 		}

@@ -78,6 +78,7 @@ type app struct {
 	configs  []string
 	home     string
 	logLevel string
+	logForm  string
 	noColor  bool
 
 	log lossy
@@ -98,8 +99,9 @@ func (a *app) root() *cobra.Command {
 	flags.StringArrayVar(&a.configs, "config", nil, "client file with MCP servers, or retort.yaml (repeatable)")
 	flags.StringVar(&a.home, "home", "", "folder for workspace and catalogue")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")
+	flags.StringVar(&a.logForm, "log-format", "text", "text or json")
 	flags.BoolVar(&a.noColor, "no-color", false, "plain output")
-	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.workspace(), a.skills(), a.generate(),
+	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.stats(), a.workspace(), a.skills(), a.generate(),
 		a.demo(), a.doctor(), a.bench(), a.version(), a.demoServer())
 	root.AddCommand(unbuilt()...)
 	return root
@@ -139,7 +141,7 @@ func (a *app) version() *cobra.Command {
 // instead of failing as if they had never been heard of.
 func unbuilt() []*cobra.Command {
 	var commands []*cobra.Command
-	for _, name := range []string{"import", "install", "uninstall", "auth", "token", "stats", "ask", "tasks", "vm", "templates"} {
+	for _, name := range []string{"import", "install", "uninstall", "auth", "token", "ask", "tasks", "vm", "templates"} {
 		commands = append(commands, &cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: notBuilt,

@@ -88,6 +88,13 @@ type Group struct {
 	MaxRisk                         int64
 }
 
+// Brief is a Store that tells of entries without reading all of them.
+type Brief interface {
+	// Brief is Find without Before, with At, Seq, Principal, Status, Micros, Returned and
+	// Avoided of each row.
+	Brief(ctx context.Context, f Filter) ([]Row, error)
+}
+
 // Store keeps rows, durably: what Append has written without an error outlives the loss of
 // power. One that writes has one chain for itself; whoever else opens the same store at the
 // same time gets another chain, or an error that says who has it. It is safe for concurrent

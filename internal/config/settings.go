@@ -59,6 +59,8 @@ type Settings struct {
 	ToolDefinitions  []string // absolute paths of folders
 	Search           Search
 	Anomalies        Anomalies
+	Telemetry        Telemetry
+	Stats            Stats
 }
 
 // SandboxMode is the backend that programs run in.
@@ -415,6 +417,8 @@ func (s Settings) Defaults() Settings {
 	state(&s.Approval.Timeout, 10*time.Minute)
 	s.Anomalies = s.Anomalies.defaults()
 	state(&s.Network.Default, NetworkDeny)
+	state(&s.Telemetry.Ratio, 1)
+	state(&s.Stats.Price.Currency, "$")
 	state(&s.Network.RateLimitPerDomain, Rate{Count: 100, Per: time.Minute})
 	limits := s.Limits()
 	s.MaxExecutionTime = limits.Timeout
@@ -466,6 +470,8 @@ func (s *Settings) read() into {
 		field{"toolChanges", toolChanges(&s.ToolChanges)},
 		field{"toolDefinitions", list(&s.ToolDefinitions, folder)},
 		field{"search", object(field{"embeddings", s.Search.Embeddings.read()})},
+		field{"telemetry", s.Telemetry.read()},
+		field{"stats", s.Stats.read()},
 	))
 }
 

@@ -115,7 +115,7 @@ type handler func(ctx context.Context, req *mcp.CallToolRequest) (any, error)
 
 func (s *Server) serve(h handler) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		answer, err := h(ctx, req)
+		answer, err := h(traced(ctx, req), req)
 		if result, ok := answer.(*mcp.CallToolResult); ok && err == nil {
 			return result, nil
 		}
@@ -134,6 +134,16 @@ func (s *Server) serve(h handler) mcp.ToolHandler {
 			Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: text, IsError: failed,
 		}, nil
 	}
+}
+
+// traced makes what a call does part of the trace that the client says it belongs to.
+func traced(ctx context.Context, req *mcp.CallToolRequest) context.Context {
+	parent, _ := req.Params.Meta["traceparent"].(string)
+	if parent == "" {
+		return ctx
+	}
+	state, _ := req.Params.Meta["tracestate"].(string)
+	return run.WithTrace(ctx, run.NewTrace(parent, state))
 }
 
 // explainMissing tells a client that calls a tool of a later version that it

@@ -77,13 +77,13 @@ func (x *execution) approveProgram(ctx context.Context) *run.Error {
 	if x.plan != nil && !x.rehearses() {
 		q := x.question("dry_run: these are all the effects that it may have")
 		q.Effects = x.plan.effects
-		return x.pipeline.Approvals.Table.Ask(ctx, q)
+		return x.asks(ctx, q)
 	}
 	rule := x.aboutProgram(*x.risk)
 	if rule == "" {
 		return nil
 	}
-	return x.pipeline.Approvals.Table.Ask(ctx, x.question(rule))
+	return x.asks(ctx, x.question(rule))
 }
 
 func (x *execution) question(rule string) run.Question {
@@ -112,7 +112,7 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 	}
 	if q := x.aboutCall(unusual.and(rule), t, c, d); q.Rule != "" {
 		q.Unusual, q.Merely = unusual.Kinds, rule == ""
-		if err := x.pipeline.Approvals.Table.Ask(ctx, q); err != nil {
+		if err := x.asks(ctx, q); err != nil {
 			return c, err
 		}
 		rule = q.Rule

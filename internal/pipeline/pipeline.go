@@ -70,7 +70,7 @@ type Sandboxes interface {
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields but Routing, Secrets, Privacy, Learner, Recorder and Watch are needed.
+// Pipeline executes programs. All fields but Routing, Secrets, Privacy, Learner, Recorder, Watch and Tracer are needed.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -97,6 +97,8 @@ type Pipeline struct {
 	Recorder run.Recorder
 	// Watch judges what happens by what is usual; nil: nobody does.
 	Watch Watch
+	// Tracer is told what takes how long; nil: nobody is.
+	Tracer run.Tracer
 	// RestoreToModel lets a person give the model the values behind tokens.
 	RestoreToModel bool
 }
@@ -132,10 +134,7 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	}
 	checked := x.req
 	checked.Code = x.code
-	verdict, refusal := p.Gate.Check(ctx, checked, x.tools, library{x})
-	if refusal != nil && refusal.Kind != run.KindLimit && !refusal.Denies() && x.seesMore(ctx) {
-		verdict, refusal = p.Gate.Check(ctx, checked, x.tools, library{x})
-	}
+	verdict, refusal := x.judge(ctx, checked)
 	if err := f.record.verdict(verdict, refusal); err != nil {
 		return x.fail(err)
 	}
@@ -157,7 +156,9 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	}
 	defer sandbox.Close()
 	verdict.Program.ID, verdict.Program.Limits = x.req.ID, x.req.Limits
-	result, err := sandbox.Run(ctx, verdict.Program, x.host)
+	inside, ran := f.record.step(ctx, run.StepSandbox, f.record.event(run.EventVerdict))
+	result, err := sandbox.Run(inside, verdict.Program, x.host)
+	ran(run.Event{Status: string(result.Status)})
 	if err != nil {
 		return x.fail(err)
 	}
@@ -172,6 +173,19 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	o := report.Make(result, x.reporting())
 	o.Stats.SandboxWhy = spec.Floor.Why
 	return x.close(o)
+}
+
+// judge is what the gate says. What a program names that is not known may be of a server
+// that has not said yet what it has.
+func (x *execution) judge(ctx context.Context, req run.Request) (gate.Verdict, *run.Error) {
+	p := x.pipeline
+	inside, judged := x.flight.record.step(ctx, run.StepGate, x.flight.record.event(run.EventVerdict))
+	verdict, refusal := p.Gate.Check(inside, req, x.tools, library{x})
+	if refusal != nil && refusal.Kind != run.KindLimit && !refusal.Denies() && x.seesMore(inside) {
+		verdict, refusal = p.Gate.Check(inside, req, x.tools, library{x})
+	}
+	judged(came(refusal))
+	return verdict, refusal
 }
 
 // Call makes one call without a program, through the same relay. It waits for a
@@ -292,7 +306,7 @@ func (x *execution) see(tools *run.Toolset) {
 		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
-		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout, Leaves: x.leaves, Refused: x.flight.record.refusal,
+		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout, Leaves: x.goes, Refused: x.flight.record.refusal,
 	}
 	r.Privacy = privacy{x.pipeline.Secrets, x.screen, x.flight.record.saw, x.flight.record.named}
 	if x.rehearses() {

@@ -47,6 +47,7 @@ func (p *Pipeline) Changed(skill, how string) *run.Error {
 // record is the entries of one execution. Without a recorder it keeps nothing.
 type record struct {
 	to     run.Recorder
+	tracer run.Tracer
 	about  run.Event       // what all entries have in common
 	screen *screen.Session // nil hides nothing
 	blind  bool            // what is personal cannot be hidden, so no values are recorded
@@ -64,7 +65,7 @@ const maxRefusals = 100
 
 // begin records that an execution was asked for. body is what it is, not hidden yet.
 func (p *Pipeline) begin(req run.Request, what map[string]any, body asked) (*record, *run.Error) {
-	r := &record{to: p.Recorder, began: time.Now()}
+	r := &record{to: p.Recorder, tracer: p.Tracer, began: time.Now()}
 	r.about = run.Event{Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client}
 	if r.to == nil {
 		return r, nil
@@ -244,14 +245,11 @@ func (r *record) saw(found screen.Counts) {
 
 // refusal records a call that did not leave.
 func (r *record) refusal(c run.Call, err *run.Error) {
-	if r.to == nil {
-		return
-	}
 	r.mu.Lock()
 	r.refusals++
 	n := r.refusals
 	r.mu.Unlock()
-	if n > maxRefusals {
+	if r.to == nil || n > maxRefusals {
 		return
 	}
 	e := r.event(run.EventRefusal)
@@ -268,19 +266,8 @@ func (r *record) end(o run.Outcome) run.Outcome {
 	if r.to == nil {
 		return o
 	}
-	e := r.event(run.EventEnd)
-	e.Status, e.Risk, e.Tokens, e.Duration, e.Bytes = string(o.Status), o.Stats.Risk, o.Stats.Tokens, time.Since(r.began), int64(len(o.Result))
-	e.Facts = map[string]any{"calls": r.calls, "result": r.to.Digest(o.Result), "output_bytes": len(o.Output)}
-	for name, value := range map[string]string{"sandbox": o.Stats.Sandbox, "runtime": o.Stats.Runtime} {
-		if value != "" {
-			e.Facts[name] = value
-		}
-	}
-	for name, n := range map[string]int{"refusals": r.refusals, "cache_hits": o.Stats.CacheHits, "artifacts": len(o.Artifacts), "memory_bytes": int(o.Stats.MemoryBytes)} {
-		if n > 0 {
-			e.Facts[name] = n
-		}
-	}
+	e := r.ended(o)
+	e.Facts["calls"], e.Facts["result"] = r.calls, r.to.Digest(o.Result)
 	if len(r.personal) > 0 {
 		seen := map[string]int{}
 		for _, c := range r.personal {
@@ -290,7 +277,6 @@ func (r *record) end(o run.Outcome) run.Outcome {
 	}
 	var s said
 	if o.Error != nil {
-		e.Facts["error"] = o.Error.Kind
 		s.Error = r.text(o.Error.Message)
 	}
 	for _, a := range o.Artifacts {
@@ -301,6 +287,27 @@ func (r *record) end(o run.Outcome) run.Outcome {
 		o.Warnings = append(o.Warnings, err.Message)
 	}
 	return o
+}
+
+// ended is how an execution ended, without a value of it.
+func (r *record) ended(o run.Outcome) run.Event {
+	e := r.event(run.EventEnd)
+	e.Status, e.Risk, e.Tokens, e.Duration, e.Bytes = string(o.Status), o.Stats.Risk, o.Stats.Tokens, time.Since(r.began), int64(len(o.Result))
+	e.Facts = map[string]any{"calls": o.Stats.ToolCalls, "output_bytes": len(o.Output)}
+	for name, value := range map[string]string{"sandbox": o.Stats.Sandbox, "runtime": o.Stats.Runtime} {
+		if value != "" {
+			e.Facts[name] = value
+		}
+	}
+	for name, n := range map[string]int{"refusals": r.refusals, "cache_hits": o.Stats.CacheHits, "artifacts": len(o.Artifacts), "memory_bytes": int(o.Stats.MemoryBytes)} {
+		if n > 0 {
+			e.Facts[name] = n
+		}
+	}
+	if o.Error != nil {
+		e.Facts["error"] = o.Error.Kind
+	}
+	return e
 }
 
 // reveal records that values are shown, before they are.

@@ -34,6 +34,7 @@ type Outcome struct {
 	Effects     []Intended      `json:"effects,omitempty"`   // these calls
 	Calls       []SentCall      `json:"calls,omitempty"`     // of an execution that was lost: what had left and may have had effects
 	Stats       Stats           `json:"stats"`
+	Trace       string          `json:"-"` // the id of the trace that tells of it; the model has no use for it
 }
 
 // SentCall is a call with effects that left for its server. Arguments may be left

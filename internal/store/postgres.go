@@ -273,6 +273,8 @@ func (e *postgres) counting(column string) string {
 	return "SELECT count(*) FROM (SELECT 1 FROM entries WHERE " + leads(column, "''") + " LIMIT ?) AS counted"
 }
 
+func (e *postgres) counted() string { return "entries" }
+
 // unled: PostgreSQL takes no hints, but looks for no index for an expression.
 func (e *postgres) unled(column string) string {
 	if column == "execution" {

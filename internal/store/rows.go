@@ -285,7 +285,7 @@ func (s *store) groups(ctx context.Context, f audit.Filter) ([]audit.Group, erro
 	}
 	rows, err := s.db.QueryContext(ctx, s.bound(fmt.Sprintf(`SELECT at / %d, kind, server, tool, status, count(*), CAST(sum(micros) AS BIGINT),
 		CAST(sum(bytes) AS BIGINT), CAST(sum(returned) AS BIGINT), CAST(sum(avoided) AS BIGINT), max(risk)
-		FROM entries WHERE 1 = 1%s GROUP BY 1, 2, 3, 4, 5`, 24*time.Hour, where)), args...)
+		FROM %s WHERE 1 = 1%s GROUP BY 1, 2, 3, 4, 5`, 24*time.Hour, s.table(&q), where)), args...)
 	if err != nil {
 		return nil, err
 	}

@@ -126,6 +126,8 @@ type engine interface {
 	selection(columns, lead, conditions string) string
 	// counting counts up to ? entries with a column that is ?.
 	counting(column string) string
+	// counted is the table in which entries are added up.
+	counted() string
 	// unled is a column in a condition whose index is not to be used.
 	unled(column string) string
 	// sample is a table of some entries that chance picks.

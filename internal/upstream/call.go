@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/run"
 )
 
 // cancelTimeout is how long a server may take to read that a call is cancelled.
@@ -89,6 +91,21 @@ func callParams(meta json.RawMessage, tool string, args json.RawMessage) json.Ra
 	_ = json.Compact(&b, args) // a newline would end the message
 	b.WriteByte('}')
 	return b.Bytes()
+}
+
+// traced is meta, an object or nothing, with the trace that a call is part of.
+func traced(meta json.RawMessage, t run.Trace) json.RawMessage {
+	if t.Parent == "" {
+		return meta
+	}
+	b := append([]byte(`{"traceparent":`), quoted(t.Parent)...)
+	if t.State != "" {
+		b = append(append(b, `,"tracestate":`...), quoted(t.State)...)
+	}
+	if len(meta) == 0 {
+		return append(b, '}')
+	}
+	return append(append(b, ','), meta[1:]...)
 }
 
 // quoted is s as JSON.

@@ -75,7 +75,7 @@ func (s *session) callTool(ctx context.Context, x *exchange, tool string, args j
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	result, err := s.link.call(ctx, x, methodCall, callParams(s.meta, tool, args))
+	result, err := s.link.call(ctx, x, methodCall, callParams(traced(s.meta, run.TraceOf(ctx)), tool, args))
 	if err != nil {
 		return nil, err
 	}

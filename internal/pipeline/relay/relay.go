@@ -56,8 +56,8 @@ type Execution struct {
 	// the call that it returns leaves at once. Nil approves all.
 	Approve func(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error)
 	// Leaves is told of each call right before it leaves, and came of what came of it. It
-	// may refuse the call. Nil is told nothing.
-	Leaves func(t *run.Tool, c run.Call, d policy.Decision) (came func(run.Result, error), refused *run.Error)
+	// may refuse the call, which else leaves with the context out. Nil is told nothing.
+	Leaves func(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (out context.Context, came func(run.Result, error), refused *run.Error)
 	// Refused is told of each call that was refused on its way out; may be nil.
 	Refused func(c run.Call, refused *run.Error)
 	// Rehearse, if it is set, is told of each such call instead: it is not made, and
@@ -162,11 +162,11 @@ func leave(ctx context.Context, x Execution, next isolate.Host, t *run.Tool, c r
 	if x.Leaves == nil {
 		return next.Call(ctx, c)
 	}
-	came, refused := x.Leaves(t, c, d)
+	out, came, refused := x.Leaves(ctx, t, c, d)
 	if refused != nil {
 		return run.Result{}, refused
 	}
-	result, err := next.Call(ctx, c)
+	result, err := next.Call(out, c)
 	came(result, err)
 	return result, err
 }

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+)
+
+// groupings are what --by takes.
+var groupings = []string{"day", "server", "tool", "status", "principal"}
+
+func (a *app) stats() *cobra.Command {
+	var since, until, by string
+	var span retort.Span
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "stats", Short: "What was executed, how long it took, and what it saved", Args: cobra.NoArgs,
+		Example: "  retort stats --since 30d\n  retort stats --since 2026-01-01 --by tool",
+		Long: `Adds up the record of all engines of this home, also while they run. Days are those of UTC.
+Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per million tokens.`,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if by != "" && !slices.Contains(groupings, by) {
+				return run.Errorf(run.KindInvalidArguments, "stats", "--by: there is no grouping %q", by).WithHint("one of %s", strings.Join(groupings, ", "))
+			}
+			now := time.Now()
+			if span.From, err = momentOf("since", since, now); err != nil {
+				return err
+			}
+			if span.To, err = momentOf("until", until, now); err != nil {
+				return err
+			}
+			say, done := a.progress("adding up the record")
+			say("")
+			used, err := retort.Used(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, span)
+			done()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(used)
+			}
+			return a.printUsage(used, by)
+		},
+	}
+	c.Flags().StringVar(&since, "since", "", "a time such as 30d or 12h before now, or a day such as 2026-01-31")
+	c.Flags().StringVar(&until, "until", "", "the same; what is from then on does not count")
+	c.Flags().StringVar(&span.Session, "session", "", "only of this session")
+	c.Flags().StringVar(&span.Principal, "principal", "", "only of this principal")
+	c.Flags().StringVar(&by, "by", "", "only this table: "+strings.Join(groupings, ", "))
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) printUsage(u retort.Usage, by string) error {
+	if u.Executions == 0 && u.Entries == 0 {
+		fmt.Fprintln(a.stderr, "nothing is recorded of that")
+		return nil
+	}
+	if by == "" {
+		a.printTotals(u)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, t := range []struct {
+		name  string
+		whole bool // it is shown unless another is asked for
+		print func(*tabwriter.Writer, retort.Usage)
+	}{{"status", false, byStatus}, {"day", true, byDay}, {"server", false, byServer}, {"tool", true, byTool}, {"principal", false, byPrincipal}} {
+		if t.name == by || by == "" && t.whole {
+			if by == "" {
+				fmt.Fprintln(w)
+			}
+			t.print(w, u)
+		}
+	}
+	return w.Flush()
+}
+
+func (a *app) printTotals(u retort.Usage) {
+	line := func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) }
+	line("executions  %s (%s)", count(u.Executions), counts(u.ByStatus))
+	if d := u.Duration; d != nil {
+		of := ""
+		if u.Sampled > 0 {
+			of = fmt.Sprintf(", of the newest %s", count(int64(u.Sampled)))
+		}
+		line("duration    p50 %s, p90 %s, p99 %s, max %s%s", millis(d.P50), millis(d.P90), millis(d.P99), millis(d.Max), of)
+	}
+	line("calls       %s, %s with errors, %s refused, %s answered from the cache", count(u.Calls), count(u.Errors), count(u.Refusals), count(u.CacheHits))
+	if len(u.Approvals) > 0 {
+		line("approvals   %s", counts(u.Approvals))
+	}
+	line("tokens      %s returned, %s avoided%s", count(u.Returned), count(u.Avoided), saved(u.Cost))
+	line("record      %s entries, %.1f MB", count(u.Entries), float64(u.Bytes)/1e6)
+}
+
+// saved is what tokens that were avoided would have cost.
+func saved(c *retort.Cost) string {
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf(" ≈ %s%.2f (at %s%.2f for a million)", c.Currency, c.Avoided, c.Currency, c.PerMillion)
+}
+
+func count(n int64) string { return thousands(int(n)) }
+
+func millis(ms float64) string {
+	return time.Duration(ms * float64(time.Millisecond)).Round(100 * time.Microsecond).String()
+}
+
+func counts(of map[string]int64) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, fmt.Sprintf("%s %s", count(of[name]), name))
+	}
+	return strings.Join(all, ", ")
+}
+
+func byStatus(w *tabwriter.Writer, u retort.Usage) {
+	fmt.Fprintln(w, "STATUS\tEXECUTIONS")
+	for _, name := range slices.Sorted(maps.Keys(u.ByStatus)) {
+		fmt.Fprintf(w, "%s\t%s\n", name, count(u.ByStatus[name]))
+	}
+}
+
+func byDay(w *tabwriter.Writer, u retort.Usage) {
+	cost := ""
+	if u.Cost != nil {
+		cost = "\tAVOIDED COST"
+	}
+	fmt.Fprintf(w, "DAY\tEXECUTIONS\tCALLS\tERRORS\tRETURNED\tAVOIDED%s\n", cost)
+	for _, d := range u.Days {
+		if u.Cost != nil {
+			cost = fmt.Sprintf("\t%s%.2f", u.Cost.Currency, float64(d.Avoided)/1e6*u.Cost.PerMillion)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s%s\n", d.Day, count(d.Executions), count(d.Calls), count(d.Errors), count(d.Returned), count(d.Avoided), cost)
+	}
+}
+
+func byTool(w *tabwriter.Writer, u retort.Usage) {
+	fmt.Fprintln(w, "TOOL\tCALLS\tERRORS\tMEAN\tBYTES")
+	for _, t := range u.Tools {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(t.Server+"."+t.Tool), count(t.Calls), count(t.Errors), millis(t.MeanMS), count(t.Bytes))
+	}
+}
+
+func byServer(w *tabwriter.Writer, u retort.Usage) {
+	fmt.Fprintln(w, "SERVER\tCALLS\tERRORS\tMEAN\tBYTES")
+	for _, s := range u.Servers {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(s.Server), count(s.Calls), count(s.Errors), millis(s.MeanMS), count(s.Bytes))
+	}
+}
+
+func byPrincipal(w *tabwriter.Writer, u retort.Usage) {
+	fmt.Fprintln(w, "PRINCIPAL\tEXECUTIONS\tFAILED\tRETURNED\tAVOIDED")
+	for _, p := range u.Principals {
+		name := printable(p.Principal)
+		if name == "" {
+			name = "(nobody named)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, count(p.Executions), count(p.Failed), count(p.Returned), count(p.Avoided))
+	}
+}

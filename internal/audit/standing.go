@@ -1,0 +1,8 @@
+package audit
+
+// Standing is how many entries are not on disk yet, and whether writing fails.
+func (l *Log) Standing() (queued int, failed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue), l.failed != nil
+}

@@ -1,0 +1,293 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Span says what usage is about. Zero fields say nothing.
+type Span struct {
+	From, To           time.Time
+	Session, Principal string
+}
+
+// Usage is what a record adds up to. Times are milliseconds, and days those of UTC.
+type Usage struct {
+	Executions int64            `json:"executions"`
+	ByStatus   map[string]int64 `json:"by_status"`
+	Duration   *Quantiles       `json:"duration_ms,omitempty"`
+	Calls      int64            `json:"tool_calls"`
+	Errors     int64            `json:"tool_errors"`
+	Refusals   int64            `json:"refusals,omitempty"` // calls that did not leave
+	CacheHits  int64            `json:"cache_hits,omitempty"`
+	Returned   int64            `json:"tokens_returned"`
+	Avoided    int64            `json:"tokens_avoided"`
+	Approvals  map[string]int64 `json:"approvals,omitempty"` // what became of questions to persons
+	Days       []DayUsage       `json:"by_day"`
+	Tools      []ToolUsage      `json:"by_tool"`                // the one called most first
+	Servers    []ToolUsage      `json:"by_server"`              // the same, without Tool
+	Principals []PersonUsage    `json:"by_principal,omitempty"` // of the newest executions
+	Entries    int64            `json:"entries"`
+	// Sampled is how many of the newest executions Duration and Principals are of, and
+	// HitsOf the same for CacheHits; 0 if they are of all.
+	Sampled int `json:"sampled,omitempty"`
+	HitsOf  int `json:"cache_hits_of,omitempty"`
+}
+
+// Quantiles are of how long executions took, with waiting for persons.
+type Quantiles struct {
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// DayUsage is one day.
+type DayUsage struct {
+	Day        string `json:"day"`
+	Executions int64  `json:"executions"`
+	Calls      int64  `json:"tool_calls"`
+	Errors     int64  `json:"tool_errors"`
+	Returned   int64  `json:"tokens_returned"`
+	Avoided    int64  `json:"tokens_avoided"`
+}
+
+// ToolUsage is one tool.
+type ToolUsage struct {
+	Server string  `json:"server"`
+	Tool   string  `json:"tool,omitempty"`
+	Calls  int64   `json:"calls"`
+	Errors int64   `json:"errors"`
+	MeanMS float64 `json:"mean_ms"` // of the calls that came back
+	Bytes  int64   `json:"bytes"`   // of the values that they answered
+	back   int64
+	micros int64
+}
+
+// PersonUsage is one principal.
+type PersonUsage struct {
+	Principal  string `json:"principal"`
+	Executions int64  `json:"executions"`
+	Failed     int64  `json:"failed"`
+	Returned   int64  `json:"tokens_returned"`
+	Avoided    int64  `json:"tokens_avoided"`
+}
+
+const (
+	newestEnds  = 100_000 // executions that are looked at one by one
+	newestFacts = 10_000  // of which the facts are read
+)
+
+// Add adds up what stores have. Without ends none of the single executions is looked at, and
+// what only they tell is left out.
+func Add(ctx context.Context, stores []Store, s Span, ends bool) (Usage, error) {
+	a := adding{usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}}, days: map[string]*DayUsage{}, tools: map[[2]string]*ToolUsage{}, servers: map[string]*ToolUsage{}}
+	f := Filter{From: s.From, To: s.To, Session: s.Session, Principal: s.Principal}
+	for _, store := range stores {
+		groups, err := store.Groups(ctx, f)
+		if err != nil {
+			return Usage{}, err
+		}
+		for _, g := range groups {
+			a.add(g)
+		}
+	}
+	if ends {
+		if err := a.ends(ctx, stores, f); err != nil {
+			return Usage{}, err
+		}
+	}
+	return a.sum(), nil
+}
+
+// adding is usage while it is added up.
+type adding struct {
+	usage   Usage
+	days    map[string]*DayUsage
+	tools   map[[2]string]*ToolUsage
+	servers map[string]*ToolUsage
+	facts   int // executions whose facts were read
+}
+
+func (a *adding) add(g Group) {
+	u, day := &a.usage, entryOf(a.days, g.Day, DayUsage{Day: g.Day})
+	u.Entries += g.Count
+	switch kind := run.EventKind(g.Kind); kind {
+	case run.EventEnd:
+		u.Executions += g.Count
+		u.ByStatus[g.Status] += g.Count
+		u.Returned, u.Avoided = u.Returned+g.Returned, u.Avoided+g.Avoided
+		day.Executions, day.Returned, day.Avoided = day.Executions+g.Count, day.Returned+g.Returned, day.Avoided+g.Avoided
+	case run.EventCall, run.EventAnswer:
+		a.call(g, day)
+	case run.EventRefusal:
+		u.Refusals += g.Count
+	case run.EventDecision:
+		u.Approvals[g.Status] += g.Count
+	}
+}
+
+// call adds calls. One that may have effects has an entry of either kind, and its status is
+// that of the answer; one that reads has an EventCall with both.
+func (a *adding) call(g Group, day *DayUsage) {
+	entryOf(a.tools, [2]string{g.Server, g.Tool}, ToolUsage{Server: g.Server, Tool: g.Tool}).add(g)
+	entryOf(a.servers, g.Server, ToolUsage{Server: g.Server}).add(g)
+	if g.Kind == string(run.EventCall) {
+		a.usage.Calls, day.Calls = a.usage.Calls+g.Count, day.Calls+g.Count
+	}
+	if failed(g) {
+		a.usage.Errors, day.Errors = a.usage.Errors+g.Count, day.Errors+g.Count
+	}
+}
+
+// failed reports whether calls have come back as errors. Without a status they are on their way.
+func failed(g Group) bool { return g.Status != "" && g.Status != string(run.StatusOK) }
+
+func (t *ToolUsage) add(g Group) {
+	if g.Kind == string(run.EventCall) {
+		t.Calls += g.Count
+	}
+	if g.Status != "" {
+		t.back, t.micros, t.Bytes = t.back+g.Count, t.micros+g.Micros, t.Bytes+g.Bytes
+	}
+	if failed(g) {
+		t.Errors += g.Count
+	}
+}
+
+func entryOf[K comparable, V any](m map[K]*V, key K, empty V) *V {
+	if m[key] == nil {
+		m[key] = &empty
+	}
+	return m[key]
+}
+
+// ends looks at the newest executions one by one.
+func (a *adding) ends(ctx context.Context, stores []Store, f Filter) error {
+	f.Kinds, f.Limit = []string{string(run.EventEnd)}, newestEnds
+	var all []Row
+	for _, store := range stores {
+		rows, err := briefly(ctx, store, f)
+		if err != nil {
+			return err
+		}
+		all = append(all, rows...)
+		if err := a.hits(ctx, store, f); err != nil {
+			return err
+		}
+	}
+	if len(all) > newestEnds {
+		slices.SortFunc(all, func(p, q Row) int { return placeOf(&q).compare(placeOf(&p)) })
+		all = all[:newestEnds]
+	}
+	if int64(len(all)) < a.usage.Executions {
+		a.usage.Sampled = len(all)
+	}
+	if int64(a.facts) < a.usage.Executions {
+		a.usage.HitsOf = a.facts
+	}
+	a.each(all)
+	return nil
+}
+
+// briefly is what is needed of rows.
+func briefly(ctx context.Context, store Store, f Filter) ([]Row, error) {
+	if b, ok := store.(Brief); ok {
+		return b.Brief(ctx, f)
+	}
+	f.Bare = true
+	var all []Row
+	for r, err := range store.Find(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// hits adds the answers that the newest executions were given again.
+func (a *adding) hits(ctx context.Context, store Store, f Filter) error {
+	f.Limit = newestFacts
+	n := 0
+	for r, err := range store.Find(ctx, f) {
+		if err != nil {
+			return err
+		}
+		n++
+		a.usage.CacheHits += hitsOf(r.Facts)
+	}
+	a.facts += n
+	return nil
+}
+
+func (a *adding) each(ends []Row) {
+	persons := map[string]*PersonUsage{}
+	var took []int64
+	for _, r := range ends {
+		if r.Status != string(run.StatusOutcomeUnknown) { // when it ended is not known
+			took = append(took, r.Micros)
+		}
+		p := entryOf(persons, r.Principal, PersonUsage{Principal: r.Principal})
+		p.Executions, p.Returned, p.Avoided = p.Executions+1, p.Returned+r.Returned, p.Avoided+r.Avoided
+		if r.Status != string(run.StatusOK) {
+			p.Failed++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(persons)) {
+		a.usage.Principals = append(a.usage.Principals, *persons[name])
+	}
+	a.usage.Duration = quantiles(took)
+}
+
+func hitsOf(facts []byte) int64 {
+	var f struct {
+		Hits int64 `json:"cache_hits"`
+	}
+	if !bytes.Contains(facts, []byte("cache_hits")) || json.Unmarshal(facts, &f) != nil {
+		return 0
+	}
+	return f.Hits
+}
+
+func quantiles(micros []int64) *Quantiles {
+	if len(micros) == 0 {
+		return nil
+	}
+	slices.Sort(micros)
+	at := func(p float64) float64 { return float64(micros[int(p*float64(len(micros)-1)+0.5)]) / 1000 }
+	return &Quantiles{P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: at(1)}
+}
+
+// sum orders days by time, and tools by how often they were called.
+func (a *adding) sum() Usage {
+	u := a.usage
+	u.Days, u.Tools, u.Servers = []DayUsage{}, busiest(maps.Values(a.tools)), busiest(maps.Values(a.servers))
+	for _, day := range slices.Sorted(maps.Keys(a.days)) {
+		u.Days = append(u.Days, *a.days[day])
+	}
+	return u
+}
+
+// busiest has what was called most first.
+func busiest(usage iter.Seq[*ToolUsage]) []ToolUsage {
+	all := []ToolUsage{}
+	for t := range usage {
+		if t.back > 0 {
+			t.MeanMS = float64(t.micros/t.back) / 1000
+		}
+		all = append(all, *t)
+	}
+	slices.SortFunc(all, func(p, q ToolUsage) int {
+		return cmp.Or(cmp.Compare(q.Calls, p.Calls), cmp.Compare(p.Server, q.Server), cmp.Compare(p.Tool, q.Tool))
+	})
+	return all
+}

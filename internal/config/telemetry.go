@@ -1,0 +1,65 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"regexp"
+	"strconv"
+)
+
+// Telemetry says who is told what executions do. Empty addresses mean nobody.
+type Telemetry struct {
+	Traces     string            // collector that takes OTLP over HTTP
+	Metrics    string            // such a collector
+	Headers    map[string]string // sent to both
+	Ratio      float64           // of traces that begin here, above 0 and up to 1
+	Prometheus string            // address on this machine where metrics can be asked for
+}
+
+// Stats say how usage is shown.
+type Stats struct{ Price Price }
+
+// Price is what a million tokens cost that a model reads. 0 means that nobody said.
+type Price struct {
+	Input    float64
+	Currency string // as it is shown before the amount
+}
+
+func (t *Telemetry) read() into {
+	collector := func(s *string) into {
+		return checked(s, "an address such as http://127.0.0.1:4318, or nothing", func(a string) bool { return a == "" || isHTTP(a) })
+	}
+	return object(
+		field{"traces", collector(&t.Traces)},
+		field{"metrics", collector(&t.Metrics)},
+		field{"headers", dict(&t.Headers, headerName, headerValue)},
+		field{"ratio", number(&t.Ratio, 0.0001, 1)},
+		field{"prometheus", checked(&t.Prometheus, "an address of this machine such as 127.0.0.1:9464", isLoopback)},
+	)
+}
+
+func (s *Stats) read() into {
+	return object(field{"price", object(
+		field{"input", number(&s.Price.Input, 0, 1_000_000)},
+		field{"currency", checked(&s.Price.Currency, "a currency such as $ or EUR", regexp.MustCompile(`^[\p{Sc}A-Za-z ]{1,8}$`).MatchString)},
+	)})
+}
+
+func number(v *float64, lo, hi float64) into {
+	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+	return measure(v, lo, hi, "a number", func(s string) (float64, bool) {
+		f, err := strconv.ParseFloat(s, 64)
+		return f, err == nil && f == f
+	}, show)
+}
+
+// isLoopback says whether s is an address and a port that only this machine reaches.
+func isLoopback(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.Atoi(port)
+	address, failed := netip.ParseAddr(host)
+	return err == nil && n >= 0 && n <= 65_535 && (host == "localhost" || failed == nil && address.IsLoopback())
+}

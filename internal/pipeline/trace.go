@@ -1,0 +1,65 @@
+package pipeline
+
+import (
+	"context"
+
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+// unheard is the end of a step that nobody follows.
+func unheard(run.Event) {}
+
+// step begins a step of the execution.
+func (r *record) step(ctx context.Context, s run.Step, e run.Event) (context.Context, func(run.Event)) {
+	if r.tracer == nil {
+		return ctx, unheard
+	}
+	return r.tracer.Begin(ctx, s, e)
+}
+
+// requested is what is told of an execution when it begins.
+func (r *record) requested(req run.Request) run.Event {
+	e := r.event(run.EventRequest)
+	if r.tracer != nil && req.Code != "" {
+		e.Facts = map[string]any{"language": string(req.Language)}
+	}
+	return e
+}
+
+// came is how a step ended that failed with err, or did not.
+func came(err *run.Error) run.Event {
+	if err == nil {
+		return run.Event{Status: "ok"}
+	}
+	return run.Event{Status: string(err.Kind)}
+}
+
+// goes has a call recorded that leaves, and followed.
+func (x *execution) goes(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (context.Context, func(run.Result, error), *run.Error) {
+	r := x.flight.record
+	answered, refused := x.leaves(t, c, d)
+	if refused != nil || r.tracer == nil {
+		return ctx, answered, refused
+	}
+	e := r.event(run.EventCall)
+	e.Server, e.Tool, e.Effect = t.Server, t.Name, d.Effect.Kind.String()
+	inside, end := r.tracer.Begin(ctx, run.StepCall, e)
+	return inside, func(result run.Result, err error) {
+		answered(result, err)
+		out := came(run.AsError(err))
+		out.Bytes = int64(len(result.Value))
+		end(out)
+	}, nil
+}
+
+// asks asks a person, or whoever said yes before.
+func (x *execution) asks(ctx context.Context, q run.Question) *run.Error {
+	r := x.flight.record
+	e := r.event(run.EventQuestion)
+	e.Server, e.Tool, e.Effect = q.Server, q.Tool, q.Effect
+	inside, end := r.step(ctx, run.StepApproval, e)
+	refused := x.pipeline.Approvals.Table.Ask(inside, q)
+	end(came(refused))
+	return refused
+}

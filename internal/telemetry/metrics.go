@@ -1,0 +1,167 @@
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"retort/internal/run"
+)
+
+// maxTools bounds the tools that are counted by name; all others are "other".
+const maxTools = 1000
+
+const other = "other"
+
+// maxSeries bounds what is counted of one metric, each tool with each way to end.
+const maxSeries = 10_000
+
+// seconds are the bounds of durations.
+var seconds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}
+
+// metrics are what is counted of steps.
+type metrics struct {
+	known func(server, tool string) bool
+
+	executions, calls, refusals, tokens, approvals, hits metric.Int64Counter
+	active, waiting                                      metric.Int64UpDownCounter
+	duration, called                                     metric.Float64Histogram
+
+	mu    sync.Mutex
+	tools map[tool]metric.MeasurementOption
+}
+
+type tool struct{ server, name string }
+
+func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*metrics, error) {
+	m := &metrics{known: o.Known, tools: map[tool]metric.MeasurementOption{}}
+	b := builder{meter: p.Meter(service, metric.WithInstrumentationVersion(o.Version))}
+	m.executions = b.counter("retort.executions", "Executions that have ended.", "{execution}")
+	m.calls = b.counter("retort.calls", "Calls to servers that have come back.", "{call}")
+	m.refusals = b.counter("retort.refusals", "Calls that did not leave, by a rule or a limit.", "{call}")
+	m.tokens = b.counter("retort.tokens", "Tokens that went to models, and that stayed out of their context.", "{token}")
+	m.approvals = b.counter("retort.approvals", "Questions to persons that were settled.", "{question}")
+	m.hits = b.counter("retort.cache.hits", "Answers that were given again.", "{answer}")
+	m.active = b.upDown("retort.executions.active", "Executions under way.", "{execution}")
+	m.waiting = b.upDown("retort.approvals.waiting", "Questions that wait for a person.", "{question}")
+	m.duration = b.histogram("retort.execution.duration", "How long executions took, with waiting for persons.")
+	m.called = b.histogram("retort.call.duration", "How long calls to servers took.")
+	b.observe("retort.telemetry.dropped", "Spans that no collector was told of.", "{span}", dropped)
+	if o.Record != nil {
+		b.gauge("retort.record.queued", "Entries of the record that are not on disk yet.", "{entry}", func() int64 { n, _ := o.Record(); return int64(n) })
+		b.gauge("retort.record.failed", "1 while the record cannot be written.", "1", func() int64 {
+			if _, failed := o.Record(); failed {
+				return 1
+			}
+			return 0
+		})
+	}
+	return m, b.err
+}
+
+// builder makes instruments until one fails.
+type builder struct {
+	meter metric.Meter
+	err   error
+}
+
+func (b *builder) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+func (b *builder) counter(name, what, unit string) metric.Int64Counter {
+	c, err := b.meter.Int64Counter(name, metric.WithDescription(what), metric.WithUnit(unit))
+	b.fail(err)
+	return c
+}
+
+func (b *builder) upDown(name, what, unit string) metric.Int64UpDownCounter {
+	c, err := b.meter.Int64UpDownCounter(name, metric.WithDescription(what), metric.WithUnit(unit))
+	b.fail(err)
+	return c
+}
+
+func (b *builder) histogram(name, what string) metric.Float64Histogram {
+	h, err := b.meter.Float64Histogram(name, metric.WithDescription(what), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(seconds...))
+	b.fail(err)
+	return h
+}
+
+func (b *builder) observe(name, what, unit string, f func() int64) {
+	_, err := b.meter.Int64ObservableCounter(name, metric.WithDescription(what), metric.WithUnit(unit), metric.WithInt64Callback(observing(f)))
+	b.fail(err)
+}
+
+func (b *builder) gauge(name, what, unit string, f func() int64) {
+	_, err := b.meter.Int64ObservableGauge(name, metric.WithDescription(what), metric.WithUnit(unit), metric.WithInt64Callback(observing(f)))
+	b.fail(err)
+}
+
+func observing(f func() int64) metric.Int64Callback {
+	return func(_ context.Context, o metric.Int64Observer) error {
+		o.Observe(f())
+		return nil
+	}
+}
+
+func (m *metrics) began(s run.Step) {
+	switch s {
+	case run.StepExecution:
+		m.active.Add(context.Background(), 1)
+	case run.StepApproval:
+		m.waiting.Add(context.Background(), 1)
+	}
+}
+
+func (m *metrics) ended(s run.Step, e, came *run.Event, took time.Duration) {
+	ctx := context.Background()
+	status := metric.WithAttributes(attribute.String("status", came.Status))
+	switch s {
+	case run.StepExecution:
+		m.active.Add(ctx, -1)
+		m.executions.Add(ctx, 1, status)
+		m.duration.Record(ctx, took.Seconds(), status)
+		m.settled(ctx, came)
+	case run.StepApproval:
+		m.waiting.Add(ctx, -1)
+		m.approvals.Add(ctx, 1, status)
+	case run.StepCall:
+		of := m.of(e.Server, e.Tool)
+		m.calls.Add(ctx, 1, of, status)
+		m.called.Record(ctx, took.Seconds(), of)
+	}
+}
+
+func (m *metrics) settled(ctx context.Context, came *run.Event) {
+	if t := came.Tokens; t != nil {
+		m.tokens.Add(ctx, int64(t.Returned), metric.WithAttributes(attribute.String("kind", "returned")))
+		m.tokens.Add(ctx, int64(t.Avoided), metric.WithAttributes(attribute.String("kind", "avoided")))
+	}
+	if n, ok := came.Facts["refusals"].(int); ok {
+		m.refusals.Add(ctx, int64(n))
+	}
+	if hits, ok := came.Facts["cache_hits"].(int); ok {
+		m.hits.Add(ctx, int64(hits))
+	}
+}
+
+// of names a tool, if it is one that is known, and there is room for its name.
+func (m *metrics) of(server, name string) metric.MeasurementOption {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := tool{server, name}
+	if o, ok := m.tools[key]; ok {
+		return o
+	}
+	if len(m.tools) >= maxTools || m.known != nil && !m.known(server, name) {
+		return metric.WithAttributes(attribute.String("server", other), attribute.String("tool", other))
+	}
+	o := metric.WithAttributeSet(attribute.NewSet(attribute.String("server", server), attribute.String("tool", name)))
+	m.tools[key] = o
+	return o
+}

@@ -1,0 +1,124 @@
+package telemetry
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// Handler answers Prometheus, below any path. It refuses requests that name another host
+// than this machine: a page in a browser could send them.
+func (t *Telemetry) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !here(r.Host):
+			http.Error(w, "this host is not served", http.StatusForbidden)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			http.Error(w, "GET only", http.StatusMethodNotAllowed)
+		case r.URL.Path != "/metrics":
+			http.NotFound(w, r)
+		default:
+			t.answer(w, r)
+		}
+	})
+}
+
+// here reports whether a Host header names this machine.
+func here(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	address, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && address.IsLoopback()
+}
+
+func (t *Telemetry) answer(w http.ResponseWriter, r *http.Request) {
+	var all metricdata.ResourceMetrics
+	if t.reader == nil || t.reader.Collect(r.Context(), &all) != nil {
+		http.Error(w, "there are no metrics", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(exposition(&all))
+}
+
+// exposition is metrics in the text format of Prometheus, named as OpenTelemetry says.
+func exposition(all *metricdata.ResourceMetrics) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# HELP target_info Which engine this is.\n# TYPE target_info gauge\ntarget_info%s 1\n", labels(all.Resource.Attributes()))
+	for _, s := range all.ScopeMetrics {
+		for _, m := range s.Metrics {
+			expose(&b, m)
+		}
+	}
+	return b.Bytes()
+}
+
+func expose(b *bytes.Buffer, m metricdata.Metrics) {
+	name := identifier(m.Name)
+	head := func(name, kind string) {
+		fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n", name, strings.NewReplacer("\\", `\\`, "\n", `\n`).Replace(m.Description), name, kind)
+	}
+	switch d := m.Data.(type) {
+	case metricdata.Gauge[int64]:
+		head(name, "gauge")
+		points(b, name, d.DataPoints)
+	case metricdata.Sum[int64]:
+		if !d.IsMonotonic {
+			head(name, "gauge")
+			points(b, name, d.DataPoints)
+			return
+		}
+		head(name+"_total", "counter")
+		points(b, name+"_total", d.DataPoints)
+	case metricdata.Histogram[float64]:
+		head(name+"_seconds", "histogram")
+		for _, p := range d.DataPoints {
+			histogram(b, name+"_seconds", p)
+		}
+	}
+}
+
+func points(b *bytes.Buffer, name string, all []metricdata.DataPoint[int64]) {
+	for _, p := range all {
+		fmt.Fprintf(b, "%s%s %d\n", name, labels(p.Attributes.ToSlice()), p.Value)
+	}
+}
+
+func histogram(b *bytes.Buffer, name string, p metricdata.HistogramDataPoint[float64]) {
+	of := p.Attributes.ToSlice()
+	var sum uint64
+	for i, n := range p.BucketCounts {
+		sum += n
+		bound := "+Inf"
+		if i < len(p.Bounds) {
+			bound = strconv.FormatFloat(p.Bounds[i], 'g', -1, 64)
+		}
+		fmt.Fprintf(b, "%s_bucket%s %d\n", name, labels(append(of[:len(of):len(of)], attribute.String("le", bound))), sum)
+	}
+	fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", name, labels(of), strconv.FormatFloat(p.Sum, 'g', -1, 64), name, labels(of), p.Count)
+}
+
+func labels(all []attribute.KeyValue) string {
+	if len(all) == 0 {
+		return ""
+	}
+	escape := strings.NewReplacer("\\", `\\`, "\"", `\"`, "\n", `\n`)
+	var each []string
+	for _, a := range all {
+		each = append(each, identifier(string(a.Key))+`="`+escape.Replace(strings.ToValidUTF8(a.Value.Emit(), "\ufffd"))+`"`)
+	}
+	return "{" + strings.Join(each, ",") + "}"
+}
+
+// identifier is a name with nothing in it that Prometheus has no place for.
+func identifier(name string) string { return strings.ReplaceAll(name, ".", "_") }

@@ -1,0 +1,118 @@
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+const (
+	maxQueue = 4096 // spans that wait
+	maxBatch = 512  // spans in one message
+	linger   = time.Second
+)
+
+// queue takes spans in without waiting. What finds it full is dropped.
+type queue struct {
+	spans   chan sdktrace.ReadOnlySpan
+	dropped atomic.Int64
+	send    func(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) error
+
+	ctx    context.Context // of sending
+	cancel context.CancelFunc
+	stop   chan struct{}
+	once   sync.Once
+	done   chan struct{}
+}
+
+func newQueue(send func(context.Context, bool, []sdktrace.ReadOnlySpan) error) *queue {
+	q := &queue{spans: make(chan sdktrace.ReadOnlySpan, maxQueue), send: send, stop: make(chan struct{}), done: make(chan struct{})}
+	q.ctx, q.cancel = context.WithCancel(context.Background())
+	go q.work()
+	return q
+}
+
+// OnStart implements sdktrace.SpanProcessor.
+func (q *queue) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+
+// OnEnd implements sdktrace.SpanProcessor.
+func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
+	if !s.SpanContext().IsSampled() {
+		return
+	}
+	select {
+	case <-q.stop:
+		q.dropped.Add(1)
+	case q.spans <- s:
+	default:
+		q.dropped.Add(1)
+	}
+}
+
+func (q *queue) work() {
+	defer close(q.done)
+	for {
+		batch, last := q.next()
+		if len(batch) > 0 && q.send(q.ctx, last, batch) != nil {
+			q.dropped.Add(int64(len(batch)))
+		}
+		if last && len(q.spans) == 0 {
+			return
+		}
+	}
+}
+
+// next waits for spans, and a little longer for more. last says that nobody will wait.
+func (q *queue) next() (batch []sdktrace.ReadOnlySpan, last bool) {
+	select {
+	case s := <-q.spans:
+		batch = append(batch, s)
+	case <-q.stop:
+	}
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	for len(batch) < maxBatch {
+		select {
+		case s := <-q.spans:
+			batch = append(batch, s)
+			continue
+		default:
+		}
+		select {
+		case s := <-q.spans:
+			batch = append(batch, s)
+		case <-timer.C:
+			return batch, false
+		case <-q.stop:
+			if len(q.spans) == 0 {
+				return batch, true
+			}
+		}
+	}
+	select {
+	case <-q.stop:
+		return batch, true
+	default:
+		return batch, false
+	}
+}
+
+// Shutdown implements sdktrace.SpanProcessor: what is left is sent until ctx ends.
+func (q *queue) Shutdown(ctx context.Context) error {
+	q.once.Do(func() { close(q.stop) })
+	defer q.cancel()
+	select {
+	case <-q.done:
+		return nil
+	case <-ctx.Done():
+		q.cancel()
+		<-q.done
+		return ctx.Err()
+	}
+}
+
+// ForceFlush implements sdktrace.SpanProcessor. Nobody needs it.
+func (q *queue) ForceFlush(context.Context) error { return nil }

@@ -1,0 +1,137 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"retort/internal/run"
+)
+
+const (
+	patience = 10 * time.Second // with a collector, for one message
+	tries    = 3                // of a message that may be taken later
+	again    = time.Second      // before the second try
+)
+
+// sender sends messages to one collector.
+type sender struct {
+	url     string
+	headers map[string]string
+	version string
+	client  *http.Client
+	log     *slog.Logger
+	failing atomic.Bool
+}
+
+func newSender(o Options, address, path string) (*sender, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, run.Errorf(run.KindInvalidArguments, "telemetry.open", "%.100q is no address of a collector", address).WithHint("write it as http://127.0.0.1:4318")
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = path
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 1
+	client := &http.Client{Transport: transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &sender{url: u.String(), headers: maps.Clone(o.Headers), version: o.Version, client: client, log: o.Log.With("collector", u.Host+u.Path)}, nil
+}
+
+// spans sends spans. It tries a message again that may be taken later, unless it is the last.
+func (s *sender) spans(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) (err error) {
+	message := encodeSpans(spans)
+	wait := again
+	for try := 1; ; try++ {
+		later := false
+		if later, err = s.post(ctx, message); err == nil || !later || last || try == tries {
+			break
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		wait *= 2
+	}
+	s.tell(err)
+	return err
+}
+
+// tell notes in the log when a collector is lost, and when it is back.
+func (s *sender) tell(err error) {
+	switch {
+	case err != nil && !s.failing.Swap(true):
+		s.log.Warn("telemetry is not taken, and dropped", "error", err)
+	case err == nil && s.failing.Swap(false):
+		s.log.Info("telemetry is taken again")
+	}
+}
+
+// post sends a message once. later says that it may be taken later.
+func (s *sender) post(ctx context.Context, message []byte) (later bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(message))
+	if err != nil {
+		return false, err
+	}
+	for name, value := range s.headers {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	req.Header.Set("User-Agent", "retort/"+s.version)
+	resp, err := s.client.Do(req)
+	if err != nil {
+		var where *url.Error
+		if errors.As(err, &where) {
+			err = where.Err // the address may have a password in it
+		}
+		return ctx.Err() == nil, err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+	switch resp.StatusCode {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		return false, nil
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		later = true
+	}
+	return later, fmt.Errorf("the collector answers %d", resp.StatusCode)
+}
+
+// exporter sends metrics. What is lost is in the next message: counts add up from the start.
+type exporter struct{ *sender }
+
+func (exporter) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality {
+	return metricdata.CumulativeTemporality
+}
+
+func (exporter) Aggregation(k sdkmetric.InstrumentKind) sdkmetric.Aggregation {
+	return sdkmetric.DefaultAggregationSelector(k)
+}
+
+// Export implements sdkmetric.Exporter. It returns no error, which the library would print.
+func (e exporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
+	_, err := e.post(ctx, encodeMetrics(m))
+	e.tell(err)
+	return nil
+}
+
+func (exporter) ForceFlush(context.Context) error { return nil }
+
+func (e exporter) Shutdown(context.Context) error {
+	e.client.CloseIdleConnections()
+	return nil
+}

@@ -1,0 +1,142 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"retort/internal/run"
+)
+
+// maxValue bounds an attribute, in letters: names of sessions and clients are anybody's.
+const maxValue = 200
+
+// Begin implements run.Tracer.
+func (t *Telemetry) Begin(ctx context.Context, s run.Step, e run.Event) (context.Context, func(run.Event)) {
+	began := time.Now()
+	var span trace.Span
+	if t.tracer != nil {
+		ctx, span = t.start(ctx, s, &e)
+	}
+	if t.metrics != nil {
+		t.metrics.began(s)
+	}
+	return ctx, func(came run.Event) {
+		if t.metrics != nil {
+			t.metrics.ended(s, &e, &came, time.Since(began))
+		}
+		if span != nil {
+			finish(span, s, &came)
+		}
+	}
+}
+
+// start starts a span below the one of ctx, or below the one that the client named.
+func (t *Telemetry) start(ctx context.Context, s run.Step, e *run.Event) (context.Context, trace.Span) {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		if from := run.TraceOf(ctx); from.Parent != "" {
+			ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": from.Parent, "tracestate": from.State})
+		}
+	}
+	name, kind := naming(s, e)
+	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind))
+	if span.IsRecording() {
+		span.SetAttributes(described(s, e)...)
+	}
+	if s == run.StepExecution || s == run.StepCall {
+		to := propagation.MapCarrier{}
+		propagation.TraceContext{}.Inject(ctx, to)
+		ctx = run.WithTrace(ctx, run.NewTrace(to["traceparent"], to["tracestate"]))
+	}
+	return ctx, span
+}
+
+func naming(s run.Step, e *run.Event) (string, trace.SpanKind) {
+	switch s {
+	case run.StepExecution:
+		return "execution", trace.SpanKindServer
+	case run.StepCall:
+		return "tools/call " + e.Server + "." + e.Tool, trace.SpanKindClient
+	}
+	return string(s), trace.SpanKindInternal
+}
+
+// described are the attributes of a step that begins.
+func described(s run.Step, e *run.Event) []attribute.KeyValue {
+	a := []attribute.KeyValue{attribute.String("retort.execution", e.Execution)}
+	add := func(key, value string) {
+		if value != "" {
+			a = append(a, attribute.String(key, value))
+		}
+	}
+	switch s {
+	case run.StepExecution:
+		add("retort.session", e.Session)
+		add("retort.principal", e.Principal)
+		add("retort.client", e.Client)
+		language, _ := e.Facts["language"].(string)
+		add("retort.language", language)
+	case run.StepCall:
+		add("mcp.method.name", "tools/call")
+		add("gen_ai.tool.name", e.Tool)
+		add("retort.server", e.Server)
+		add("retort.effect", e.Effect)
+	case run.StepApproval:
+		add("retort.server", e.Server)
+		add("gen_ai.tool.name", e.Tool)
+		add("retort.effect", e.Effect)
+	}
+	return a
+}
+
+// told are the facts of the end of an execution that its span has.
+var told = []struct{ fact, key string }{
+	{"sandbox", "retort.sandbox"}, {"runtime", "retort.runtime"}, {"calls", "retort.calls"}, {"refusals", "retort.refusals"},
+	{"cache_hits", "retort.cache_hits"}, {"memory_bytes", "retort.memory_bytes"},
+}
+
+// finish ends a span. What went wrong is its kind, and nothing that a tool or a program said.
+func finish(span trace.Span, s run.Step, came *run.Event) {
+	defer span.End()
+	if !span.IsRecording() {
+		return
+	}
+	a := []attribute.KeyValue{attribute.String("retort.status", came.Status)}
+	if came.Status != "ok" {
+		span.SetStatus(codes.Error, "")
+		a = append(a, attribute.String("error.type", came.Status))
+	}
+	if s == run.StepCall {
+		a = append(a, attribute.Int64("retort.bytes", came.Bytes))
+	}
+	if s == run.StepExecution {
+		a = append(a, settled(came)...)
+	}
+	span.SetAttributes(a...)
+}
+
+func settled(came *run.Event) (a []attribute.KeyValue) {
+	if kind, ok := came.Facts["error"]; ok {
+		a = append(a, attribute.String("error.type", fmt.Sprint(kind)))
+	}
+	if came.Risk != nil {
+		a = append(a, attribute.Int("retort.risk", *came.Risk))
+	}
+	if came.Tokens != nil {
+		a = append(a, attribute.Int("retort.tokens.returned", came.Tokens.Returned), attribute.Int("retort.tokens.avoided", came.Tokens.Avoided))
+	}
+	for _, f := range told {
+		switch v := came.Facts[f.fact].(type) {
+		case string:
+			a = append(a, attribute.String(f.key, v))
+		case int:
+			a = append(a, attribute.Int(f.key, v))
+		}
+	}
+	return a
+}

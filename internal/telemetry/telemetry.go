@@ -1,0 +1,175 @@
+// Package telemetry tells OpenTelemetry collectors and Prometheus what executions do and how
+// long it takes: spans, and counts of them. No values of programs, tools or persons are in
+// it, and no messages of errors. It is the only package with OpenTelemetry.
+//
+// Nothing waits for it. What a collector does not take in time is dropped, and counted.
+package telemetry
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"retort/internal/run"
+)
+
+// Options say who is told. Without an address nobody is.
+type Options struct {
+	Version string
+	// Traces and Metrics are collectors that take OTLP over HTTP, as protobuf: an address
+	// without a path has the one of the standard added.
+	Traces, Metrics string
+	Headers         map[string]string // for both
+	// Ratio is how many of the traces that begin here are told, up to 1; 1 if 0. Whether
+	// one that began at a client is, is for the client to say.
+	Ratio float64
+	// Prometheus is the address of a listener of its own, on this machine.
+	Prometheus string
+	Every      time.Duration // between two reports of metrics; 30 s if 0
+	// Known reports whether there is a tool; others are counted as one.
+	Known func(server, tool string) bool
+	// Record says how the record stands; nil if there is none.
+	Record func() (queued int, failed bool)
+	Log    *slog.Logger
+}
+
+const (
+	service = "retort"
+	// farewell is how long Close waits for collectors.
+	farewell = 1500 * time.Millisecond
+)
+
+// Telemetry implements run.Tracer. It is safe for concurrent use.
+type Telemetry struct {
+	tracer  trace.Tracer // nil: no spans
+	metrics *metrics     // nil: no counts
+	spans   *sdktrace.TracerProvider
+	counts  *sdkmetric.MeterProvider
+	reader  *sdkmetric.ManualReader
+	queue   *queue
+	server  *http.Server
+	address string
+	close   func() error
+}
+
+var _ run.Tracer = (*Telemetry)(nil)
+
+// Open begins to tell. An address that cannot be listened on is told to the log: another
+// engine may have it.
+func Open(o Options) (*Telemetry, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	t := &Telemetry{}
+	t.close = sync.OnceValue(t.shutdown)
+	about := resource.NewSchemaless(attribute.String("service.name", service), attribute.String("service.version", o.Version), attribute.String("service.instance.id", rand.Text()))
+	if o.Traces != "" {
+		s, err := newSender(o, o.Traces, "/v1/traces")
+		if err != nil {
+			return nil, err
+		}
+		t.trace(o, s, about)
+	}
+	if o.Metrics == "" && o.Prometheus == "" {
+		return t, nil
+	}
+	if err := t.count(o, about); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	if o.Prometheus != "" {
+		t.listen(o.Prometheus, o.Log)
+	}
+	return t, nil
+}
+
+func (t *Telemetry) trace(o Options, s *sender, about *resource.Resource) {
+	ratio := o.Ratio
+	if ratio == 0 {
+		ratio = 1
+	}
+	limits := sdktrace.NewSpanLimits()
+	limits.AttributeValueLengthLimit = maxValue
+	t.queue = newQueue(s.spans)
+	t.spans = sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithRawSpanLimits(limits), sdktrace.WithSpanProcessor(t.queue),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(ratio))))
+	t.tracer = t.spans.Tracer(service, trace.WithInstrumentationVersion(o.Version))
+}
+
+func (t *Telemetry) count(o Options, about *resource.Resource) error {
+	options := []sdkmetric.Option{sdkmetric.WithResource(about), sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter), sdkmetric.WithCardinalityLimit(maxSeries)}
+	if o.Metrics != "" {
+		s, err := newSender(o, o.Metrics, "/v1/metrics")
+		if err != nil {
+			return err
+		}
+		every := o.Every
+		if every == 0 {
+			every = 30 * time.Second
+		}
+		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter{s}, sdkmetric.WithInterval(every), sdkmetric.WithTimeout(patience))))
+	}
+	if o.Prometheus != "" {
+		t.reader = sdkmetric.NewManualReader()
+		options = append(options, sdkmetric.WithReader(t.reader))
+	}
+	t.counts = sdkmetric.NewMeterProvider(options...)
+	var err error
+	t.metrics, err = newMetrics(t.counts, o, t.dropped)
+	return err
+}
+
+// listen opens the listener of its own.
+func (t *Telemetry) listen(address string, log *slog.Logger) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		log.Warn("telemetry.prometheus: metrics of this engine cannot be asked for", "error", err)
+		return
+	}
+	t.address = l.Addr().String()
+	t.server = &http.Server{Handler: t.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	go func() { _ = t.server.Serve(l) }()
+	log.Info("metrics can be asked for", "address", "http://"+t.address+"/metrics")
+}
+
+// Address is where metrics can be asked for, empty if nowhere.
+func (t *Telemetry) Address() string { return t.address }
+
+// dropped is how many spans nobody was told of.
+func (t *Telemetry) dropped() int64 {
+	if t.queue == nil {
+		return 0
+	}
+	return t.queue.dropped.Load()
+}
+
+// Close tells what is left, within two seconds; what is not taken then is lost.
+func (t *Telemetry) Close() error { return t.close() }
+
+func (t *Telemetry) shutdown() error {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	var all sync.WaitGroup
+	if t.spans != nil {
+		all.Go(func() { _ = t.spans.Shutdown(ctx) }) // a collector that is gone is told of in the log
+	}
+	if t.counts != nil {
+		all.Go(func() { _ = t.counts.Shutdown(ctx) })
+	}
+	all.Wait()
+	if t.server != nil {
+		return t.server.Close()
+	}
+	return nil
+}

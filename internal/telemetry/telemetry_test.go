@@ -1,0 +1,201 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	collector "go.opentelemetry.io/proto/slim/otlp/collector/metrics/v1"
+	metricspb "go.opentelemetry.io/proto/slim/otlp/metrics/v1"
+	"google.golang.org/protobuf/proto"
+
+	"retort/internal/run"
+)
+
+// execute tells of an execution with one call of each tool.
+func execute(t *Telemetry, tools ...string) {
+	ctx, ended := t.Begin(context.Background(), run.StepExecution, run.Event{Execution: "x", Session: "s", Client: "c 1"})
+	for _, name := range tools {
+		_, came := t.Begin(ctx, run.StepCall, run.Event{Execution: "x", Server: "crm", Tool: name, Effect: "read"})
+		came(run.Event{Status: "ok", Bytes: 12})
+	}
+	risk := 12
+	ended(run.Event{Status: "ok", Risk: &risk, Tokens: &run.Tokens{Returned: 3, Avoided: 40}, Facts: map[string]any{"calls": len(tools), "cache_hits": 2}})
+}
+
+// The official package reads what is sent.
+func TestMetricsAreSent(t *testing.T) {
+	var mu sync.Mutex
+	found := map[string]*metricspb.Metric{}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var m collector.ExportMetricsServiceRequest
+		if err := proto.Unmarshal(body, &m); err != nil || r.URL.Path != "/v1/metrics" {
+			panic(fmt.Sprint(r.URL.Path, err))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, one := range m.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+			found[one.Name] = one
+		}
+		if len(m.ProtoReflect().GetUnknown()) > 0 {
+			panic("fields that are none")
+		}
+	}))
+	defer server.Close()
+	tel, err := Open(Options{Metrics: server.URL, Record: func() (int, bool) { return 7, true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(tel, "a", "b", "a")
+	if err := tel.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h := found["retort.execution.duration"].GetHistogram()
+	if p := h.GetDataPoints(); len(p) != 1 || p[0].Count != 1 || len(p[0].BucketCounts) != len(seconds)+1 || len(p[0].ExplicitBounds) != len(seconds) || h.AggregationTemporality != 2 {
+		t.Error(h)
+	}
+	calls := found["retort.calls"].GetSum()
+	if n := len(calls.GetDataPoints()); n != 2 || !calls.GetIsMonotonic() {
+		t.Error(calls)
+	}
+	for name, want := range map[string]int64{"retort.executions": 1, "retort.cache.hits": 2, "retort.executions.active": 0} {
+		if p := found[name].GetSum().GetDataPoints(); len(p) != 1 || p[0].GetAsInt() != want {
+			t.Errorf("%s: %v", name, p)
+		}
+	}
+	for name, want := range map[string]int64{"retort.record.queued": 7, "retort.record.failed": 1} {
+		if p := found[name].GetGauge().GetDataPoints(); len(p) != 1 || p[0].GetAsInt() != want {
+			t.Errorf("%s: %v", name, p)
+		}
+	}
+}
+
+func TestToolsAreBounded(t *testing.T) {
+	tel, err := Open(Options{Prometheus: "127.0.0.1:0", Known: func(_, tool string) bool { return strings.HasPrefix(tool, "known") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tel.Close()
+	execute(tel, "made up", "known")
+	for i := range 2 * maxTools {
+		execute(tel, fmt.Sprint("known", i))
+	}
+	w := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/metrics", nil))
+	text := w.Body.String()
+	if n := strings.Count(text, "\nretort_calls_total{"); n != maxTools+1 || strings.Contains(text, "made up") || !strings.Contains(text, `tool="other"`) {
+		t.Errorf("%d tools", n)
+	}
+}
+
+func TestLabelsAreEscaped(t *testing.T) {
+	tel, err := Open(Options{Prometheus: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tel.Close()
+	execute(tel, "a\"b\\c\nd\xff")
+	w := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:9/metrics", nil))
+	if !strings.Contains(w.Body.String(), "tool=\"a\\\"b\\\\c\\nd\ufffd\"") {
+		t.Error(w.Body)
+	}
+}
+
+func TestOnlyThisMachineAsks(t *testing.T) {
+	tel, _ := Open(Options{Prometheus: "127.0.0.1:0"})
+	defer tel.Close()
+	for host, want := range map[string]int{"localhost:1": 200, "127.0.0.2": 200, "[::1]:80": 200, "[::1]": 200, "evil.example:9464": 403, "localhost.evil.example": 403, "10.0.0.1": 403, "": 403} {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		if tel.Handler().ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%q: %d", host, w.Code)
+		}
+	}
+}
+
+// A collector that hangs costs nobody anything, and what it is not told is counted.
+func TestQueueIsBounded(t *testing.T) {
+	release := make(chan struct{})
+	q := newQueue(func(ctx context.Context, _ bool, spans []sdktrace.ReadOnlySpan) error {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	})
+	span := tracetest.SpanStub{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})}.Snapshot()
+	const told = 3 * maxQueue
+	began := time.Now()
+	for range told {
+		q.OnEnd(span)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if n := q.dropped.Load(); n < told-maxQueue-2*maxBatch || n > told-maxQueue {
+		t.Errorf("%d of %d were dropped", n, told)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := q.Shutdown(ctx); err == nil {
+		t.Error("it ended with everything told")
+	}
+	if n := q.dropped.Load(); n != told {
+		t.Errorf("%d are counted as dropped", n)
+	}
+}
+
+func TestSendsAgain(t *testing.T) {
+	var mu sync.Mutex
+	n := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	tel, err := Open(Options{Traces: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(tel)
+	time.Sleep(linger + again + 500*time.Millisecond)
+	if err := tel.Close(); err != nil || tel.dropped() != 0 {
+		t.Error(err, tel.dropped())
+	}
+	if n != 2 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+func BenchmarkExecution(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	for name, o := range map[string]Options{"traces": {Traces: server.URL}, "metrics": {Prometheus: "127.0.0.1:0"}, "both": {Traces: server.URL, Prometheus: "127.0.0.1:0"}} {
+		b.Run(name, func(b *testing.B) {
+			tel, err := Open(o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer tel.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				execute(tel, "a", "b", "c")
+			}
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package retort
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/config"
+	"retort/internal/run"
+	"retort/internal/store"
+)
+
+// Span says what usage is about.
+type Span = audit.Span
+
+// Usage is what the record of a configuration adds up to.
+type Usage struct {
+	audit.Usage
+	Bytes int64 `json:"record_bytes"`
+	Cost  *Cost `json:"cost,omitempty"` // nil if the settings name no price
+}
+
+// Cost is what tokens cost at the price that the settings name.
+type Cost struct {
+	PerMillion float64 `json:"per_million_tokens"`
+	Currency   string  `json:"currency"`
+	Returned   float64 `json:"returned"`
+	Avoided    float64 `json:"avoided"`
+}
+
+// Used adds up what all engines of a configuration have recorded, also while they run. The
+// error is of kind invalid_arguments if nothing is recorded.
+func Used(ctx context.Context, c Config, s Span) (Usage, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return Usage{}, err
+	}
+	if !loaded.Settings.AuditLogging.Bool() || loaded.Home == "" {
+		return Usage{}, run.Errorf(run.KindInvalidArguments, "stats", "nothing is recorded that could be counted").
+			WithHint("auditLogging: true in retort.yaml has executions recorded from then on")
+	}
+	kept, err := c.record(ctx, store.Options{ReadOnly: true})
+	if err != nil {
+		return Usage{}, known(err)
+	}
+	defer kept.close()
+	var u Usage
+	if u.Usage, err = audit.Add(ctx, kept.Stores, s, true); err != nil {
+		return Usage{}, known(err)
+	}
+	for _, one := range kept.Stores {
+		if n, err := one.Size(ctx); err == nil {
+			u.Bytes += n
+		}
+	}
+	u.Cost = costOf(loaded.Settings.Stats.Price, u.Usage)
+	return u, nil
+}
+
+func costOf(p config.Price, u audit.Usage) *Cost {
+	if p.Input == 0 {
+		return nil
+	}
+	return &Cost{p.Input, p.Currency, float64(u.Returned) / 1e6 * p.Input, float64(u.Avoided) / 1e6 * p.Input}
+}
+
+// Recorded is what the record says of executions, those of other engines and of earlier
+// days too.
+type Recorded struct {
+	Executions int64            `json:"executions"`
+	ByStatus   map[string]int64 `json:"by_status,omitempty"`
+	ToolCalls  int64            `json:"tool_calls"`
+	Tokens     run.Tokens       `json:"tokens"`
+	Since      string           `json:"since,omitempty"` // a day
+}
+
+// recalled keeps what was added up, and adds it up anew in the background. The zero value
+// is ready.
+type recalled struct {
+	mu     sync.Mutex
+	known  map[string]*recall
+	closed bool
+	ctx    context.Context
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+}
+
+type recall struct {
+	totals *Recorded // nil: not known yet
+	at     time.Time
+	ready  chan struct{} // closed when the adding under way has ended; nil if there is none
+}
+
+const (
+	freshly    = time.Minute            // totals count so long
+	impatience = 100 * time.Millisecond // with totals that are added up
+	maxRecalls = 100                    // sessions whose totals are kept
+)
+
+// of gives totals that are known, or known soon; nil if they are not. A new sum is made in
+// the background once they are old.
+func (r *recalled) of(key string, add func(context.Context) (*Recorded, error)) *Recorded {
+	r.mu.Lock()
+	if r.known == nil {
+		r.known = map[string]*recall{}
+		r.ctx, r.cancel = context.WithCancel(context.Background())
+	}
+	one := r.known[key]
+	if one == nil {
+		if len(r.known) >= maxRecalls {
+			clear(r.known)
+		}
+		one = &recall{}
+		r.known[key] = one
+	}
+	if one.ready == nil && time.Since(one.at) > freshly && !r.closed {
+		one.ready = make(chan struct{})
+		r.all.Go(func() { r.renew(one, add) })
+	}
+	ready := one.ready
+	r.mu.Unlock()
+	if ready != nil {
+		select {
+		case <-ready:
+		case <-time.After(impatience):
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return one.totals
+}
+
+func (r *recalled) renew(one *recall, add func(context.Context) (*Recorded, error)) {
+	totals, err := add(r.ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		one.totals = totals
+	}
+	one.at = time.Now()
+	close(one.ready)
+	one.ready = nil
+}
+
+// Close ends what is added up.
+func (r *recalled) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	if r.cancel != nil {
+		r.cancel()
+	}
+	r.mu.Unlock()
+	r.all.Wait()
+	return nil
+}
+
+// history are the totals of the record, of one session or of all.
+func (e *Engine) history(session string) *Recorded {
+	if e.audit == nil {
+		return nil
+	}
+	span := Span{Session: session, Principal: e.pipeline.Policy.Principal()}
+	return e.recalled.of(span.Principal+"\x00"+session, func(ctx context.Context) (*Recorded, error) {
+		kept, err := e.parts.recorded(ctx, store.Options{ReadOnly: true})
+		if err != nil {
+			return nil, err
+		}
+		defer kept.close()
+		u, err := audit.Add(ctx, kept.Stores, span, false)
+		if err != nil {
+			return nil, err
+		}
+		total := &Recorded{Executions: u.Executions, ByStatus: u.ByStatus, ToolCalls: u.Calls, Tokens: run.Tokens{Returned: int(u.Returned), Avoided: int(u.Avoided)}}
+		if len(u.Days) > 0 {
+			total.Since = u.Days[0].Day
+		}
+		return total, nil
+	})
+}

@@ -1,0 +1,31 @@
+package retort
+
+import (
+	"retort/internal/telemetry"
+)
+
+// observe tells collectors what executions do, if the settings name any.
+func (p *parts) observe() (err error) {
+	s := p.config.Settings.Telemetry
+	if s.Traces == "" && s.Metrics == "" && s.Prometheus == "" {
+		return nil
+	}
+	o := telemetry.Options{
+		Version: Version, Traces: s.Traces, Metrics: s.Metrics, Headers: s.Headers, Ratio: s.Ratio, Prometheus: s.Prometheus,
+		Known: p.known, Log: p.log,
+	}
+	if p.audit != nil {
+		o.Record = p.audit.Standing
+	}
+	if p.telemetry, err = telemetry.Open(o); err != nil {
+		return err
+	}
+	p.onClose(p.telemetry.Close)
+	return nil
+}
+
+// known reports whether there is a tool, whoever may call it.
+func (p *parts) known(server, tool string) bool {
+	_, ok := p.catalog.Toolset().Whole().Exact(server, tool)
+	return ok
+}
