@@ -12,7 +12,7 @@ func (p *parts) observe() (err error) {
 	}
 	o := telemetry.Options{
 		Version: Version, Traces: s.Traces, Metrics: s.Metrics, Headers: s.Headers, Ratio: s.Ratio, Prometheus: s.Prometheus,
-		Known: p.known, Log: p.log,
+		Known: p.known, Mask: p.secrets.MaskString, Log: p.log,
 	}
 	if p.audit != nil {
 		o.Record = p.audit.Standing

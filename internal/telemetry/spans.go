@@ -46,7 +46,7 @@ func (t *Telemetry) start(ctx context.Context, s run.Step, e *run.Event) (contex
 	name, kind := naming(s, e)
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind))
 	if span.IsRecording() {
-		span.SetAttributes(described(s, e)...)
+		span.SetAttributes(t.described(s, e)...)
 	}
 	if s == run.StepExecution || s == run.StepCall {
 		to := propagation.MapCarrier{}
@@ -67,11 +67,11 @@ func naming(s run.Step, e *run.Event) (string, trace.SpanKind) {
 }
 
 // described are the attributes of a step that begins.
-func described(s run.Step, e *run.Event) []attribute.KeyValue {
+func (t *Telemetry) described(s run.Step, e *run.Event) []attribute.KeyValue {
 	a := []attribute.KeyValue{attribute.String("retort.execution", e.Execution)}
 	add := func(key, value string) {
 		if value != "" {
-			a = append(a, attribute.String(key, value))
+			a = append(a, attribute.String(key, t.mask(value)))
 		}
 	}
 	switch s {

@@ -42,7 +42,9 @@ type Options struct {
 	Known func(server, tool string) bool
 	// Record says how the record stands; nil if there is none.
 	Record func() (queued int, failed bool)
-	Log    *slog.Logger
+	// Mask takes secrets out of names that anybody can choose; nil takes out nothing.
+	Mask func(string) string
+	Log  *slog.Logger
 }
 
 const (
@@ -54,7 +56,8 @@ const (
 // Telemetry implements run.Tracer. It is safe for concurrent use.
 type Telemetry struct {
 	tracer  trace.Tracer // nil: no spans
-	metrics *metrics     // nil: no counts
+	mask    func(string) string
+	metrics *metrics // nil: no counts
 	spans   *sdktrace.TracerProvider
 	counts  *sdkmetric.MeterProvider
 	reader  *sdkmetric.ManualReader
@@ -72,7 +75,10 @@ func Open(o Options) (*Telemetry, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Telemetry{}
+	t := &Telemetry{mask: o.Mask}
+	if t.mask == nil {
+		t.mask = func(s string) string { return s }
+	}
 	t.close = sync.OnceValue(t.shutdown)
 	about := resource.NewSchemaless(attribute.String("service.name", service), attribute.String("service.version", o.Version), attribute.String("service.instance.id", rand.Text()))
 	if o.Traces != "" {

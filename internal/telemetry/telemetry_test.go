@@ -157,6 +157,20 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
+// Names that anybody can choose go through the mask.
+func TestNamesAreMasked(t *testing.T) {
+	tel, err := Open(Options{Traces: "http://127.0.0.1:1", Mask: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tel.Close()
+	for _, a := range tel.described(run.StepExecution, &run.Event{Execution: "x", Session: "is hunter2", Client: "hunter2 1"}) {
+		if strings.Contains(a.Value.Emit(), "hunter2") {
+			t.Error(a)
+		}
+	}
+}
+
 func TestSendsAgain(t *testing.T) {
 	var mu sync.Mutex
 	n := 0
