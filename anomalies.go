@@ -86,7 +86,13 @@ func (w *watching) seen(e run.Event) {
 func (w *watching) recall() {
 	defer close(w.ready)
 	start, n := time.Now(), 0
-	for e, err := range w.p.audit.Replay(w.ctx, start.Add(-lookback), maxReplayed) {
+	others := w.p.others(w.ctx)
+	defer func() {
+		for _, s := range others {
+			_ = s.Close()
+		}
+	}()
+	for e, err := range w.p.audit.Replay(w.ctx, start.Add(-lookback), maxReplayed, others...) {
 		if err != nil {
 			w.p.log.Warn("what is usual cannot be learned from all of the record", "error", err)
 			continue

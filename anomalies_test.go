@@ -39,16 +39,20 @@ func TestAnomalyKindsOfSettings(t *testing.T) {
 func lived(t *testing.T) (home, keys string) {
 	t.Helper()
 	home, keys = t.TempDir(), t.TempDir()
-	rows, err := store.Open(t.Context(), filepath.Join(home, "audit")+string(filepath.Separator), store.Options{})
+	private := audit.Keys{
+		Bodies: vault.Keys{File: filepath.Join(keys, "vault.key")}.Read,
+		Codes:  func() ([]byte, error) { return seal.Key(filepath.Join(keys, "audit.key")) },
+	}
+	owner, err := private.Owner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := store.Open(t.Context(), filepath.Join(home, "audit")+string(filepath.Separator), store.Options{Owner: owner})
 	if err != nil {
 		t.Fatal(err)
 	}
 	log, err := audit.Open(t.Context(), rows, audit.Options{
-		Keys: audit.Keys{
-			Bodies: vault.Keys{File: filepath.Join(keys, "vault.key")}.Read,
-			Codes:  func() ([]byte, error) { return seal.Key(filepath.Join(keys, "audit.key")) },
-		},
-		Checkpoints: filepath.Join(keys, "checkpoints"), Home: home,
+		Keys: private, Checkpoints: filepath.Join(keys, "checkpoints"), Home: home,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +121,7 @@ func effects(s *demo.Server, tool string) (n int) {
 // anomalies are those in the record of a home that nobody writes any more.
 func anomalies(t *testing.T, home string) (kinds []string) {
 	t.Helper()
-	rows, err := store.Open(t.Context(), filepath.Join(home, "audit")+string(filepath.Separator), store.Options{})
+	rows, err := store.Open(t.Context(), filepath.Join(home, "audit", "record-1.db"), store.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -210,6 +210,20 @@ func (p *parts) left(ctx context.Context, do func(*audit.Log)) {
 	}
 }
 
+// others are the files of a home's record, for reading; that of this engine is among them.
+func (p *parts) others(ctx context.Context) (all []audit.Store) {
+	files, err := store.Files(recordAt(p.config.Home))
+	if err != nil || p.config.Settings.Audit.Store != "" {
+		return nil // a database has them all
+	}
+	for _, file := range files {
+		if s, err := store.Open(ctx, file, store.Options{ReadOnly: true}); err == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // eraseRecord destroys the keys of what is recorded of a person, or of a session, and
 // returns how many executions and sessions cannot be read any more.
 func (p *parts) eraseRecord(what Erasure) (int, error) {

@@ -34,16 +34,20 @@ func lives(ts *testscript.TestScript, _ bool, _ []string) {
 
 func history(home, keys string) (*audit.Log, error) {
 	ctx := context.Background()
-	rows, err := store.Open(ctx, filepath.Join(home, "audit")+string(filepath.Separator), store.Options{})
+	private := audit.Keys{
+		Bodies: vault.Keys{File: filepath.Join(keys, "vault.key")}.Read,
+		Codes:  func() ([]byte, error) { return seal.Key(filepath.Join(keys, "audit.key")) },
+	}
+	owner, err := private.Owner()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := store.Open(ctx, filepath.Join(home, "audit")+string(filepath.Separator), store.Options{Owner: owner})
 	if err != nil {
 		return nil, err
 	}
 	return audit.Open(ctx, rows, audit.Options{
-		Keys: audit.Keys{
-			Bodies: vault.Keys{File: filepath.Join(keys, "vault.key")}.Read,
-			Codes:  func() ([]byte, error) { return seal.Key(filepath.Join(keys, "audit.key")) },
-		},
-		Checkpoints: filepath.Join(keys, "checkpoints"), Home: home,
+		Keys: private, Checkpoints: filepath.Join(keys, "checkpoints"), Home: home,
 	})
 }
 

@@ -11,23 +11,28 @@ import (
 	"retort/internal/run"
 )
 
-// Replay gives the events of all chains since a time, no more than the newest most of each,
-// in order of time, without bodies. Of the own chain it gives what was there before it was
-// opened. Each is held against the one before it and its code: where that does not fit, the
+// Replay gives the events of all chains of the same owner since a time, also those in other
+// stores, no more than the newest most of each, in order of time, without bodies. Of the own
+// chain it gives what was there before it was opened. Each is held against the one before it and its code: where that does not fit, the
 // error is ErrCut, wrapped, and the rest of its chain is left out.
-func (l *Log) Replay(ctx context.Context, since time.Time, most int64) iter.Seq2[run.Event, error] {
+func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ...Store) iter.Seq2[run.Event, error] {
 	return func(yield func(run.Event, error) bool) {
-		chains, err := l.store.Chains(ctx)
-		if err != nil {
-			yield(run.Event{}, err)
-			return
-		}
 		var heads []*replayed
-		for _, c := range chains {
-			r := l.replay(ctx, c, since, most)
-			defer r.stop()
-			if r.next() {
-				heads = append(heads, r)
+		for _, s := range append([]Store{l.store}, others...) {
+			chains, err := s.Chains(ctx)
+			if err != nil {
+				yield(run.Event{}, err)
+				return
+			}
+			for _, c := range chains {
+				if c.Owner != l.head.Owner || c.Chain == l.head.Chain && s != l.store {
+					continue
+				}
+				r := l.replay(ctx, s, c, since, most)
+				defer r.stop()
+				if r.next() {
+					heads = append(heads, r)
+				}
 			}
 		}
 		for len(heads) > 0 {
@@ -64,26 +69,26 @@ func earliest(heads []*replayed) (first int) {
 	return first
 }
 
-func (l *Log) replay(ctx context.Context, h Head, since time.Time, most int64) *replayed {
+func (l *Log) replay(ctx context.Context, s Store, h Head, since time.Time, most int64) *replayed {
 	last := h.Seq
 	if h.Chain == l.head.Chain {
 		last = l.opened
 	}
 	r := &replayed{}
-	r.pull, r.stop = iter.Pull2(l.events(ctx, h, last, since, most))
+	r.pull, r.stop = iter.Pull2(l.events(ctx, s, h, last, since, most))
 	return r
 }
 
 // events are those of a chain up to its entry last.
-func (l *Log) events(ctx context.Context, h Head, last int64, since time.Time, most int64) iter.Seq2[run.Event, error] {
+func (l *Log) events(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) iter.Seq2[run.Event, error] {
 	return func(yield func(run.Event, error) bool) {
-		from, err := l.from(ctx, h, last, since, most)
+		from, err := first(ctx, s, h, last, since, most)
 		if err != nil {
 			yield(run.Event{}, err)
 			return
 		}
 		var before []byte
-		for r, err := range l.store.Walk(ctx, h.Chain, from) {
+		for r, err := range s.Walk(ctx, h.Chain, from) {
 			if err == nil && r.Seq > last {
 				return
 			}
@@ -94,21 +99,21 @@ func (l *Log) events(ctx context.Context, h Head, last int64, since time.Time, m
 				yield(run.Event{}, err)
 				return
 			}
-			first := before == nil && r.Seq > 1 // nothing says what it was before it
-			if before = r.Hash; !first && !yield(eventOf(&r), nil) {
+			bare := before == nil && r.Seq > 1 // nothing says what it was before it
+			if before = r.Hash; !bare && !yield(eventOf(&r), nil) {
 				return
 			}
 		}
 	}
 }
 
-// from is the entry of a chain before the first that is given.
-func (l *Log) from(ctx context.Context, h Head, last int64, since time.Time, most int64) (int64, error) {
+// first is the entry of a chain before the first that is given.
+func first(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) (int64, error) {
 	from := max(h.Base+1, last-most, 1)
 	if since.IsZero() {
 		return from, nil
 	}
-	for r, err := range l.store.Find(ctx, Filter{Chain: h.Chain, To: since, Limit: 1, Bare: true}) {
+	for r, err := range s.Find(ctx, Filter{Chain: h.Chain, To: since, Limit: 1, Bare: true}) {
 		if err != nil {
 			return 0, err
 		}

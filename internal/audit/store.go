@@ -52,6 +52,7 @@ type Head struct {
 	Seq   int64
 	Hash  []byte // nil if Seq is 0
 	Base  int64  // the rows up to this one were moved to archives
+	Owner string // who writes it, as the store was told
 }
 
 // Filter says which rows. Zero fields say nothing.

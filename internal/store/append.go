@@ -63,7 +63,7 @@ func (s *store) Head(ctx context.Context) (audit.Head, error) {
 		return audit.Head{}, s.failed("store.head", err)
 	}
 	h := audit.Head{Chain: chainName(s.chain)}
-	err := s.w.QueryRowContext(ctx, s.bound("SELECT seq, hash, base FROM chains WHERE name = ?"), s.chain).Scan(&h.Seq, &h.Hash, &h.Base)
+	err := s.w.QueryRowContext(ctx, s.bound("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), s.chain).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner)
 	if err != nil {
 		s.distrust()
 	}

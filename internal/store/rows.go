@@ -319,7 +319,7 @@ func (s *store) groups(ctx context.Context, f audit.Filter) ([]audit.Group, erro
 }
 
 func (s *store) Chains(ctx context.Context) ([]audit.Head, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT name, seq, hash, base FROM chains ORDER BY name")
+	rows, err := s.db.QueryContext(ctx, "SELECT name, seq, hash, base, owner FROM chains ORDER BY name")
 	if err != nil {
 		return nil, s.failed("store.chains", err)
 	}
@@ -328,7 +328,7 @@ func (s *store) Chains(ctx context.Context) ([]audit.Head, error) {
 	for rows.Next() {
 		var h audit.Head
 		var chain int64
-		if err := rows.Scan(&chain, &h.Seq, &h.Hash, &h.Base); err != nil {
+		if err := rows.Scan(&chain, &h.Seq, &h.Hash, &h.Base, &h.Owner); err != nil {
 			return nil, s.failed("store.chains", err)
 		}
 		h.Chain = chainName(chain)
