@@ -35,12 +35,12 @@ type Options struct {
 }
 
 const (
-	linger    = time.Millisecond // before what nobody waits for is written
-	again     = time.Second      // before writing is tried again
-	maxBatch  = 2048             // rows
-	maxQueue  = 32 << 20         // bytes of rows that are not written yet
-	overhead  = 256              // of a row, in memory
-	tolerance = 2 * time.Minute  // that a clock may be behind the record
+	linger    = 10 * time.Millisecond // before what nobody waits for is written
+	again     = time.Second           // before writing is tried again
+	maxBatch  = 2048                  // rows
+	maxQueue  = 32 << 20              // bytes of rows that are not written yet
+	overhead  = 256                   // of a row, in memory
+	tolerance = 2 * time.Minute       // that a clock may be behind the record
 )
 
 // Log writes one chain. It is safe for concurrent use.

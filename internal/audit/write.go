@@ -111,7 +111,9 @@ func (l *Log) commit(items []*item) *run.Error {
 		if it.opens {
 			b.Opened = append(b.Opened, r.Execution)
 		}
-		if it.closes {
+		if i := slices.Index(b.Opened, r.Execution); it.closes && i >= 0 {
+			b.Opened = slices.Delete(b.Opened, i, i+1) // it was never seen open
+		} else if it.closes {
 			b.Closed = append(b.Closed, r.Execution)
 		}
 	}

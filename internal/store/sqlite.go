@@ -223,14 +223,17 @@ func (e *sqlite) transact(ctx context.Context, c *sql.Conn, all []change) error 
 	if e.of != c {
 		e.of, e.put = c, map[string]*sql.Stmt{}
 	}
-	return within(ctx, c, "BEGIN IMMEDIATE", func() error {
-		for _, ch := range all {
-			if err := e.make(ctx, c, ch); err != nil {
-				return err
-			}
+	err := e.make(ctx, c, change{statement: "BEGIN IMMEDIATE"})
+	if err != nil {
+		return err
+	}
+	for _, ch := range append(all, change{statement: "COMMIT"}) {
+		if err = e.make(ctx, c, ch); err != nil {
+			_, _ = c.ExecContext(ctx, "ROLLBACK")
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func (e *sqlite) make(ctx context.Context, c *sql.Conn, ch change) (err error) {
