@@ -63,6 +63,8 @@ var layers = []struct {
 	{"internal/audit", []string{"internal/seal"}, "keeps what it is told; who writes rows is an interface"},
 	{"internal/anomaly", nil, "pure: events in, findings out; who is told of them is given to it"},
 	{"internal/telemetry", nil, "is told of steps; who tells it is given the interface that it implements"},
+	{"internal/audit/export", []string{"internal/audit"}, "entries in, lines of other systems out"},
+	{"internal/audit/report", []string{"internal/audit"}, "entries in, counts and pages out; what the settings say is given to it"},
 	{"internal/skills", []string{"internal/seal"}, "folders with code that it does not understand; one process at a time writes them"},
 	{"internal/workspace", []string{"internal/seal"}, "files below one directory, and a few values beside them"},
 	{"internal/store", []string{"internal/audit", "internal/seal"}, "the only package with SQL; it does not understand what it keeps"},

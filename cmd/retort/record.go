@@ -139,7 +139,17 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 			return a.printEntries(page, q.asJSON)
 		},
 	}
+	q.filters(c)
+	c.Flags().IntVar(&q.Limit, "limit", 50, "how many entries")
+	c.Flags().StringVar(&q.Cursor, "cursor", "", "go on where the page before ended")
+	c.Flags().BoolVar(&q.asJSON, "json", false, "print JSON")
+	return c
+}
+
+// filters are the flags that say which entries.
+func (q *asking) filters(c *cobra.Command) {
 	flags := c.Flags()
+	q.Limit = 1
 	flags.StringVar(&q.since, "since", "", "from this time on")
 	flags.StringVar(&q.until, "until", "", "before this time")
 	flags.StringVar(&q.Session, "session", "", "of this session")
@@ -151,10 +161,6 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 	flags.StringVar(&q.execution, "execution", "", "one execution, whole")
 	flags.Int64Var(&q.minRisk, "min-risk", 0, "with this risk or more, 0 to 100")
 	flags.StringVar(&q.Text, "text", "", "with this text, in whatever case, in code and arguments too")
-	flags.IntVar(&q.Limit, "limit", 50, "how many entries")
-	flags.StringVar(&q.Cursor, "cursor", "", "go on where the page before ended")
-	flags.BoolVar(&q.asJSON, "json", false, "print JSON")
-	return c
 }
 
 // complete makes a query of flags.

@@ -91,34 +91,40 @@ func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, wa
 			f.Limit = few + 1
 			size = min(size, few+1)
 		}
-		give := func(rows []Row) bool {
-			entries, err := o.entries(rows)
-			if err != nil {
-				yield(Entry{}, err)
+		o.stream(r.merged(ctx, f), text, size, yield)
+	}
+}
+
+// stream gives entries with their bodies of rows that come in whatever order; false if no
+// more are wanted, or after an error.
+func (o *opener) stream(rows iter.Seq2[Row, error], text string, size int, yield func(Entry, error) bool) bool {
+	give := func(rows []Row) bool {
+		entries, err := o.entries(rows)
+		if err != nil {
+			yield(Entry{}, err)
+			return false
+		}
+		for _, e := range entries {
+			if (text == "" || e.mentions(text)) && !yield(e, nil) {
 				return false
 			}
-			for _, e := range entries {
-				if (text == "" || e.mentions(text)) && !yield(e, nil) {
-					return false
-				}
-			}
-			return true
 		}
-		rows := make([]Row, 0, size)
-		for row, err := range r.merged(ctx, f) {
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			if rows = append(rows, row); len(rows) == size {
-				if !give(rows) {
-					return
-				}
-				rows = rows[:0]
-			}
-		}
-		give(rows)
+		return true
 	}
+	batch := make([]Row, 0, size)
+	for row, err := range rows {
+		if err != nil {
+			yield(Entry{}, err)
+			return false
+		}
+		if batch = append(batch, row); len(batch) == size {
+			if !give(batch) {
+				return false
+			}
+			batch = batch[:0]
+		}
+	}
+	return give(batch)
 }
 
 // opener opens bodies.

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+	"retort/internal/seal"
+)
+
+// exporting are the flags of an export.
+type exporting struct {
+	asking
+	retort.Export
+	output, cursor string
+}
+
+func (a *app) export() *cobra.Command {
+	var x exporting
+	c := &cobra.Command{
+		Use: "export --format jsonl|ocsf|cef|csv", Short: "Write the record for other systems", Args: cobra.NoArgs,
+		Long: `Writes entries, oldest first, each engine's in its own order:
+  jsonl  the entries themselves, one JSON object in a line
+  ocsf   events of the Open Cybersecurity Schema Framework 1.2.0, one JSON object in a line
+  cef    Common Event Format, one event in a line
+  csv    for people with a spreadsheet; what would be taken for a formula is made text
+Code, arguments and messages are left out unless --bodies is given.
+
+With --cursor FILE only what is new since the last time is written, and where it ended is
+kept in the file: a job that does so every hour writes each entry once. Killed between the
+output and the cursor, it writes the same again. Without, the place is printed on standard
+error, and --after goes on there. Filters do not move it: what they leave out is passed.
+A file of --output is there whole or not at all.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := x.complete(time.Now()); err != nil {
+				return err
+			}
+			if x.execution != "" {
+				x.Executions = []string{x.execution}
+			}
+			x.Export.Filter, x.Export.Text = x.RecordQuery.Filter, x.RecordQuery.Text
+			return a.exports(cmd, &x)
+		},
+	}
+	x.filters(c)
+	c.Flags().StringVar(&x.Format, "format", "jsonl", "jsonl, ocsf, cef or csv")
+	c.Flags().StringVar(&x.output, "output", "", "a file instead of standard output")
+	c.Flags().BoolVar(&x.Bodies, "bodies", false, "with code, arguments and messages")
+	c.Flags().StringVar(&x.After, "after", "", "only what comes after this place")
+	c.Flags().StringVar(&x.cursor, "cursor", "", "a file that keeps the place: only what is new is written")
+	c.MarkFlagsMutuallyExclusive("after", "cursor")
+	return c
+}
+
+func (a *app) exports(cmd *cobra.Command, x *exporting) error {
+	unlock, err := x.resume()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	say, done := a.progress("exporting")
+	defer done()
+	x.Progress = func(n int64) { say(thousands(int(n)) + " entries") }
+	var out retort.Exported
+	err = written(a.stdout, x.output, x.cursor != "", func(w io.Writer) (err error) {
+		out, err = retort.ExportRecord(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, w, x.Export)
+		return err
+	})
+	done()
+	if err != nil {
+		return err
+	}
+	a.warnAll(out.Warnings)
+	if x.cursor == "" {
+		fmt.Fprintf(a.stderr, "%s entries; cursor: %s\n", thousands(int(out.Entries)), out.Cursor)
+		return nil
+	}
+	if err := seal.Replace(x.cursor, []byte(out.Cursor+"\n")); err != nil {
+		return run.Errorf(run.KindInternal, "audit.export", "the place cannot be kept, so the next export begins where this one did: %w", err)
+	}
+	fmt.Fprintf(a.stderr, "%s entries\n", thousands(int(out.Entries)))
+	return nil
+}
+
+// resume takes up the place that a file keeps, which nobody else moves until unlock.
+func (x *exporting) resume() (unlock func(), err error) {
+	if x.cursor == "" {
+		return func() {}, nil
+	}
+	unlock, err = seal.Lock(x.cursor+".lock", time.Second)
+	if err != nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "audit.export", "another export uses the cursor %s, or it cannot be locked: %w", x.cursor, err).WithHint("wait until it has ended")
+	}
+	text, err := os.ReadFile(x.cursor)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		unlock()
+		return nil, run.Errorf(run.KindInvalidArguments, "audit.export", "%w", err)
+	}
+	x.After = strings.TrimSpace(string(text))
+	return unlock, nil
+}
+
+// written has a file written whole or not at all; without a path, to standard output. A
+// file that is new replaces none.
+func written(stdout *os.File, path string, isNew bool, write func(io.Writer) error) error {
+	if path == "" {
+		return write(stdout)
+	}
+	failed := func(err error) error {
+		return run.Errorf(run.KindInvalidArguments, "audit.export", "%s cannot be written: %w", path, err).WithHint("name a file in a folder that is there, and that you may write")
+	}
+	if _, err := os.Lstat(path); err == nil && isNew {
+		return run.Errorf(run.KindInvalidArguments, "audit.export", "%s is there already, and what is new would take its place", path).
+			WithHint("give the output of each time a name of its own, such as one with the date")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".retort-export-")
+	if err != nil {
+		return failed(err)
+	}
+	defer os.Remove(f.Name())
+	if err := write(f); err != nil {
+		_ = f.Close()
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return failed(err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return failed(err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package export
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"retort/internal/audit"
+)
+
+// table writes CSV by RFC 4180: every text in quotes, numbers bare, CR LF at the end of a
+// line, one entry in one line.
+type table struct {
+	bodies bool
+	buf    []byte
+}
+
+func (t *table) header() []byte {
+	names := "chain,seq,at,kind,execution,session,principal,client,server,tool,effect,status,risk,duration_ms,bytes,tokens_returned,tokens_avoided,facts,hash"
+	if t.bodies {
+		names += ",body,erased"
+	}
+	return []byte(names + "\r\n")
+}
+
+func (t *table) row(e *audit.Entry) []byte {
+	f := factsOf(e)
+	t.buf = t.buf[:0]
+	t.text(e.Chain)
+	t.number(float64(e.Seq))
+	t.text(e.At.UTC().Format(time.RFC3339Nano))
+	for _, s := range []string{string(e.Kind), e.Execution, e.Session, e.Principal, f.Client, e.Server, e.Tool, f.Effect, e.Status} {
+		t.text(s)
+	}
+	if e.Risk != nil {
+		t.number(float64(*e.Risk))
+	} else {
+		t.buf = append(t.buf, ',')
+	}
+	for _, n := range []float64{e.Millis, float64(e.Bytes), float64(e.Returned), float64(e.Avoided)} {
+		t.number(n)
+	}
+	t.text(string(e.Facts))
+	t.text(e.Hash)
+	if t.bodies {
+		t.text(string(e.Body))
+		t.text(strconv.FormatBool(e.Erased))
+	}
+	t.buf[len(t.buf)-1] = '\r'
+	t.buf = append(t.buf, '\n')
+	return t.buf
+}
+
+func (t *table) number(n float64) {
+	t.buf = append(strconv.AppendFloat(t.buf, n, 'f', -1, 64), ',')
+}
+
+func (t *table) text(s string) {
+	t.buf = append(t.buf, '"')
+	t.buf = append(t.buf, strings.ReplaceAll(inert(s), `"`, `""`)...)
+	t.buf = append(t.buf, `",`...)
+}
+
+// inert is a text that no spreadsheet takes for a formula, wherever it believes that a cell
+// begins: at its beginning, or behind what it may take for a separator. An apostrophe before
+// the formula says that it is text. What is not printed is spelled out, so that the text is
+// one line.
+func inert(s string) string {
+	if plain(s) {
+		return s
+	}
+	b := make([]byte, 0, len(s)+8)
+	begins := true // of a cell
+	for _, r := range s {
+		switch {
+		case begins && strings.ContainsRune(starters, r):
+			b = append(b, '\'')
+			begins = false
+		case strings.ContainsRune(separators, r):
+			begins = true
+		case begins && !skipped(r):
+			begins = false
+		}
+		b = shown(b, r)
+	}
+	return string(b)
+}
+
+const (
+	starters   = "=+-@＝＋－＠﹢﹣﹦﹫−" // with full-width, small and mathematical forms
+	separators = ",;|\t\r\n\v\f"
+)
+
+// skipped reports whether a reader may pass over a character before a formula.
+func skipped(r rune) bool {
+	return r == '"' || r == '\'' || r == '`' || unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zs, r)
+}
+
+// plain reports whether a text is what most are: nothing in it needs another look.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == ':') && (i == 0 || c != '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// shown adds a character, or how it is spelled where it would not stay in its line or would
+// not be seen.
+func shown(b []byte, r rune) []byte {
+	switch {
+	case r >= ' ' && r < utf8.RuneSelf-1:
+		return append(b, byte(r))
+	case r == '\n':
+		return append(b, `\n`...)
+	case r == '\r':
+		return append(b, `\r`...)
+	case r == '\t':
+		return append(b, `\t`...)
+	case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
+		return fmt.Appendf(b, `\u%04x`, r)
+	}
+	return utf8.AppendRune(b, r)
+}

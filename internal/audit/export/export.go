@@ -1,0 +1,186 @@
+// Package export writes entries of the record in forms that other systems read. A writer
+// keeps nothing but the entry that it is at, and whatever a field holds stays in its place:
+// no value ends a cell, a field, a line or a document.
+package export
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"retort/internal/audit"
+	"retort/internal/run"
+)
+
+// Format is a form to write in.
+type Format string
+
+// The forms.
+const (
+	JSONL Format = "jsonl" // the entries themselves, one object in a line
+	OCSF  Format = "ocsf"  // events of the Open Cybersecurity Schema Framework, one object in a line
+	CEF   Format = "cef"   // Common Event Format, one event in a line, without a header of syslog
+	CSV   Format = "csv"   // a header, and one entry in a line; for people with a spreadsheet
+)
+
+// Formats lists the forms.
+func Formats() []Format { return []Format{JSONL, OCSF, CEF, CSV} }
+
+// Options say what is written.
+type Options struct {
+	Version string // of the product, as other systems are told
+	Bodies  bool   // code, arguments and messages, too
+}
+
+// Writer writes entries in the order in which it is given them.
+type Writer struct {
+	out    *bufio.Writer
+	encode func(*audit.Entry) error
+	bodies bool
+}
+
+// New makes a writer; the error of a format that is none is invalid_arguments. A header is
+// written at once.
+func New(w io.Writer, f Format, o Options) (*Writer, error) {
+	out := &Writer{out: bufio.NewWriterSize(w, 256<<10), bodies: o.Bodies}
+	lines := json.NewEncoder(out.out)
+	lines.SetEscapeHTML(false)
+	switch f {
+	case JSONL:
+		out.encode = func(e *audit.Entry) error { return lines.Encode(e) }
+	case OCSF:
+		m := mapper{version: o.Version}
+		out.encode = func(e *audit.Entry) error { return lines.Encode(m.event(e)) }
+	case CEF:
+		c := cef{version: o.Version}
+		out.encode = func(e *audit.Entry) error { return out.line(c.line(e)) }
+	case CSV:
+		c := &table{bodies: o.Bodies}
+		if err := out.line(c.header()); err != nil {
+			return nil, err
+		}
+		out.encode = func(e *audit.Entry) error { return out.line(c.row(e)) }
+	default:
+		return nil, run.Errorf(run.KindInvalidArguments, "audit.export", "%.40q is no format of an export", f).WithHint("formats are jsonl, ocsf, cef and csv")
+	}
+	return out, nil
+}
+
+// Write writes an entry.
+func (w *Writer) Write(e audit.Entry) error {
+	e.Facts = document(e.Facts)
+	if w.bodies {
+		e.Body = document(e.Body)
+	} else {
+		e.Body, e.Erased = nil, false
+	}
+	return w.encode(&e)
+}
+
+// Close writes what is left, and leaves the io.Writer open.
+func (w *Writer) Close() error { return w.out.Flush() }
+
+func (w *Writer) line(b []byte) error {
+	_, err := w.out.Write(b)
+	return err
+}
+
+// document is JSON as it is; what is none, since somebody has changed it, becomes a text.
+func document(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || json.Valid(raw) && utf8.Valid(raw) {
+		return raw
+	}
+	text, _ := json.Marshal(string(raw)) // of a string
+	return text
+}
+
+// fact are those facts that have a field of their own somewhere.
+type fact struct {
+	Client   string `json:"client"`
+	Effect   string `json:"effect"`
+	Action   string `json:"action"`
+	Severity string `json:"severity"`
+	Skill    string `json:"skill"`
+	Version  any    `json:"version"`
+}
+
+func factsOf(e *audit.Entry) (f fact) {
+	if len(e.Facts) > 0 {
+		_ = json.Unmarshal(e.Facts, &f) // what is not of its type is left out
+	}
+	return f
+}
+
+// succeeded reports whether what an entry is about went as it was meant to; known is false
+// where there is nothing that could fail.
+func succeeded(e *audit.Entry) (ok, known bool) {
+	switch e.Kind {
+	case run.EventVerdict, run.EventCall, run.EventAnswer, run.EventEnd, run.EventErasure, run.EventKept, run.EventLogin:
+		return e.Status == "ok", e.Status != ""
+	case run.EventDecision:
+		return e.Status == "approved" || e.Status == "covered", true
+	case run.EventRefusal, run.EventGap:
+		return false, true
+	case run.EventReveal, run.EventSkill, run.EventSearch, run.EventFile, run.EventSettings, run.EventClock:
+		return true, true
+	}
+	return false, false
+}
+
+// severity is from 0, which nobody need look at, to 10.
+func severity(e *audit.Entry, f *fact) int {
+	risk := 0
+	if e.Risk != nil {
+		risk = max(0, min(*e.Risk, 100)) / 10
+	}
+	ok, known := succeeded(e)
+	switch e.Kind {
+	case run.EventGap:
+		return 9
+	case run.EventAnomaly:
+		return cmp.Or(map[string]int{"high": 8, "low": 4}[f.Severity], 6)
+	case run.EventRefusal, run.EventPin:
+		return 6
+	case run.EventReveal, run.EventClock:
+		return 5
+	case run.EventSettings, run.EventErasure, run.EventSkill:
+		return 4
+	case run.EventVerdict, run.EventDecision, run.EventEnd:
+		return max(risk, 1, 4*btoi(known && !ok))
+	case run.EventCall:
+		return max(1, 3*btoi(f.Effect == "write"), 5*btoi(f.Effect == "destructive"))
+	}
+	return 1
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// what an entry is about, in words without values of programs.
+func summary(e *audit.Entry) string {
+	parts := []string{string(e.Kind)}
+	if tool := toolOf(e); tool != "" {
+		parts = append(parts, tool)
+	}
+	if e.Status != "" {
+		parts = append(parts, "("+e.Status+")")
+	}
+	return strings.Join(parts, " ")
+}
+
+func toolOf(e *audit.Entry) string {
+	if e.Tool == "" {
+		return e.Server
+	}
+	return e.Server + "." + e.Tool
+}
+
+// placeOf is the place of an entry in the record, and nowhere else.
+func placeOf(e *audit.Entry) string { return audit.Places{e.Chain: e.Seq}.String() }
