@@ -1,11 +1,19 @@
 package retort
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
 	"retort/internal/audit"
 	"retort/internal/audit/export"
+	"retort/internal/audit/report"
+	"retort/internal/config"
 	"retort/internal/store"
 )
 
@@ -66,4 +74,164 @@ func ExportRecord(ctx context.Context, c Config, w io.Writer, what Export) (Expo
 	}
 	out.Cursor = places.String()
 	return out, nil
+}
+
+// The nouns of a report.
+type (
+	Report         = report.Report   // what the record says of a period; its JSON is a promise
+	ReportStandard = report.Standard // "summary", "gdpr", "soc2" or "hipaa"
+	ReportFormat   = report.Format   // "markdown", "html" or "json"
+)
+
+// Period is what a report is about. From is in, To is not.
+type Period struct {
+	From, To time.Time
+	// Progress is told what is done, and how many entries were looked at; may be nil.
+	Progress func(what string, entries int64)
+}
+
+// ReportRecord reports what the record says of a period, for people who have to account for it. It
+// proves the record, and reads nothing that is sealed in it. Engines may write it meanwhile.
+func ReportRecord(ctx context.Context, c Config, s ReportStandard, p Period) (*Report, error) {
+	parts, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	r, err := parts.recorded(ctx, store.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	r.Keys.Bodies = nil
+	out, err := report.Build(ctx, &r.Record, situation(parts.config.Settings), report.Options{From: p.From, To: p.To, Standard: s, Progress: p.Progress})
+	return out, known(err)
+}
+
+// situation is what the settings say to those who read a report.
+func situation(s config.Settings) report.Situation {
+	out := report.Situation{Version: Version, Now: time.Now(), Recorded: s.AuditLogging.Bool(), Keep: s.Audit.Keep, Archives: s.Audit.Archives}
+	set := func(name string, value any) {
+		out.Settings = append(out.Settings, report.Setting{Name: name, Value: fmt.Sprint(value)})
+	}
+	set("auditLogging", position(s.AuditLogging))
+	set("audit.store", storedIn(s.Audit.Store))
+	set("audit.required", s.Audit.Required)
+	set("audit.checkpoint", given(len(s.Audit.Checkpoint) > 0))
+	set("audit.keep", lasting(s.Audit.Keep))
+	set("audit.size", fmt.Sprint(s.Audit.Size, " bytes"))
+	set("audit.archives", lasting(s.Audit.Archives))
+	set("permissionLevel", s.PermissionLevel)
+	set("securityLevel", s.SecurityLevel)
+	set("toolChanges", s.ToolChanges)
+	set("sandboxMode", s.SandboxMode)
+	set("sandboxFallback", s.SandboxFallback)
+	set("approval.autoApproveLow", position(s.Approval.AutoApproveLow))
+	set("approval.autoApproveMedium", position(s.Approval.AutoApproveMedium))
+	set("approval.autoApproveHigh", position(s.Approval.AutoApproveHigh))
+	set("approval.webhook", given(s.Approval.Webhook.URL != ""))
+	set("piiTokenization", position(s.PIITokenization))
+	for _, name := range slices.Sorted(maps.Keys(s.PII.Modes)) {
+		set("pii.modes."+name, s.PII.Modes[name])
+	}
+	set("pii.restoreToModel", position(s.PII.RestoreToModel))
+	set("pii.expiry", lasting(s.PII.Expiry))
+	set("pii.key", keptIn(s.PII.Key))
+	set("workspace.results", lasting(s.Workspace.Results))
+	set("workspace.sessions", lasting(s.Workspace.Sessions))
+	set("network.default", s.Network.Default)
+	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
+		set("servers."+name, serverRules(s.Servers[name]))
+	}
+	out.Principals = []report.Principal{{May: string(s.PermissionLevel)}}
+	for _, name := range slices.Sorted(maps.Keys(s.Principals)) {
+		out.Principals = append(out.Principals, report.Principal{Name: name, May: principalRules(s.Principals[name])})
+	}
+	return out
+}
+
+func position(s config.Switch) string {
+	if s.Bool() {
+		return "on"
+	}
+	return "off"
+}
+
+// lasting is how long something stays.
+func lasting(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d <= 0:
+		return "for ever"
+	case d%day == 0:
+		return fmt.Sprintf("%d days", d/day)
+	}
+	return d.String()
+}
+
+func given(yes bool) string {
+	if yes {
+		return "set"
+	}
+	return "none"
+}
+
+// storedIn says where the record is, without what an address may have of secrets.
+func storedIn(url string) string {
+	switch {
+	case url == "":
+		return "files below home"
+	case strings.HasPrefix(url, "postgres"):
+		return "PostgreSQL"
+	}
+	return "a file"
+}
+
+func keptIn(k config.PIIKey) string {
+	switch {
+	case k.Variable != "":
+		return "an environment variable"
+	case k.Age != "":
+		return "a file encrypted with age"
+	}
+	return "the keyring of the system, or a file of the user's own"
+}
+
+func serverRules(s config.ServerSettings) string {
+	parts := toolRules(s.ToolRules)
+	if s.Disabled {
+		parts = append(parts, "disabled")
+	}
+	if s.Trusted {
+		parts = append(parts, "trusted")
+	}
+	if s.Changes != "" {
+		parts = append(parts, "toolChanges "+string(s.Changes))
+	}
+	return cmp.Or(strings.Join(parts, "; "), "no rules")
+}
+
+func toolRules(r config.ToolRules) (parts []string) {
+	if r.Allow != nil {
+		parts = append(parts, "allow "+cmp.Or(strings.Join(r.Allow, ", "), "nothing"))
+	}
+	if len(r.Deny) > 0 {
+		parts = append(parts, "deny "+strings.Join(r.Deny, ", "))
+	}
+	if n := len(r.Conditions); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d conditions", n))
+	}
+	return parts
+}
+
+func principalRules(p config.Principal) string {
+	var parts []string
+	if p.PermissionLevel != "" {
+		parts = append(parts, string(p.PermissionLevel))
+	}
+	for _, server := range slices.Sorted(maps.Keys(p.Servers)) {
+		if rules := toolRules(p.Servers[server]); len(rules) > 0 {
+			parts = append(parts, server+": "+strings.Join(rules, ", "))
+		}
+	}
+	return cmp.Or(strings.Join(parts, "; "), "as everybody")
 }

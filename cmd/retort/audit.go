@@ -11,10 +11,7 @@ import (
 
 func (a *app) audit() *cobra.Command {
 	c := &cobra.Command{Use: "audit", Short: "The record of what happened: ask, prove, erase"}
-	c.AddCommand(a.query(), a.verify(), a.export(), a.acceptClock(), a.erase())
-	for _, name := range []string{"report"} {
-		c.AddCommand(&cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, RunE: notBuilt})
-	}
+	c.AddCommand(a.query(), a.verify(), a.export(), a.report(), a.acceptClock(), a.erase())
 	return c
 }
 

@@ -172,3 +172,16 @@ func (r *Record) signer(given ed25519.PublicKey) (codes, ed25519.PublicKey, erro
 	}
 	return c, given, err
 }
+
+// Archived counts the archives, and those that were deleted as the settings say.
+func (r *Record) Archived() (there, deleted int, err error) {
+	all, err := archives(r.Archives)
+	for _, a := range all {
+		if a.gone {
+			deleted++
+		} else {
+			there++
+		}
+	}
+	return there, deleted, err
+}

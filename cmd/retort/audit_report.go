@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+)
+
+func (a *app) report() *cobra.Command {
+	var from, to, standard, format, output string
+	c := &cobra.Command{
+		Use: "report --from DATE --to DATE --standard gdpr|soc2|hipaa|summary", Short: "Report what the record says of a period", Args: cobra.NoArgs,
+		Long: `Reports what happened in a period, whether the record of it holds, what the settings are now,
+and for a standard its controls: what Retort does for each, what the record shows of that,
+and what is left to whoever runs it. What is not covered is listed. Each number stands beside
+the query that lists what is behind it. Code, arguments and messages are not read.
+
+A time is a length before now (30d), a date, or a date with a time. The day of --to is a part
+of the period. The report ends with 0 also if the record does not hold: it says so.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := periodOf(from, to, time.Now())
+			if err != nil {
+				return err
+			}
+			say, done := a.progress("reporting")
+			defer done()
+			p.Progress = func(what string, n int64) { say(fmt.Sprintf("%s: %s entries", what, thousands(int(n)))) }
+			return written(a.stdout, output, false, func(w io.Writer) error {
+				r, err := retort.ReportRecord(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, retort.ReportStandard(standard), p)
+				done()
+				if err != nil {
+					return err
+				}
+				return r.Write(w, retort.ReportFormat(format))
+			})
+		},
+	}
+	c.Flags().StringVar(&from, "from", "30d", "from this time on")
+	c.Flags().StringVar(&to, "to", "0s", "up to this time; of a date, up to its end")
+	c.Flags().StringVar(&standard, "standard", "summary", "gdpr, soc2, hipaa or summary")
+	c.Flags().StringVar(&format, "format", "markdown", "markdown, html or json")
+	c.Flags().StringVar(&output, "output", "", "a file instead of standard output")
+	return c
+}
+
+// periodOf is the period of two flags: a date ends with its day.
+func periodOf(from, to string, now time.Time) (p retort.Period, err error) {
+	if p.From, err = momentOf("from", from, now); err != nil {
+		return p, err
+	}
+	if p.To, err = momentOf("to", to, now); err != nil {
+		return p, err
+	}
+	if _, err := time.Parse(time.DateOnly, to); err == nil {
+		p.To = p.To.AddDate(0, 0, 1)
+	}
+	return p, nil
+}

@@ -1,0 +1,199 @@
+// Package report tells what a record says of a period, for people who have to account for
+// it: counts with the query that lists what is behind them, the proof of the record, the
+// settings in force, and the controls of a standard with the evidence for each. What it does
+// not know it says; no number is made up.
+package report
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/run"
+)
+
+// Standard is by which controls a report is ordered.
+type Standard string
+
+// The standards.
+const (
+	Summary Standard = "summary" // none: what happened
+	GDPR    Standard = "gdpr"
+	SOC2    Standard = "soc2"
+	HIPAA   Standard = "hipaa"
+)
+
+// Format is how a report is written.
+type Format string
+
+// The formats.
+const (
+	Markdown Format = "markdown"
+	HTML     Format = "html"
+	JSON     Format = "json"
+)
+
+// Source is a record.
+type Source interface {
+	Entries(ctx context.Context, f audit.Filter, text string, few int, warnings *[]string) iter.Seq2[audit.Entry, error]
+	Verify(ctx context.Context, o audit.VerifyOptions) (audit.Verdict, error)
+	Archived() (there, deleted int, err error)
+}
+
+// Setting is one that is in force while the report is made.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Principal is one that the settings name.
+type Principal struct {
+	Name string `json:"name"` // empty: everybody whom the settings don't name
+	May  string `json:"may"`  // in words
+}
+
+// Situation is what is true while the report is made; the record does not say it.
+type Situation struct {
+	Version    string // of Retort
+	Now        time.Time
+	Recorded   bool // the settings want a record
+	Settings   []Setting
+	Principals []Principal
+	Keep       time.Duration // before entries are moved to archives
+	Archives   time.Duration // before archives are deleted, from the newest entry of one on
+}
+
+// Options say what is reported.
+type Options struct {
+	From, To time.Time // From is in, To is not
+	Standard Standard
+	// Progress is told what is done, and how many entries were looked at; may be nil.
+	Progress func(what string, entries int64)
+}
+
+// Report is what a record says of a period. Its JSON is of version 1; fields may come to it.
+type Report struct {
+	Version    int           `json:"version"`
+	Standard   Standard      `json:"standard"`
+	Product    string        `json:"product"`
+	Made       time.Time     `json:"made"`
+	From       time.Time     `json:"from"`
+	To         time.Time     `json:"to"`
+	Recorded   bool          `json:"recorded"` // the settings want a record now
+	Remarks    []string      `json:"remarks"`  // what a reader must know before the rest
+	Activity   Activity      `json:"activity"`
+	Integrity  audit.Verdict `json:"integrity"` // of the whole record, not of the period alone
+	Retention  Retention     `json:"retention"`
+	Settings   []Setting     `json:"settings"` // while the report is made
+	Access     []Principal   `json:"access"`   // likewise
+	Controls   []Control     `json:"controls"`
+	NotCovered []string      `json:"not_covered"`
+}
+
+// Retention is how long entries stay, and what there is of them.
+type Retention struct {
+	KeepDays     float64    `json:"keep_days"`    // 0: for ever
+	ArchiveDays  float64    `json:"archive_days"` // likewise
+	Oldest       *time.Time `json:"oldest,omitempty"`
+	Archives     int        `json:"archives"`
+	Deleted      int        `json:"deleted_archives"`
+	EntriesMoved int64      `json:"entries_archived"` // in the period
+	EntriesGone  int64      `json:"entries_deleted"`  // likewise
+}
+
+// Control is one of a standard.
+type Control struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Does     string     `json:"does"`     // what Retort does
+	Evidence []Evidence `json:"evidence"` // that it did in the period
+	Operator string     `json:"operator"` // what is left to whoever runs it
+}
+
+// Evidence is something that the record, or the settings, say.
+type Evidence struct {
+	Says  string `json:"says"`
+	Query string `json:"query,omitempty"` // the command that lists what is behind it
+}
+
+// Build makes a report. Nothing that is in a body is read.
+func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, error) {
+	known := standards[o.Standard]
+	if o.Standard != Summary && known.controls == nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "audit.report", "%.40q is no standard of a report", o.Standard).WithHint("standards are gdpr, soc2, hipaa and summary")
+	}
+	if !o.From.Before(o.To) {
+		return nil, run.Errorf(run.KindInvalidArguments, "audit.report", "the period ends before it begins").WithHint("--from is before --to")
+	}
+	r := &Report{
+		Version: 1, Standard: o.Standard, Product: "Retort " + s.Version, Made: s.Now.UTC(), From: o.From.UTC(), To: o.To.UTC(), Recorded: s.Recorded,
+		Remarks: []string{}, Settings: s.Settings, Access: s.Principals, Controls: []Control{},
+	}
+	t := newTally()
+	tell := o.Progress
+	if tell == nil {
+		tell = func(string, int64) {}
+	}
+	var warnings []string
+	for e, err := range from.Entries(ctx, audit.Filter{From: o.From, To: o.To}, "", 0, &warnings) {
+		if err != nil {
+			return nil, err
+		}
+		t.add(&e)
+		if t.Entries%1000 == 0 {
+			tell("reading the period", t.Entries)
+		}
+	}
+	r.Activity = t.done()
+	var err error
+	r.Integrity, err = from.Verify(ctx, audit.VerifyOptions{Progress: func(n int64) { tell("proving the record", n) }})
+	if err != nil {
+		return nil, err
+	}
+	if r.Integrity.Chains == nil {
+		r.Integrity.Chains = []audit.ChainVerdict{}
+	}
+	if err := r.retain(from, s); err != nil {
+		return nil, err
+	}
+	r.remark()
+	for _, c := range known.controls {
+		r.Controls = append(r.Controls, r.control(c))
+	}
+	r.NotCovered = append(append([]string{}, known.not...), notCovered...)
+	return r, nil
+}
+
+func (r *Report) retain(from Source, s Situation) (err error) {
+	const day = 24 * time.Hour
+	r.Retention = Retention{
+		KeepDays: float64(s.Keep) / float64(day), ArchiveDays: float64(s.Archives) / float64(day),
+		EntriesMoved: r.Activity.archived, EntriesGone: r.Activity.deleted,
+	}
+	for _, c := range r.Integrity.Chains {
+		if c.Entries > 0 && (r.Retention.Oldest == nil || c.From.Before(*r.Retention.Oldest)) {
+			r.Retention.Oldest = &c.From
+		}
+	}
+	r.Retention.Archives, r.Retention.Deleted, err = from.Archived()
+	return err
+}
+
+// remark says what must be known before the numbers are read.
+func (r *Report) remark() {
+	say := func(when bool, text string) {
+		if when {
+			r.Remarks = append(r.Remarks, text)
+		}
+	}
+	a, oldest := &r.Activity, r.Retention.Oldest
+	say(!r.Recorded, "Nothing is recorded at the moment: auditLogging is off. What follows is of entries that were written while it was on.")
+	say(a.Entries == 0, "The record has no entry of this period. Nothing follows from that: Retort may not have run, or not have recorded.")
+	say(oldest != nil && oldest.After(r.From), "The record begins later than the period. What was before is not known.")
+	say(r.Retention.Deleted > 0, "Old entries were deleted by rule. If some are of this period, they are not counted.")
+	say(!r.Integrity.OK, "The record does not hold, see Integrity. Numbers of a record that somebody has changed prove nothing.")
+	say(r.Integrity.Entries > 0 && !r.Integrity.Codes, "Codes of entries were not checked, since the key cannot be read here. Whoever can write the record could have made others.")
+	say(a.Gaps > 0, "The record has gaps in this period: something happened that could not be written, or a chain was cut.")
+	say(r.To.After(r.Made), "The period is not over.")
+}

@@ -1,0 +1,413 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"html"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"retort/internal/audit"
+	"retort/internal/audit/report"
+	"retort/internal/run"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// told is a record that is made up.
+type told struct {
+	entries []audit.Entry // oldest first
+	verdict audit.Verdict
+}
+
+func (h *told) Entries(_ context.Context, f audit.Filter, _ string, _ int, _ *[]string) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
+		for _, e := range slices.Backward(h.entries) {
+			if !e.At.Before(f.From) && e.At.Before(f.To) && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (h *told) Verify(context.Context, audit.VerifyOptions) (audit.Verdict, error) {
+	return h.verdict, nil
+}
+func (h *told) Archived() (int, int, error) { return 3, 1, nil }
+
+var begin = time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)
+
+// add adds an entry, some minutes after the one before.
+func (h *told) add(kind run.EventKind, status string, facts map[string]any, change func(*audit.Entry)) {
+	e := audit.Entry{Chain: "00c1", Seq: int64(len(h.entries) + 1), At: begin.Add(time.Duration(len(h.entries)) * 7 * time.Minute), Kind: kind, Status: status, Hash: "h"}
+	if facts != nil {
+		e.Facts, _ = json.Marshal(facts)
+	}
+	if change != nil {
+		change(&e)
+	}
+	h.entries = append(h.entries, e)
+}
+
+// history is thirty days of an office, more or less.
+func history() *told {
+	h := &told{}
+	r := rand.New(rand.NewPCG(7, 7))
+	h.add(run.EventStart, "", map[string]any{"version": "1.0", "settings": map[string]string{"approval": "d1"}}, nil)
+	for i := range 300 {
+		h.execution(r, i)
+		switch i {
+		case 40:
+			h.add(run.EventSettings, "", map[string]any{"settings": []string{"approval", "permissionLevel"}, "version": []string{"1.0", "1.1"}}, nil)
+		case 80:
+			h.add(run.EventPin, "changed", map[string]any{"pin": "p2"}, crm)
+			h.add(run.EventPin, "trusted", map[string]any{"pin": "p2"}, crm)
+		case 120:
+			h.add(run.EventSkill, "saved", map[string]any{"skill": "monthly-report", "version": "1"}, nil)
+		case 160:
+			h.add(run.EventErasure, "ok", map[string]any{"subjects": 2, "values": 5, "sessions": 3, "recorded": 4}, nil)
+		case 200:
+			h.add(run.EventAnomaly, "destructive_burst", map[string]any{"severity": "high", "action": "approve"}, func(e *audit.Entry) { crm(e); e.Principal = "intern" })
+		case 240:
+			h.add(run.EventReveal, "model", map[string]any{"personal": map[string]int{"email": 2, "iban": 1}}, nil)
+			h.add(run.EventKept, "ok", map[string]any{"archived": 500, "deleted": 0, "keys": 0}, nil)
+			h.add(run.EventLogin, "ok", nil, func(e *audit.Entry) { e.Server = "github" })
+		}
+	}
+	h.add(run.EventStop, "", nil, nil)
+	h.verdict = audit.Verdict{OK: true, Entries: int64(len(h.entries)), Checkpoints: 44, Codes: true,
+		Chains: []audit.ChainVerdict{{Chain: "00c1", Entries: int64(len(h.entries)), Last: int64(len(h.entries)), From: begin, To: h.entries[len(h.entries)-1].At}}}
+	return h
+}
+
+func crm(e *audit.Entry) { e.Server, e.Tool = "crm", "delete_record" }
+
+// execution adds all entries of one.
+func (h *told) execution(r *rand.Rand, i int) {
+	risk := r.IntN(100)
+	of := func(more func(*audit.Entry)) func(*audit.Entry) {
+		return func(e *audit.Entry) {
+			e.Execution, e.Session, e.Principal = fmt.Sprintf("x%03d", i), "s1", []string{"", "anna", "intern"}[i%3]
+			if more != nil {
+				more(e)
+			}
+		}
+	}
+	h.add(run.EventRequest, "", nil, of(nil))
+	if r.IntN(20) == 0 {
+		h.add(run.EventVerdict, "syntax", nil, of(nil))
+		h.add(run.EventEnd, "rejected", map[string]any{"error": "syntax"}, of(nil))
+		return
+	}
+	h.add(run.EventVerdict, "ok", nil, of(func(e *audit.Entry) { e.Risk = &risk }))
+	status := []string{"ok", "ok", "ok", "ok", "error", "timeout"}[r.IntN(6)]
+	if risk > 80 {
+		id := fmt.Sprint("q", i)
+		answer := []string{"approved", "approved", "denied", "expired"}[r.IntN(4)]
+		h.add(run.EventQuestion, "", map[string]any{"question": id, "rule": "permissionLevel: write_restricted"}, of(crm))
+		h.add(run.EventDecision, answer, map[string]any{"question": id, "by": "terminal"}, of(crm))
+		if answer == "approved" {
+			h.add(run.EventCall, "", map[string]any{"effect": "destructive"}, of(crm))
+			h.add(run.EventAnswer, "ok", map[string]any{"effect": "destructive"}, of(crm))
+		} else {
+			h.add(run.EventRefusal, "policy", nil, of(crm))
+			status = "denied"
+		}
+	}
+	for range r.IntN(3) {
+		h.add(run.EventCall, []string{"ok", "ok", "tool_error"}[r.IntN(3)], map[string]any{"effect": "read"}, of(func(e *audit.Entry) { e.Server, e.Tool = "drive", "search_files" }))
+	}
+	h.add(run.EventEnd, status, map[string]any{"calls": 2, "personal": map[string]int{"email": r.IntN(5)}}, of(func(e *audit.Entry) { e.Risk = &risk }))
+}
+
+func situation() report.Situation {
+	return report.Situation{
+		Version: "1.1", Now: time.Date(2026, 5, 2, 8, 0, 0, 0, time.UTC), Recorded: true,
+		Settings: []report.Setting{{"auditLogging", "on"}, {"permissionLevel", "write_restricted"}, {"piiTokenization", "on"}, {"sandboxMode", "process"}, {"sandboxFallback", "none"},
+			{"securityLevel", "standard"}, {"pii.key", "the keyring of the system, or a file of the user's own"}},
+		Principals: []report.Principal{{"", "write_restricted"}, {"intern", "read_only; crm: deny delete_*"}},
+		Keep:       90 * 24 * time.Hour, Archives: 730 * 24 * time.Hour,
+	}
+}
+
+func options(s report.Standard) report.Options {
+	return report.Options{From: begin.Truncate(24 * time.Hour), To: begin.Truncate(24*time.Hour).AddDate(0, 0, 30), Standard: s}
+}
+
+func built(t testing.TB, h *told, s report.Situation, o report.Options) *report.Report {
+	t.Helper()
+	r, err := report.Build(t.Context(), h, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func text(t testing.TB, r *report.Report, f report.Format) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := r.Write(&out, f); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestGolden(t *testing.T) {
+	h := history()
+	for _, s := range []report.Standard{report.Summary, report.GDPR, report.SOC2, report.HIPAA} {
+		for f, end := range map[report.Format]string{report.Markdown: "md", report.HTML: "html", report.JSON: "json"} {
+			got := text(t, built(t, h, situation(), options(s)), f)
+			path := filepath.Join("testdata", string(s)+"."+end)
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s: %s", path, diff)
+			}
+		}
+	}
+}
+
+// The numbers are held against a count that is made otherwise.
+func TestNumbers(t *testing.T) {
+	h := history()
+	o := options(report.Summary)
+	o.From, o.To = begin.AddDate(0, 0, 1), begin.AddDate(0, 0, 4)
+	a := built(t, h, situation(), o).Activity
+	counts := map[string]int64{}
+	asked := map[string]time.Time{}
+	var waits []float64
+	for _, e := range h.entries {
+		if e.At.Before(o.From) || !e.At.Before(o.To) {
+			continue
+		}
+		var f struct{ Question string }
+		_ = json.Unmarshal(e.Facts, &f)
+		counts["all"]++
+		counts[string(e.Kind)]++
+		counts[string(e.Kind)+" "+e.Status]++
+		switch {
+		case e.Kind == run.EventEnd && e.Risk != nil && *e.Risk >= 50:
+			counts["high"]++
+		case e.Kind == run.EventQuestion:
+			asked[f.Question] = e.At
+		case e.Kind == run.EventDecision && !asked[f.Question].IsZero():
+			waits = append(waits, e.At.Sub(asked[f.Question]).Seconds())
+		}
+	}
+	of := func(all []report.Count, name string) int64 {
+		for _, c := range all {
+			if c.Name == name {
+				return c.Count
+			}
+		}
+		return 0
+	}
+	for name, pair := range map[string][2]int64{
+		"entries": {a.Entries, counts["all"]}, "asked": {a.Asked, counts["request"]}, "ended": {a.Ended, counts["end"]}, "high": {a.HighRisk.Total, counts["high"]},
+		"failures": {a.Failures.Total, counts["end"] - counts["end ok"]}, "timeouts": {of(a.ByStatus, "timeout"), counts["end timeout"]},
+		"questions": {a.Approvals.Asked, counts["question"]}, "denied": {of(a.Approvals.Outcomes, "denied"), counts["decision denied"]},
+		"refused": {of(a.Refused, "crm.delete_record: policy"), counts["refusal"]}, "rejected": {of(a.Rejected, "syntax"), counts["verdict syntax"]},
+		"waits": {a.Approvals.Waits, int64(len(waits))},
+	} {
+		if pair[0] != pair[1] || pair[1] == 0 {
+			t.Errorf("%s: %d, counted %d", name, pair[0], pair[1])
+		}
+	}
+	slices.Sort(waits)
+	n := len(waits)
+	if want := (waits[(n-1)/2] + waits[n/2]) / 2; a.Approvals.Median == nil || *a.Approvals.Median != want {
+		t.Error("median", a.Approvals.Median, want)
+	}
+}
+
+func TestEmptyAndOff(t *testing.T) {
+	s := situation()
+	s.Recorded = false
+	r := built(t, &told{verdict: audit.Verdict{OK: true}}, s, options(report.GDPR))
+	all := text(t, r, report.Markdown)
+	for _, want := range []string{"Nothing is recorded at the moment: auditLogging is off", "The record has no entry of this period", "There is no entry to prove", "Nothing of this kind in the period"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("it does not say: %s\n%s", want, all)
+		}
+	}
+	if strings.Contains(all, "The record holds:") || r.Activity.Approvals.Median != nil || strings.Contains(text(t, r, report.JSON), "null") {
+		t.Error("something is made up:", all)
+	}
+}
+
+func TestBrokenRecord(t *testing.T) {
+	h := history()
+	bad := audit.Finding{Chain: "00c1", Seq: 17, What: audit.Edited, Says: "entry 17 of chain 00c1 is not what it was"}
+	h.verdict.OK, h.verdict.First, h.verdict.Findings = false, &bad, []audit.Finding{bad}
+	for _, f := range []report.Format{report.Markdown, report.HTML, report.JSON} {
+		out := text(t, built(t, h, situation(), options(report.SOC2)), f)
+		if !strings.Contains(out, "does not hold") || !strings.Contains(out, "entry 17") || strings.Contains(out, "The record holds:") {
+			t.Errorf("%s does not say that the record is broken", f)
+		}
+	}
+}
+
+// hostile are texts that would do something in a page.
+var hostile = []string{
+	"<script>alert(1)</script>", "[x](javascript:alert(1))", "![x](http://evil.example/a.png)", "| a | b |\n|---|", "http://evil.example", "www.evil.example", "a@evil.example",
+	"`code` **bold** _it_ ~~no~~", "</td><td>", "# title", "- item\n1. item", "&lt;img src=x onerror=1&gt;", "\u202egnp.exe", "\x1b[31m", "<https://evil.example>", "`` ` ``", "a\\|b", "{{.}}", "$x$",
+	"\"><img src=x>", "1. one", "+ x", "=====", "[a]: http://evil.example", "[^1]", "<!-- x", "javascript:alert(1)", "mailto:a@b.c", "ftp://x", "\u2028|x",
+}
+
+func TestHostileNames(t *testing.T) {
+	h := &told{verdict: audit.Verdict{OK: true}}
+	for _, name := range hostile {
+		evil := func(e *audit.Entry) {
+			e.Server, e.Tool, e.Principal, e.Execution, e.Session = name, name, name, name, name
+		}
+		h.add(run.EventCall, name, map[string]any{"effect": name}, evil)
+		h.add(run.EventRefusal, name, nil, evil)
+		h.add(run.EventPin, name, nil, evil)
+		h.add(run.EventSkill, name, map[string]any{"skill": name}, evil)
+		h.add(run.EventAnomaly, name, map[string]any{"severity": name, "action": name}, evil)
+		h.add(run.EventReveal, name, map[string]any{"personal": map[string]int{name: 1}}, evil)
+		h.add(run.EventEnd, name, map[string]any{"error": name}, evil)
+		h.add(run.EventSettings, "", map[string]any{"settings": []string{name}, "servers": []string{name}}, nil)
+	}
+	s := situation()
+	s.Principals = []report.Principal{{Name: hostile[0], May: hostile[1]}}
+	s.Settings = []report.Setting{{hostile[0], hostile[3]}}
+	r := built(t, h, s, options(report.SOC2))
+	plainly := text(t, built(t, &told{verdict: audit.Verdict{OK: true}}, situation(), options(report.SOC2)), report.HTML)
+	page := text(t, r, report.HTML)
+	tags := regexp.MustCompile(`<[a-zA-Z/!][^>]*>`)
+	allowed := map[string]bool{"<thead>": true, "</thead>": true, "<tbody>": true, "</tbody>": true, "<table>": true, "</table>": true, "<tr>": true, "</tr>": true, "<td>": true, "</td>": true, "<th>": true, "</th>": true}
+	for _, tag := range tags.FindAllString(plainly, -1) {
+		allowed[tag] = true
+	}
+	for _, tag := range tags.FindAllString(page, -1) {
+		if !allowed[tag] {
+			t.Errorf("a name has brought in the tag %s", tag)
+		}
+	}
+	if !strings.Contains(html.UnescapeString(page), "<script>alert(1)</script>") {
+		t.Error("a hostile name is not shown as what it is")
+	}
+	checkMarkdown(t, text(t, r, report.Markdown))
+	if !json.Valid([]byte(text(t, r, report.JSON))) {
+		t.Error("no JSON")
+	}
+}
+
+// checkMarkdown looks for what a name must not bring in.
+func checkMarkdown(t testing.TB, page string) {
+	t.Helper()
+	columns := 0
+	for line := range strings.SplitSeq(page, "\n") {
+		bare := regexp.MustCompile("`retort [^`]*`").ReplaceAllString(line, "")
+		if strings.HasPrefix(line, "|") {
+			bars := strings.Count(line, "|") - strings.Count(line, `\|`)
+			if columns > 0 && bars != columns {
+				t.Errorf("a row with %d bars in a table with %d: %s", bars, columns, line)
+			}
+			columns = bars
+		} else {
+			columns = 0
+			bare = strings.ReplaceAll(bare, "**", "") // of remarks
+		}
+		bare = regexp.MustCompile("\\\\[!-/:-@\\[-`{-~]").ReplaceAllString(bare, "") // what is escaped
+		for _, evil := range []string{"<", "](", "[", "`", "**", "~~", "://", "www.", "\x1b", "\u202e", "{{"} {
+			if strings.Contains(bare, evil) {
+				t.Errorf("%q in %s", evil, line)
+			}
+		}
+		if regexp.MustCompile(`\w@\w|[^\\]_it_`).MatchString(bare) {
+			t.Errorf("a link or a tag in %s", line)
+		}
+	}
+}
+
+func FuzzNames(f *testing.F) {
+	for _, name := range hostile {
+		f.Add(name, name)
+	}
+	f.Fuzz(func(t *testing.T, name, status string) {
+		h := &told{verdict: audit.Verdict{OK: true}}
+		evil := func(e *audit.Entry) { e.Server, e.Tool, e.Principal, e.Execution = name, name, name, name }
+		h.add(run.EventCall, status, nil, evil)
+		h.add(run.EventPin, status, nil, evil)
+		h.add(run.EventEnd, status, map[string]any{"error": name}, evil)
+		r := built(t, h, situation(), options(report.Summary))
+		checkMarkdown(t, text(t, r, report.Markdown))
+		page := text(t, r, report.HTML)
+		if strings.Contains(page, "<script") || strings.Contains(page, "<img") || strings.Contains(page, "<a ") {
+			t.Error(page)
+		}
+	})
+}
+
+// What nobody can see one by one is counted, and memory does not grow with it.
+func TestBounded(t *testing.T) {
+	h := &told{verdict: audit.Verdict{OK: true}}
+	for i := range 5000 {
+		h.add(run.EventRefusal, "policy", nil, func(e *audit.Entry) { e.At = begin; e.Server, e.Tool = "s", fmt.Sprint("t", i) })
+		h.add(run.EventAnomaly, "rate", nil, func(e *audit.Entry) { e.At = begin })
+		h.add(run.EventEnd, "error", nil, func(e *audit.Entry) { e.At = begin })
+	}
+	r := built(t, h, situation(), options(report.Summary))
+	a := r.Activity
+	if len(a.Refused) != 1001 || len(a.Anomalies) != 50 || a.More["anomalies"] != 4950 || len(a.Failures.List) != 50 || a.Failures.Total != 5000 {
+		t.Error(len(a.Refused), len(a.Anomalies), a.More, len(a.Failures.List), a.Failures.Total)
+	}
+	var sum int64
+	for _, c := range a.Refused {
+		sum += c.Count
+	}
+	if sum != 5000 {
+		t.Error(sum)
+	}
+	if n := strings.Count(text(t, r, report.Markdown), "\n"); n > 600 {
+		t.Error(n, "lines")
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	var known *run.Error
+	o := options("iso")
+	if _, err := report.Build(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != run.KindInvalidArguments {
+		t.Error(err)
+	}
+	o = options(report.GDPR)
+	o.To = o.From
+	if _, err := report.Build(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != run.KindInvalidArguments {
+		t.Error(err)
+	}
+	if err := built(t, history(), situation(), options(report.GDPR)).Write(io.Discard, "pdf"); !errors.As(err, &known) || known.Kind != run.KindInvalidArguments {
+		t.Error(err)
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	h := history()
+	b.ReportAllocs()
+	for b.Loop() {
+		built(b, h, situation(), options(report.SOC2))
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(h.entries)), "ns/entry")
+}

@@ -1,0 +1,328 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/run"
+)
+
+// Activity is what happened in the period.
+type Activity struct {
+	Entries    int64            `json:"entries"`
+	First      *time.Time       `json:"first,omitempty"`
+	Last       *time.Time       `json:"last,omitempty"`
+	Engines    int64            `json:"engine_starts"`
+	Asked      int64            `json:"executions_requested"`
+	Ended      int64            `json:"executions_ended"`
+	DryRuns    int64            `json:"dry_runs"`
+	ByStatus   []Count          `json:"by_status"` // of executions that ended
+	ByRisk     []Count          `json:"by_risk"`   // likewise
+	Effects    []Count          `json:"calls_by_effect"`
+	Tools      []Count          `json:"calls_by_tool"`
+	CallErrors []Count          `json:"failed_calls_by_tool"`
+	Refused    []Count          `json:"refused_calls"`    // by tool and why
+	Rejected   []Count          `json:"refused_programs"` // by why
+	HighRisk   Executions       `json:"high_risk"`        // of risk 50 and more
+	Failures   Executions       `json:"failures"`         // that ended otherwise than ok
+	Approvals  Approvals        `json:"approvals"`
+	Seen       []Count          `json:"data_found"`    // categories of personal data, in values
+	Revealed   []Count          `json:"data_revealed"` // by category and to whom
+	Reveals    []Count          `json:"reveals"`       // by to whom
+	Erasures   []Change         `json:"erasures"`
+	Settings   []Change         `json:"settings_changes"`
+	Pins       []Change         `json:"definition_changes"`
+	Skills     []Change         `json:"skill_changes"`
+	Anomalies  []Change         `json:"anomalies"`
+	Logins     []Count          `json:"logins"`
+	Files      []Count          `json:"files_by_model"`
+	Searches   int64            `json:"searches"`
+	Gaps       int64            `json:"gaps"`
+	Clocks     int64            `json:"clock_accepted"`
+	Principals []Count          `json:"executions_by_principal"`
+	More       map[string]int64 `json:"not_listed,omitempty"` // of a list that was cut, how many more there are
+
+	archived, deleted int64
+}
+
+// Count is how often something was.
+type Count struct {
+	Name  string `json:"name"`
+	Count int64  `json:"count"`
+}
+
+// Execution is one that is listed.
+type Execution struct {
+	ID        string    `json:"execution"`
+	At        time.Time `json:"at"`
+	Principal string    `json:"principal,omitempty"`
+	Risk      *int      `json:"risk,omitempty"`
+	Status    string    `json:"status"`
+	Error     string    `json:"error,omitempty"`
+}
+
+// Executions are the newest of some.
+type Executions struct {
+	Total int64       `json:"total"`
+	List  []Execution `json:"list"`
+}
+
+// Change is something that is listed with when it was.
+type Change struct {
+	At   time.Time `json:"at"`
+	What string    `json:"what"`
+	How  string    `json:"how,omitempty"`
+}
+
+// Approvals are questions to people, and what became of them.
+type Approvals struct {
+	Asked    int64    `json:"asked"`
+	Outcomes []Count  `json:"outcomes"`
+	By       []Count  `json:"by"`    // through what a person answered
+	Rules    []Count  `json:"rules"` // by which they were asked
+	Waits    int64    `json:"waits"` // questions that were answered in the period
+	Median   *float64 `json:"median_wait_seconds,omitempty"`
+	Longest  *float64 `json:"longest_wait_seconds,omitempty"`
+}
+
+const (
+	// HighRisk is the risk from which on executions are listed: that of the level high.
+	HighRisk = 50
+
+	listed  = 50      // lines of a list
+	names   = 1_000   // that are counted apart; the rest counts as others
+	pending = 100_000 // questions whose answers are remembered
+	others  = "(others)"
+)
+
+// tally counts entries that come newest first.
+type tally struct {
+	Activity
+	counts map[*[]Count]map[string]int64
+	waits  []float64
+	ends   map[string]time.Time // of questions, that were answered
+	facts  facts
+}
+
+func newTally() *tally {
+	t := &tally{counts: map[*[]Count]map[string]int64{}, ends: map[string]time.Time{}}
+	t.More = map[string]int64{}
+	t.HighRisk.List, t.Failures.List = []Execution{}, []Execution{}
+	for _, list := range []*[]Change{&t.Erasures, &t.Settings, &t.Pins, &t.Skills, &t.Anomalies} {
+		*list = []Change{}
+	}
+	return t
+}
+
+// facts are those that a report counts.
+type facts struct {
+	Effect   string                 `json:"effect"`
+	DryRun   bool                   `json:"dry_run"`
+	Question string                 `json:"question"`
+	Rule     string                 `json:"rule"`
+	By       string                 `json:"by"`
+	Error    string                 `json:"error"`
+	Personal map[string]json.Number `json:"personal"`
+	Settings []string               `json:"settings"`
+	Servers  []string               `json:"servers"`
+	Version  json.RawMessage        `json:"version"`
+	Skill    string                 `json:"skill"`
+	Values   json.Number            `json:"values"`
+	Sessions json.Number            `json:"sessions"`
+	Subjects json.Number            `json:"subjects"`
+	Recorded json.Number            `json:"recorded"`
+	Archived int64                  `json:"archived"`
+	Deleted  int64                  `json:"deleted"`
+	Action   string                 `json:"action"`
+	Severity string                 `json:"severity"`
+}
+
+// count counts a name in a list of the activity.
+func (t *tally) count(list *[]Count, name string, n int64) {
+	m := t.counts[list]
+	if m == nil {
+		m = map[string]int64{}
+		t.counts[list] = m
+	}
+	if _, known := m[name]; !known && len(m) >= names {
+		name = others
+	}
+	m[name] += n
+}
+
+// add counts an entry.
+func (t *tally) add(e *audit.Entry) {
+	t.Entries++
+	at := e.At
+	if t.Last == nil {
+		t.Last = &at
+	}
+	t.First = &at
+	f := &t.facts
+	*f = facts{}
+	if len(e.Facts) > 0 && e.Kind != run.EventStart {
+		_ = json.Unmarshal(e.Facts, f) // what is not of its type is left out
+	}
+	switch e.Kind {
+	case run.EventStart:
+		t.Engines++
+	case run.EventRequest:
+		t.Asked++
+	case run.EventEnd:
+		t.end(e, f)
+	case run.EventVerdict:
+		if e.Status != "ok" {
+			t.count(&t.Rejected, e.Status, 1)
+		}
+	case run.EventCall, run.EventAnswer:
+		t.call(e, f)
+	case run.EventRefusal:
+		t.count(&t.Refused, toolOf(e)+": "+e.Status, 1)
+	case run.EventQuestion, run.EventDecision:
+		t.approval(e, f)
+	case run.EventReveal:
+		t.count(&t.Reveals, e.Status, 1)
+		t.personal(&t.Revealed, f, " to the "+e.Status)
+	case run.EventSearch:
+		t.Searches++
+	case run.EventFile:
+		t.count(&t.Files, e.Status, 1)
+	case run.EventLogin:
+		t.count(&t.Logins, e.Server+": "+e.Status, 1)
+	case run.EventGap:
+		t.Gaps++
+	case run.EventClock:
+		t.Clocks++
+	case run.EventKept:
+		t.archived += f.Archived
+		t.deleted += f.Deleted
+	default:
+		t.change(e, f)
+	}
+}
+
+func (t *tally) end(e *audit.Entry, f *facts) {
+	t.Ended++
+	t.count(&t.ByStatus, e.Status, 1)
+	t.count(&t.ByRisk, levelOf(e.Risk), 1)
+	t.count(&t.Principals, cmp.Or(e.Principal, "(not named)"), 1)
+	t.personal(&t.Seen, f, "")
+	if f.DryRun {
+		t.DryRuns++
+	}
+	x := Execution{e.Execution, e.At, e.Principal, e.Risk, e.Status, f.Error}
+	if e.Risk != nil && *e.Risk >= HighRisk {
+		t.HighRisk.add(x)
+	}
+	if e.Status != "ok" {
+		t.Failures.add(x)
+	}
+}
+
+func (x *Executions) add(e Execution) {
+	x.Total++
+	if len(x.List) < listed {
+		x.List = append(x.List, e)
+	}
+}
+
+// call counts a call once: one that reads has one entry, one with effects has a call and, when it
+// came back, an answer.
+func (t *tally) call(e *audit.Entry, f *facts) {
+	if e.Kind == run.EventCall {
+		t.count(&t.Effects, cmp.Or(f.Effect, "not known"), 1)
+		t.count(&t.Tools, toolOf(e), 1)
+	}
+	if e.Status != "ok" && e.Status != "" {
+		t.count(&t.CallErrors, toolOf(e)+": "+e.Status, 1)
+	}
+}
+
+func (t *tally) approval(e *audit.Entry, f *facts) {
+	a := &t.Approvals
+	if e.Kind == run.EventDecision {
+		t.count(&a.Outcomes, e.Status, 1)
+		if f.By != "" {
+			t.count(&a.By, f.By, 1)
+		}
+		if f.Question != "" && len(t.ends) < pending {
+			t.ends[f.Question] = e.At
+		}
+		return
+	}
+	a.Asked++
+	if f.Rule != "" {
+		t.count(&a.Rules, f.Rule, 1)
+	}
+	end, answered := t.ends[f.Question]
+	if !answered {
+		return
+	}
+	delete(t.ends, f.Question)
+	if a.Waits++; len(t.waits) < pending {
+		t.waits = append(t.waits, max(0, end.Sub(e.At).Seconds()))
+	}
+}
+
+func (t *tally) personal(list *[]Count, f *facts, to string) {
+	for category, n := range f.Personal {
+		if n, err := n.Int64(); err == nil {
+			t.count(list, category+to, n)
+		}
+	}
+}
+
+// change lists what is rare, and worth to be read one by one.
+func (t *tally) change(e *audit.Entry, f *facts) {
+	list, name := &t.Settings, "settings"
+	c := Change{At: e.At, How: e.Status}
+	switch e.Kind {
+	case run.EventSettings:
+		c.What = settingsOf(f)
+	case run.EventPin:
+		list, name, c.What = &t.Pins, "definitions", toolOf(e)
+	case run.EventSkill:
+		list, name, c.What = &t.Skills, "skills", f.Skill
+	case run.EventErasure:
+		list, name, c.What = &t.Erasures, "erasures", erasureOf(e, f)
+	case run.EventAnomaly:
+		list, name, c.What = &t.Anomalies, "anomalies", anomalyOf(e, f)
+	default:
+		return
+	}
+	if len(*list) >= listed {
+		t.More[name]++
+		return
+	}
+	*list = append(*list, c)
+}
+
+// done is what was counted.
+func (t *tally) done() Activity {
+	a := t.Activity
+	at := func(list *[]Count) []Count { return sorted(t.counts[list]) }
+	a.ByStatus, a.ByRisk, a.Effects, a.Tools, a.CallErrors = at(&t.ByStatus), at(&t.ByRisk), at(&t.Effects), at(&t.Tools), at(&t.CallErrors)
+	a.Refused, a.Rejected, a.Reveals, a.Revealed, a.Seen = at(&t.Refused), at(&t.Rejected), at(&t.Reveals), at(&t.Revealed), at(&t.Seen)
+	a.Logins, a.Files, a.Principals = at(&t.Logins), at(&t.Files), at(&t.Principals)
+	a.Approvals.Outcomes, a.Approvals.By, a.Approvals.Rules = at(&t.Approvals.Outcomes), at(&t.Approvals.By), at(&t.Approvals.Rules)
+	if n := len(t.waits); n > 0 {
+		slices.Sort(t.waits)
+		median := (t.waits[(n-1)/2] + t.waits[n/2]) / 2
+		a.Approvals.Median, a.Approvals.Longest = &median, &t.waits[n-1]
+	}
+	return a
+}
+
+// sorted are counts, the most frequent first.
+func sorted(m map[string]int64) []Count {
+	all := []Count{}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, Count{name, m[name]})
+	}
+	slices.SortStableFunc(all, func(a, b Count) int { return cmp.Compare(b.Count, a.Count) })
+	return all
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	_ "embed"
+	"encoding/json"
+	htmltemplate "html/template"
+	"io"
+	"strings"
+	"text/template"
+	"time"
+	"unicode"
+
+	"retort/internal/run"
+)
+
+var (
+	//go:embed report.md.tmpl
+	markdownText string
+	//go:embed report.html.tmpl
+	htmlText string
+)
+
+// page is what the templates see.
+type page struct {
+	*Report
+	Title    string
+	Sections []section
+}
+
+// Write writes a report. The error of a format that is none is invalid_arguments.
+func (r *Report) Write(w io.Writer, f Format) error {
+	p := page{Report: r, Title: "Retort: " + standards[r.Standard].title, Sections: r.sections()}
+	switch f {
+	case JSON:
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		return out.Encode(r)
+	case HTML:
+		t, err := htmltemplate.New("report").Funcs(htmltemplate.FuncMap{"time": stamp, "text": oneLine}).Parse(htmlText)
+		if err != nil {
+			return err
+		}
+		return t.Execute(w, p)
+	case Markdown:
+		t, err := template.New("report").Funcs(template.FuncMap{"time": stamp, "text": markdown, "cells": cells, "dashes": dashes}).Parse(markdownText)
+		if err != nil {
+			return err
+		}
+		return t.Execute(w, p)
+	}
+	return run.Errorf(run.KindInvalidArguments, "audit.report", "%.40q is no format of a report", f).WithHint("formats are markdown, html and json")
+}
+
+// oneLine is a text without what is not seen, or would turn or end its line.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// markdown is a text that Markdown takes for nothing else: no link, no HTML, no cell of a table, no
+// emphasis, no list.
+func markdown(s string) string {
+	if s == "-" { // nothing, in a cell
+		return s
+	}
+	var b strings.Builder
+	rs := []rune(oneLine(s))
+	word := func(i int) bool { return i >= 0 && i < len(rs) && (unicode.IsLetter(rs[i]) || unicode.IsDigit(rs[i])) }
+	for i, r := range rs {
+		switch {
+		case r == '&':
+			b.WriteString("&amp;")
+			continue
+		case r == '<':
+			b.WriteString("&lt;")
+			continue
+		case strings.ContainsRune("\\`*{}[]#|>~@!$^", r),
+			r == '_' && !(word(i-1) && word(i+1)),
+			i == 0 && strings.ContainsRune("-+=", r), // lists and rules
+			(r == '.' || r == ')') && allDigits(rs[:i]) && (i+1 == len(rs) || rs[i+1] == ' '),
+			r == ':' && i+1 < len(rs) && rs[i+1] == '/', // addresses
+			r == '.' && i >= 3 && strings.EqualFold(string(rs[i-3:i]), "www"):
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func allDigits(rs []rune) bool {
+	for _, r := range rs {
+		if r < '0' || r > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// cells are one row of a table in Markdown.
+func cells(row []string) string {
+	var b strings.Builder
+	for _, c := range row {
+		b.WriteString("| " + markdown(c) + " ")
+	}
+	return b.String() + "|"
+}
+
+func dashes(row []string) string { return strings.Repeat("|---", len(row)) + "|" }
+
+// Period is that of the report, in words.
+func (r *Report) Period() string {
+	return r.From.Format(time.RFC3339) + " up to " + r.To.Format(time.RFC3339) + ", the latter not included"
+}
