@@ -75,24 +75,23 @@ func inert(s string) string {
 	b := make([]byte, 0, len(s)+8)
 	begins := true // of a cell
 	for _, r := range s {
-		switch {
-		case begins && strings.ContainsRune(starters, r):
-			b = append(b, '\'')
-			begins = false
-		case strings.ContainsRune(separators, r):
-			begins = true
-		case begins && !skipped(r):
-			begins = false
+		if begins {
+			if strings.ContainsRune(starters, r) {
+				b = append(b, '\'')
+			}
+			begins = skipped(r)
 		}
+		begins = begins || separates(r)
 		b = shown(b, r)
 	}
 	return string(b)
 }
 
-const (
-	starters   = "=+-@＝＋－＠﹢﹣﹦﹫−" // with full-width, small and mathematical forms
-	separators = ",;|\t\r\n\v\f"
-)
+// starters begin a formula; with full-width, small and mathematical forms.
+const starters = "=+-@＝＋－＠﹢﹣﹦﹫−"
+
+// separates reports whether a reader may take a character for the end of a cell.
+func separates(r rune) bool { return r == ',' || r == ';' || r == '|' || r >= '\t' && r <= '\r' }
 
 // skipped reports whether a reader may pass over a character before a formula.
 func skipped(r rune) bool {

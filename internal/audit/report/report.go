@@ -36,7 +36,7 @@ const (
 
 // Source is a record.
 type Source interface {
-	Entries(ctx context.Context, f audit.Filter, text string, few int, warnings *[]string) iter.Seq2[audit.Entry, error]
+	After(ctx context.Context, f audit.Filter, text string, places audit.Places, warnings *[]string) iter.Seq2[audit.Entry, error]
 	Verify(ctx context.Context, o audit.VerifyOptions) (audit.Verdict, error)
 	Archived() (there, deleted int, err error)
 }
@@ -136,7 +136,7 @@ func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, e
 		tell = func(string, int64) {}
 	}
 	var warnings []string
-	for e, err := range from.Entries(ctx, audit.Filter{From: o.From, To: o.To}, "", 0, &warnings) {
+	for e, err := range from.After(ctx, audit.Filter{From: o.From, To: o.To}, "", audit.Places{}, &warnings) {
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +157,7 @@ func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, e
 	if err := r.retain(from, s); err != nil {
 		return nil, err
 	}
-	r.remark()
+	r.remark(warnings)
 	for _, c := range known.controls {
 		r.Controls = append(r.Controls, r.control(c))
 	}
@@ -181,7 +181,7 @@ func (r *Report) retain(from Source, s Situation) (err error) {
 }
 
 // remark says what must be known before the numbers are read.
-func (r *Report) remark() {
+func (r *Report) remark(warnings []string) {
 	say := func(when bool, text string) {
 		if when {
 			r.Remarks = append(r.Remarks, text)
@@ -196,4 +196,7 @@ func (r *Report) remark() {
 	say(r.Integrity.Entries > 0 && !r.Integrity.Codes, "Codes of entries were not checked, since the key cannot be read here. Whoever can write the record could have made others.")
 	say(a.Gaps > 0, "The record has gaps in this period: something happened that could not be written, or a chain was cut.")
 	say(r.To.After(r.Made), "The period is not over.")
+	for _, w := range warnings[:min(len(warnings), listed)] {
+		say(true, "Not everything could be read: "+w+".")
+	}
 }

@@ -34,9 +34,9 @@ type told struct {
 	verdict audit.Verdict
 }
 
-func (h *told) Entries(_ context.Context, f audit.Filter, _ string, _ int, _ *[]string) iter.Seq2[audit.Entry, error] {
+func (h *told) After(_ context.Context, f audit.Filter, _ string, _ audit.Places, _ *[]string) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
-		for _, e := range slices.Backward(h.entries) {
+		for _, e := range h.entries {
 			if !e.At.Before(f.From) && e.At.Before(f.To) && !yield(e, nil) {
 				return
 			}

@@ -82,9 +82,10 @@ type Change struct {
 type Approvals struct {
 	Asked    int64    `json:"asked"`
 	Outcomes []Count  `json:"outcomes"`
-	By       []Count  `json:"by"`    // through what a person answered
-	Rules    []Count  `json:"rules"` // by which they were asked
-	Waits    int64    `json:"waits"` // questions that were answered in the period
+	By       []Count  `json:"by"`         // through what a person answered
+	Rules    []Count  `json:"rules"`      // by which they were asked
+	Waits    int64    `json:"waits"`      // questions that were settled in the period
+	Open     int64    `json:"unanswered"` // questions of the period of which it does not tell the end
 	Median   *float64 `json:"median_wait_seconds,omitempty"`
 	Longest  *float64 `json:"longest_wait_seconds,omitempty"`
 }
@@ -95,21 +96,21 @@ const (
 
 	listed  = 50      // lines of a list
 	names   = 1_000   // that are counted apart; the rest counts as others
-	pending = 100_000 // questions whose answers are remembered
+	pending = 100_000 // questions that wait, and waiting times
 	others  = "(others)"
 )
 
-// tally counts entries that come newest first.
+// tally counts entries that come oldest first.
 type tally struct {
 	Activity
 	counts map[*[]Count]map[string]int64
 	waits  []float64
-	ends   map[string]time.Time // of questions, that were answered
+	asked  map[string]time.Time // questions that are open
 	facts  facts
 }
 
 func newTally() *tally {
-	t := &tally{counts: map[*[]Count]map[string]int64{}, ends: map[string]time.Time{}}
+	t := &tally{counts: map[*[]Count]map[string]int64{}, asked: map[string]time.Time{}}
 	t.More = map[string]int64{}
 	t.HighRisk.List, t.Failures.List = []Execution{}, []Execution{}
 	for _, list := range []*[]Change{&t.Erasures, &t.Settings, &t.Pins, &t.Skills, &t.Anomalies} {
@@ -158,10 +159,10 @@ func (t *tally) count(list *[]Count, name string, n int64) {
 func (t *tally) add(e *audit.Entry) {
 	t.Entries++
 	at := e.At
-	if t.Last == nil {
-		t.Last = &at
+	if t.First == nil {
+		t.First = &at
 	}
-	t.First = &at
+	t.Last = &at
 	f := &t.facts
 	*f = facts{}
 	if len(e.Facts) > 0 && e.Kind != run.EventStart {
@@ -225,9 +226,7 @@ func (t *tally) end(e *audit.Entry, f *facts) {
 
 func (x *Executions) add(e Execution) {
 	x.Total++
-	if len(x.List) < listed {
-		x.List = append(x.List, e)
-	}
+	x.List = append(newest(x.List), e)
 }
 
 // call counts a call once: one that reads has one entry, one with effects has a call and, when it
@@ -244,27 +243,27 @@ func (t *tally) call(e *audit.Entry, f *facts) {
 
 func (t *tally) approval(e *audit.Entry, f *facts) {
 	a := &t.Approvals
-	if e.Kind == run.EventDecision {
-		t.count(&a.Outcomes, e.Status, 1)
-		if f.By != "" {
-			t.count(&a.By, f.By, 1)
+	if e.Kind == run.EventQuestion {
+		a.Asked++
+		if f.Rule != "" {
+			t.count(&a.Rules, f.Rule, 1)
 		}
-		if f.Question != "" && len(t.ends) < pending {
-			t.ends[f.Question] = e.At
+		if f.Question != "" && len(t.asked) < pending {
+			t.asked[f.Question] = e.At
 		}
 		return
 	}
-	a.Asked++
-	if f.Rule != "" {
-		t.count(&a.Rules, f.Rule, 1)
+	t.count(&a.Outcomes, e.Status, 1)
+	if f.By != "" {
+		t.count(&a.By, f.By, 1)
 	}
-	end, answered := t.ends[f.Question]
-	if !answered {
+	began, known := t.asked[f.Question]
+	if !known {
 		return
 	}
-	delete(t.ends, f.Question)
+	delete(t.asked, f.Question)
 	if a.Waits++; len(t.waits) < pending {
-		t.waits = append(t.waits, max(0, end.Sub(e.At).Seconds()))
+		t.waits = append(t.waits, max(0, e.At.Sub(began).Seconds()))
 	}
 }
 
@@ -294,11 +293,18 @@ func (t *tally) change(e *audit.Entry, f *facts) {
 	default:
 		return
 	}
-	if len(*list) >= listed {
+	if len(*list) == listed {
 		t.More[name]++
-		return
 	}
-	*list = append(*list, c)
+	*list = append(newest(*list), c)
+}
+
+// newest is a list with room for one more.
+func newest[T any](list []T) []T {
+	if len(list) < listed {
+		return list
+	}
+	return slices.Delete(list, 0, 1)
 }
 
 // done is what was counted.
@@ -309,6 +315,12 @@ func (t *tally) done() Activity {
 	a.Refused, a.Rejected, a.Reveals, a.Revealed, a.Seen = at(&t.Refused), at(&t.Rejected), at(&t.Reveals), at(&t.Revealed), at(&t.Seen)
 	a.Logins, a.Files, a.Principals = at(&t.Logins), at(&t.Files), at(&t.Principals)
 	a.Approvals.Outcomes, a.Approvals.By, a.Approvals.Rules = at(&t.Approvals.Outcomes), at(&t.Approvals.By), at(&t.Approvals.Rules)
+	slices.Reverse(a.HighRisk.List)
+	slices.Reverse(a.Failures.List)
+	for _, list := range [][]Change{a.Erasures, a.Settings, a.Pins, a.Skills, a.Anomalies} {
+		slices.Reverse(list)
+	}
+	a.Approvals.Open = int64(len(t.asked))
 	if n := len(t.waits); n > 0 {
 		slices.Sort(t.waits)
 		median := (t.waits[(n-1)/2] + t.waits[n/2]) / 2
