@@ -134,10 +134,15 @@ func situation(s config.Settings) report.Situation {
 		set("pii.modes."+name, s.PII.Modes[name])
 	}
 	set("pii.restoreToModel", position(s.PII.RestoreToModel))
-	set("pii.expiry", lasting(s.PII.Expiry))
+	set("pii.expiry", lasting(cmp.Or(s.PII.Expiry, 30*24*time.Hour))) // the vault's own, if nothing is set
 	set("pii.key", keptIn(s.PII.Key))
 	set("workspace.results", lasting(s.Workspace.Results))
 	set("workspace.sessions", lasting(s.Workspace.Sessions))
+	set("anomalies.default", s.Anomalies.Default)
+	for _, kind := range slices.Sorted(maps.Keys(s.Anomalies.Actions)) {
+		set("anomalies."+kind, s.Anomalies.Actions[kind])
+	}
+	set("anomalies.webhook", given(s.Anomalies.Webhook.URL != ""))
 	set("network.default", s.Network.Default)
 	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
 		set("servers."+name, serverRules(s.Servers[name]))
