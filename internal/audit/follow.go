@@ -171,9 +171,6 @@ func (m *follower) advance(s *followed) error {
 			continue
 		case err != nil:
 			return err
-		case row.Seq > s.end:
-			s.over = true
-			return nil
 		}
 		s.last = row.Seq
 		if m.filter.fits(&row) {

@@ -265,6 +265,9 @@ func TestBrokenRecord(t *testing.T) {
 		if !strings.Contains(out, "does not hold") || !strings.Contains(out, "entry 17") || strings.Contains(out, "The record holds:") {
 			t.Errorf("%s does not say that the record is broken", f)
 		}
+		if !strings.Contains(out, "does not hold, see Integrity. Numbers") {
+			t.Errorf("%s does not say it before its numbers", f)
+		}
 	}
 }
 
