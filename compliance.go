@@ -143,6 +143,7 @@ func situation(s config.Settings) report.Situation {
 		set("anomalies."+kind, s.Anomalies.Actions[kind])
 	}
 	set("anomalies.webhook", given(s.Anomalies.Webhook.URL != ""))
+	set("telemetry", given(s.Telemetry.Traces != "" || s.Telemetry.Metrics != "" || s.Telemetry.Prometheus != ""))
 	set("network.default", s.Network.Default)
 	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
 		set("servers."+name, serverRules(s.Servers[name]))
