@@ -121,6 +121,10 @@ func together(log *audit.Log, callers, each int) (took []float64, whole time.Dur
 	return took, time.Since(begin), err
 }
 
+// settled is how long a program waits for the one before it, so that the next sandbox is
+// there and the processors have nothing else to do.
+const settled = 50 * time.Millisecond
+
 // recorded measures a small program with and without a record, in turns.
 func (b *bench) recorded(ctx context.Context) error {
 	var engines [2]*retort.Engine
@@ -139,7 +143,7 @@ func (b *bench) recorded(ctx context.Context) error {
 	var took [2][]float64
 	for n := range runs + 10 {
 		for i, e := range engines {
-			time.Sleep(b.pause)
+			time.Sleep(settled)
 			start := time.Now()
 			if err := failed(e.Execute(ctx, retort.Request{Code: "return 1"})); err != nil {
 				return err

@@ -84,14 +84,11 @@ func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any
 
 // recorded executes between a first entry of the record and a last one.
 func (p *Pipeline) recorded(ctx context.Context, req run.Request, what map[string]any, body asked, f *flight, execute func(context.Context, *flight) run.Outcome) run.Outcome {
-	var refused *run.Error
-	f.record, refused = p.begin(req, what, body)
+	f.record = p.begin(req, what, body)
 	ctx, ended := f.record.step(ctx, run.StepExecution, f.record.requested(req))
-	o := run.Outcome{ExecutionID: req.ID, Status: run.StatusError, Error: refused}
-	if refused != nil { // what has not begun has no end
-		o.Status = statusOf(refused)
-	} else {
-		o = p.warned(f.record.end(execute(run.WithChannel(ctx, f.ask), f)))
+	o := execute(run.WithChannel(ctx, f.ask), f)
+	if refused := f.record.ready(); refused == nil { // what has not begun has no end
+		o = p.warned(f.record.end(o))
 	}
 	o.Trace = run.TraceOf(ctx).ID()
 	if p.Tracer != nil {

@@ -21,7 +21,8 @@ func (p *Pipeline) noted(kind run.EventKind, session, status string, facts map[s
 	if p.Recorder == nil {
 		return nil
 	}
-	r := &record{to: p.Recorder, about: run.Event{Session: session, Principal: p.Policy.Principal()}}
+	r := &record{to: p.Recorder, about: run.Event{Session: session, Principal: p.Policy.Principal()}, begun: make(chan struct{})}
+	close(r.begun)
 	var err error
 	if r.screen, err = p.screened(session); err != nil {
 		r.blind = true
@@ -46,12 +47,14 @@ func (p *Pipeline) Changed(skill, how string) *run.Error {
 
 // record is the entries of one execution. Without a recorder it keeps nothing.
 type record struct {
-	to     run.Recorder
-	tracer run.Tracer
-	about  run.Event       // what all entries have in common
-	screen *screen.Session // nil hides nothing
-	blind  bool            // what is personal cannot be hidden, so no values are recorded
-	began  time.Time
+	to      run.Recorder
+	tracer  run.Tracer
+	about   run.Event       // what all entries have in common
+	screen  *screen.Session // nil hides nothing
+	blind   bool            // what is personal cannot be hidden, so no values are recorded
+	began   time.Time
+	begun   chan struct{} // closed when the first entry is made; screen and refused are there then
+	refused *run.Error    // why it could not be made
 
 	mu       sync.Mutex
 	calls    int
@@ -63,13 +66,27 @@ type record struct {
 // maxRefusals bounds the refused calls of which each has an entry; they cost a program nothing.
 const maxRefusals = 100
 
-// begin records that an execution was asked for. body is what it is, not hidden yet.
-func (p *Pipeline) begin(req run.Request, what map[string]any, body asked) (*record, *run.Error) {
-	r := &record{to: p.Recorder, tracer: p.Tracer, began: time.Now()}
+// begin records that an execution was asked for, while the program is looked at. body is what
+// it is, not hidden yet. If that can't be recorded, no other entry can.
+func (p *Pipeline) begin(req run.Request, what map[string]any, body asked) *record {
+	r := &record{to: p.Recorder, tracer: p.Tracer, began: time.Now(), begun: make(chan struct{})}
 	r.about = run.Event{Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client}
-	if r.to == nil {
-		return r, nil
-	}
+	go func() {
+		defer close(r.begun)
+		if r.to != nil {
+			r.refused = p.requested(r, req, what, body)
+		}
+	}()
+	return r
+}
+
+// ready waits until the first entry is made, and says why it could not be.
+func (r *record) ready() *run.Error {
+	<-r.begun
+	return r.refused
+}
+
+func (p *Pipeline) requested(r *record, req run.Request, what map[string]any, body asked) *run.Error {
 	var err error
 	if r.screen, err = p.screened(req.Session); err != nil {
 		r.blind = true
@@ -81,10 +98,10 @@ func (p *Pipeline) begin(req run.Request, what map[string]any, body asked) (*rec
 		sum := sha256.Sum256([]byte(body.Code))
 		what["code_sha256"] = hex.EncodeToString(sum[:])
 	}
-	body.Code, body.Arguments = r.text(body.Code), r.json(body.Arguments)
+	body.Code, body.Arguments = r.hidden(body.Code), r.masked(body.Arguments)
 	e := r.event(run.EventRequest)
 	e.Facts, e.Body = what, bodyOf(body)
-	return r, r.add(e, false)
+	return r.to.Record(e, false)
 }
 
 // asked is the body of a request.
@@ -104,11 +121,19 @@ func (r *record) add(e run.Event, durable bool) *run.Error {
 	if r.to == nil {
 		return nil
 	}
+	if err := r.ready(); err != nil {
+		return err
+	}
 	return r.to.Record(e, durable)
 }
 
 // text is a text as it may be recorded.
 func (r *record) text(s string) string {
+	_ = r.ready() // the screen is there
+	return r.hidden(s)
+}
+
+func (r *record) hidden(s string) string {
 	switch {
 	case r.blind:
 		return "(hidden)"
@@ -120,6 +145,11 @@ func (r *record) text(s string) string {
 
 // json is the same for JSON.
 func (r *record) json(raw json.RawMessage) json.RawMessage {
+	_ = r.ready()
+	return r.masked(raw)
+}
+
+func (r *record) masked(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || !r.blind && r.screen == nil {
 		return raw
 	}
@@ -189,6 +219,9 @@ func first(names []string, n int) []string { return names[:min(n, len(names))] }
 func (r *record) call(t *run.Tool, c run.Call, d policy.Decision) (came func(run.Result, error), refused *run.Error) {
 	if r.to == nil {
 		return func(run.Result, error) {}, nil
+	}
+	if err := r.ready(); err != nil {
+		return nil, err
 	}
 	r.mu.Lock()
 	r.calls++

@@ -67,6 +67,9 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d 
 	if rule := p.Policy.ReadOnly(); rule != "" {
 		return run.SavedSkill{}, run.Errorf(run.KindPolicy, "skills.save", "skills cannot be saved: %s", rule)
 	}
+	if refused := f.record.ready(); refused != nil {
+		return run.SavedSkill{}, refused
+	}
 	skill, refused := p.drafted(&d)
 	if refused != nil {
 		return run.SavedSkill{}, refused
