@@ -49,6 +49,7 @@ var steps = []step{
 	{"validation", (*bench).validate},
 	{"personal data", (*bench).privacy},
 	{"record", (*bench).record},
+	{"kept record", (*bench).kept},
 	{"wrappers", (*bench).wrappers},
 	{"search", (*bench).search},
 	{"tokens", (*bench).tokens},

@@ -41,8 +41,13 @@ func (b *bench) ledger(ctx context.Context, name string) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	return audit.Open(ctx, rows, audit.Options{Keys: noKeys(), Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir})
+}
+
+// noKeys are keys that everybody knows.
+func noKeys() audit.Keys {
 	key := func() ([]byte, error) { return make([]byte, 32), nil }
-	return audit.Open(ctx, rows, audit.Options{Keys: audit.Keys{Bodies: key, Codes: key}, Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir})
+	return audit.Keys{Bodies: key, Codes: key}
 }
 
 func (b *bench) appends(ctx context.Context) error {

@@ -91,6 +91,10 @@ func (p *Pipeline) requested(r *record, req run.Request, what map[string]any, bo
 	if r.screen, err = p.screened(req.Session); err != nil {
 		r.blind = true
 	}
+	what["limits"] = map[string]any{"timeout_ms": req.Limits.Timeout.Milliseconds(), "memory": req.Limits.Memory, "tool_calls": req.Limits.ToolCalls}
+	if req.Sandbox != "" {
+		what["sandbox"] = req.Sandbox
+	}
 	if req.DryRun {
 		what["dry_run"] = true
 	}
