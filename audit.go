@@ -71,7 +71,7 @@ func (p *parts) record(ctx context.Context) error {
 	p.onClose(log.Close)
 	p.retains()
 	p.onClose(watch.Close)
-	return p.began(ctx)
+	return p.began()
 }
 
 func (p *parts) recordOptions() audit.Options {
@@ -165,7 +165,7 @@ func lastStart(ctx context.Context, rows audit.Store) *started {
 }
 
 // began records that the engine writes, and what of its configuration is not as it was.
-func (p *parts) began(ctx context.Context) error {
+func (p *parts) began() error {
 	now := started{Version: Version, Settings: map[string]string{}, Servers: map[string]string{}}
 	settings, err := json.Marshal(p.config.Settings)
 	if err != nil {

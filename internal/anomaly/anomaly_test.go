@@ -197,8 +197,8 @@ var plants = []planted{
 			o.tell(e)
 		})
 	}},
-	{"work at night", Night, "ann", func(o *office, w worker, at time.Time) {
-		at = o.at(history, 2)
+	{"work at night", Night, "ann", func(o *office, w worker, _ time.Time) {
+		at := o.at(history, 2)
 		for i := range 4 {
 			o.execution(w, at.Add(time.Duration(i)*5*time.Minute))
 		}

@@ -109,7 +109,7 @@ func (d *detector) skillOften(p *person, e run.Event, s *series, name string, n 
 	}, e)
 }
 
-func (d *detector) large(p *person, e run.Event, s *series, of *sketch, bytes float64, did string) {
+func (d *detector) large(p *person, e run.Event, of *sketch, bytes float64, did string) {
 	d.raise(p, Finding{
 		Kind: Size, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: of.evidence(bytes),
 		Words: fmt.Sprintf("%s.%s %s %s for %s; %s", e.Server, e.Tool, did, size(bytes), who(e.Principal), most(of, size)),

@@ -243,7 +243,7 @@ func (d *detector) leaves(e run.Event) {
 	}
 	if size := number(e.Facts["arguments_bytes"]); size > 0 {
 		if size >= largeArguments && s.calls >= d.o.Learning.Calls && s.arguments.beyond(size) {
-			d.large(p, e, s, &s.arguments, size, "was sent arguments of")
+			d.large(p, e, &s.arguments, size, "was sent arguments of")
 		}
 		s.arguments.learn(size)
 	}
@@ -301,7 +301,7 @@ func (d *detector) came(e run.Event) {
 	s.took.learn(took)
 	size := float64(e.Bytes)
 	if size >= largeAnswer && s.calls >= enough && s.size.beyond(size) {
-		d.large(p, e, s, &s.size, size, "answered with")
+		d.large(p, e, &s.size, size, "answered with")
 	}
 	s.size.learn(size)
 	d.flow(p, e.Server).hourly.add(t, size)

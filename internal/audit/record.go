@@ -127,7 +127,7 @@ func (r *Record) walkArchives(chain string, next int64, seals func(Seal), yield 
 			if err != nil && !yield(Row{}, &damaged{a, fmt.Errorf("what the deleted entries %d to %d have left cannot be read: %w", a.first, a.last, err)}) {
 				return next, false
 			}
-		} else if err, ok = give(a, next, &s, yield); !ok {
+		} else if ok, err = give(a, next, &s, yield); !ok {
 			return next, false
 		}
 		if err == nil && seals != nil {
@@ -138,17 +138,17 @@ func (r *Record) walkArchives(chain string, next int64, seals func(Seal), yield 
 }
 
 // give gives the rows of an archive from next on.
-func give(a archive, next int64, s *Seal, yield func(Row, error) bool) (failed error, ok bool) {
+func give(a archive, next int64, s *Seal, yield func(Row, error) bool) (ok bool, failed error) {
 	for row, err := range a.rows(s) {
 		if err != nil {
 			err = &damaged{a, err}
-			return err, yield(Row{}, err)
+			return yield(Row{}, err), err
 		}
 		if row.Seq >= next && !yield(row, nil) {
-			return nil, false
+			return false, nil
 		}
 	}
-	return nil, true
+	return true, nil
 }
 
 // storeOf is the store that has a chain, or had it.

@@ -142,7 +142,6 @@ type checking struct {
 	next    int64  // sequence number
 	before  []byte // the hash of the entry before; nil if it is not known
 	known   bool   // it is
-	seals   map[int64]Seal
 	stories stories
 	found   bool
 	foreign bool // it was written with another person's key

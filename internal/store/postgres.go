@@ -82,10 +82,7 @@ func (e *postgres) migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	defer c.Close()
-	all, err := steps("postgres")
-	if err != nil {
-		return err
-	}
+	all := steps("postgres")
 	return within(ctx, c, "BEGIN", func() error {
 		if _, err := c.ExecContext(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", application)); err != nil {
 			return err

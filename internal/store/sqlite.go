@@ -172,10 +172,7 @@ func (e *sqlite) migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	defer c.Close()
-	all, err := steps("sqlite")
-	if err != nil {
-		return err
-	}
+	all := steps("sqlite")
 	return within(ctx, c, "BEGIN IMMEDIATE", func() error { return migrate(ctx, c, e.path, all) })
 }
 

@@ -76,7 +76,7 @@ func (p *Postgres) start(bin string, attr *syscall.SysProcAttr) error {
 	var heard []string
 	for lines := bufio.NewScanner(said); lines.Scan(); {
 		if heard = append(heard, lines.Text()); strings.Contains(lines.Text(), "ready to accept connections") {
-			go io.Copy(io.Discard, said)
+			go func() { _, _ = io.Copy(io.Discard, said) }()
 			return nil
 		}
 	}
