@@ -91,7 +91,7 @@ func encodeValue(m *message, v attribute.Value) {
 	case attribute.FLOAT64:
 		m.double(4, v.AsFloat64())
 	default:
-		m.bytes(1, []byte(strings.ToValidUTF8(v.Emit(), "\ufffd")))
+		m.bytes(1, []byte(strings.ToValidUTF8(v.String(), "\ufffd")))
 	}
 }
 

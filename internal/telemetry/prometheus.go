@@ -115,7 +115,7 @@ func labels(all []attribute.KeyValue) string {
 	escape := strings.NewReplacer("\\", `\\`, "\"", `\"`, "\n", `\n`)
 	var each []string
 	for _, a := range all {
-		each = append(each, identifier(string(a.Key))+`="`+escape.Replace(strings.ToValidUTF8(a.Value.Emit(), "\ufffd"))+`"`)
+		each = append(each, identifier(string(a.Key))+`="`+escape.Replace(strings.ToValidUTF8(a.Value.String(), "\ufffd"))+`"`)
 	}
 	return "{" + strings.Join(each, ",") + "}"
 }
