@@ -1,54 +1,51 @@
 package report
 
 import (
-	_ "embed"
+	"bufio"
 	"encoding/json"
-	htmltemplate "html/template"
+	"fmt"
 	"io"
 	"strings"
-	"text/template"
 	"time"
 	"unicode"
 
 	"retort/internal/run"
 )
 
-var (
-	//go:embed report.md.tmpl
-	markdownText string
-	//go:embed report.html.tmpl
-	htmlText string
-)
-
-// page is what the templates see.
+// page is what is written for people.
 type page struct {
 	*Report
-	Title    string
-	Sections []section
+	title    string
+	sections []section
+	out      *bufio.Writer
 }
 
 // Write writes a report. The error of a format that is none is invalid_arguments.
 func (r *Report) Write(w io.Writer, f Format) error {
-	p := page{Report: r, Title: "Retort: " + standards[r.Standard].title, Sections: r.sections()}
+	p := page{Report: r, title: "Retort: " + standards[r.Standard].title, sections: r.sections(), out: bufio.NewWriter(w)}
 	switch f {
 	case JSON:
 		out := json.NewEncoder(w)
 		out.SetIndent("", "  ")
 		return out.Encode(r)
 	case HTML:
-		t, err := htmltemplate.New("report").Funcs(htmltemplate.FuncMap{"time": stamp, "text": oneLine}).Parse(htmlText)
-		if err != nil {
-			return err
-		}
-		return t.Execute(w, p)
+		p.html()
+		return p.out.Flush()
 	case Markdown:
-		t, err := template.New("report").Funcs(template.FuncMap{"time": stamp, "text": markdown, "cells": cells, "dashes": dashes}).Parse(markdownText)
-		if err != nil {
-			return err
-		}
-		return t.Execute(w, p)
+		p.markdown()
+		return p.out.Flush()
 	}
 	return run.Errorf(run.KindInvalidArguments, "audit.report", "%.40q is no format of a report", f).WithHint("formats are markdown, html and json")
+}
+
+// put writes a format, of which every %s is something that a report says, as the language
+// of the page has it. Flush tells of an error.
+func (p *page) put(as func(string) string, format string, says ...string) {
+	args := make([]any, len(says))
+	for i, s := range says {
+		args[i] = as(s)
+	}
+	fmt.Fprintf(p.out, format, args...)
 }
 
 // oneLine is a text without what is not seen, or would turn or end its line.
