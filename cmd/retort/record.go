@@ -75,7 +75,7 @@ func (a *app) printVerdict(v retort.RecordVerdict, asJSON bool) error {
 		fmt.Fprintln(a.stderr, a.style(a.stderr, amber, "note:"), printable(note))
 	}
 	if v.OK {
-		fmt.Fprintf(a.stdout, "%s: %s entries of %d chains, %s checkpoints\n", a.style(a.stdout, green, "the record holds"), thousands(int(v.Entries)), len(v.Chains), thousands(int(v.Checkpoints)))
+		fmt.Fprintf(a.stdout, "%s · entries: %s, chains: %d, checkpoints: %s\n", a.style(a.stdout, green, "the record holds"), thousands(int(v.Entries)), len(v.Chains), thousands(int(v.Checkpoints)))
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", a.style(a.stdout, red, "the record does not hold:"), v.First.What, printable(v.First.Says))
