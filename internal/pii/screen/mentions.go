@@ -79,7 +79,7 @@ func unescaped(text string) string {
 	return out.String()
 }
 
-// codePoint is that of uXXXX.
+// codePoint is that of u with four hexadecimal digits.
 func codePoint(s string) (r rune, ok bool) {
 	if len(s) < 5 || s[0] != 'u' {
 		return 0, false
