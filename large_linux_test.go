@@ -17,6 +17,7 @@ func TestLargeAnswersTakeLittleMemory(t *testing.T) {
 	for name, arguments := range map[string]string{
 		"few values":  "mb: 300",
 		"many values": "mb: 300, different: 1400000, phones: 200000",
+		"many names":  "mb: 300, names: 1600000",
 	} {
 		t.Run(name, func(t *testing.T) { little(t, arguments) })
 	}

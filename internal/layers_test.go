@@ -44,10 +44,11 @@ var layers = []struct {
 	{"internal/pipeline/isolate/process/walls", nil, "what a child does before it is anything"},
 	{"internal/pipeline/isolate/process", []string{"internal/pipeline/isolate", "internal/pipeline/isolate/process/walls", "internal/wire"}, "a backend sees Host and nothing else: no relay, no upstream, no other backend"},
 	{"internal/policy", []string{"internal/policy/cel"}, "pure: rules and a call in, a decision out"},
-	{"internal/pii/vault", []string{"internal/seal"}, "keeps values and their tokens, whatever they are"},
+	{"internal/pii/places", nil, "where many things are, in little memory"},
+	{"internal/pii/vault", []string{"internal/pii/places", "internal/seal"}, "keeps values and their tokens, whatever they are"},
 	{"internal/pii/screen", []string{"internal/pii", "internal/pii/vault"}, "joins what finds to what keeps; it knows neither programs nor servers"},
 	{"internal/secrets", nil, "pure: values and a text in, a text out; where values come from and texts go is given to it"},
-	{"internal/pii", nil, "pure: bytes and a vault in, bytes out; who keeps values is given to it"},
+	{"internal/pii", []string{"internal/pii/places"}, "pure: bytes and a vault in, bytes out; who keeps values is given to it"},
 	{"internal/policy/cel", nil, "pure: an expression and values in, a value out"},
 	{"internal/jsonscan", nil, "pure: bytes in, tokens out"},
 	{"internal/schema", nil, "pure: schema and value in, violations out"},
@@ -110,7 +111,7 @@ var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/run", "internal/anomaly", "internal/schema", "internal/jsonscan", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/catalog/shape", "internal/pii", "internal/secrets", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
+	pure       = []string{"internal/run", "internal/anomaly", "internal/schema", "internal/jsonscan", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/catalog/shape", "internal/pii", "internal/pii/places", "internal/secrets", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"retort/internal/pii/places"
 )
 
 // Gazetteer remembers names and companies, so that they are found again in free
@@ -17,20 +19,22 @@ type Gazetteer struct {
 	first [1 << 10]uint64 // bits of the hashes of first words
 	// lengths are those of values in bytes, by the hash of the first word: one, or where there
 	// are several, 256 more than where in several they are, longest first.
-	lengths map[uint64]uint32
+	// Two words that are taken for one have the lengths of both.
+	lengths places.ByHash
 	several [][]uint8
 	// values are where in text the first is, by the hash of their spelling as folded writes
 	// it. Many names may begin with one word, so they are not looked for one by one.
-	values map[uint64]uint32
-	// text is the values, one after another: u32 where the next one of the same hash is, 0 if
-	// there is none; a byte each for the type, how often the letters are there, and how many
-	// these are; the letters in lower case, and as they were given if only that is found.
-	text  []byte
+	values places.ByHash
+	// text is the values, one after another, in pages: u32 where the next one of the same
+	// spelling is, 0 if there is none; a byte each for the type, how often the letters are
+	// there, and how many these are; the letters in lower case, and as they were given if only
+	// that is found.
+	text  [][]byte
 	types []Type
 	seed  maphash.Seed
-	seen  map[uint64]struct{} // hashes of what was given
-	added int                 // of these, to Add
-	exact int                 // to Exact
+	seen  places.ByHash // hashes of what was given: 26 bits and the last 32
+	added int           // of these, to Add
+	exact int           // to Exact
 	// digits says that a value begins with a digit.
 	digits bool
 }
@@ -44,26 +48,30 @@ func (g *Gazetteer) some() bool { return g.added+g.exact > 0 }
 
 // hash is that of a value. Values are told from each other by it, and nobody can foresee it.
 func (g *Gazetteer) hash(value string) uint64 {
-	if g.seen == nil {
-		g.seen, g.seed = map[uint64]struct{}{}, maphash.MakeSeed()
+	if g.seed == (maphash.Seed{}) {
+		g.seed = maphash.MakeSeed()
 	}
 	return maphash.String(g.seed, value)
 }
 
 // has says whether Add has taken a value.
 func (g *Gazetteer) has(value []byte) bool {
-	if g.seen == nil {
-		return false
-	}
-	_, ok := g.seen[maphash.Bytes(g.seed, value)]
-	return ok
+	return g.some() && g.saw(maphash.Bytes(g.seed, value))
 }
+
+func (g *Gazetteer) saw(h uint64) bool {
+	return g.seen.Find(h, func(rest uint32) bool { return rest == restOf(h) }) != 0
+}
+
+func restOf(h uint64) uint32 { return max(1, uint32(h)) }
 
 // isNew says whether a hash was not seen before. It is then.
 func (g *Gazetteer) isNew(h uint64) bool {
-	n := len(g.seen)
-	g.seen[h] = struct{}{}
-	return len(g.seen) > n
+	if g.saw(h) {
+		return false
+	}
+	g.seen.Insert(h, restOf(h))
+	return true
 }
 
 // Add remembers a value. Of a person's name the family name is remembered too.
@@ -149,11 +157,7 @@ func (g *Gazetteer) Exact(t Type, value string) {
 func (g *Gazetteer) Knows(value string) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	if g.seen == nil {
-		return false
-	}
-	_, known := g.seen[^maphash.String(g.seed, value)]
-	return known || g.full()
+	return g.some() && (g.saw(^maphash.String(g.seed, value)) || g.full())
 }
 
 // Full reports whether there is no room for more.
@@ -199,13 +203,11 @@ func (g *Gazetteer) put(words string, t Type, exact string) {
 	if typ < 0 {
 		typ, g.types = len(g.types), append(g.types, t)
 	}
-	if g.values == nil {
-		g.lengths, g.values, g.text = map[uint64]uint32{}, map[uint64]uint32{}, make([]byte, 1)
-	}
 	var room [256]byte
-	key := maphash.Bytes(g.seed, folded(room[:0], []byte(words)))
+	spelling := folded(room[:0], []byte(words))
+	key := maphash.Bytes(g.seed, spelling)
 	n, last := 0, uint32(0)
-	for at := g.values[key]; at != 0; n++ {
+	for at := g.place(key, spelling); at != 0; n++ {
 		next, k := g.at(at)
 		if k.typ == t && string(k.words) == words && string(k.exact) == exact {
 			return
@@ -215,32 +217,58 @@ func (g *Gazetteer) put(words string, t Type, exact string) {
 	if n >= maxAlike || typ > 255 {
 		return
 	}
-	place := uint32(len(g.text))
+	place := g.write(byte(typ), words, exact)
 	if last == 0 {
-		g.values[key] = place
+		g.values.Insert(key, place)
 	} else {
-		binary.LittleEndian.PutUint32(g.text[last:], place)
+		binary.LittleEndian.PutUint32(g.entry(last), place)
 	}
+	g.begin(words)
+}
+
+// pageBits is of how many bytes a page of text has.
+const pageBits = 16
+
+// write appends a value to text, and returns where it is.
+func (g *Gazetteer) write(typ byte, words, exact string) uint32 {
 	times := byte(1)
 	if exact != "" {
 		times = 2
 	}
-	g.text = append(g.text, 0, 0, 0, 0, byte(typ), times, byte(len(words)))
-	g.text = append(append(g.text, words...), exact...)
-	g.begin(words)
+	last := len(g.text) - 1
+	switch {
+	case last < 0:
+		g.text, last = [][]byte{make([]byte, 1, 64)}, 0 // 0 is no place
+	case len(g.text[last])+7+len(words)+len(exact) > 1<<pageBits:
+		g.text, last = append(g.text, make([]byte, 0, 1<<pageBits)), last+1
+	}
+	page := g.text[last]
+	place := uint32(last<<pageBits + len(page))
+	page = append(page, 0, 0, 0, 0, typ, times, byte(len(words)))
+	g.text[last] = append(append(page, words...), exact...)
+	return place
+}
+
+// place is that of the first value of a spelling, which has a hash; 0 if there is none.
+func (g *Gazetteer) place(h uint64, spelling []byte) uint32 {
+	return g.values.Find(h, func(place uint32) bool {
+		var room [256]byte
+		_, k := g.at(place)
+		return bytes.Equal(folded(room[:0], k.words), spelling)
+	})
 }
 
 // begin has a value looked for where its first word is.
 func (g *Gazetteer) begin(words string) {
 	h := wordHash([]byte(words), 0, span([]byte(words), 0, isAlnum))
 	g.first[h>>54] |= 1 << (h >> 48 & 63)
-	n, was := uint8(len(words)), g.lengths[h]
+	n, was := uint8(len(words)), g.lengthsOf(h)
 	switch {
 	case was == 0:
-		g.lengths[h] = uint32(n)
+		g.lengths.Insert(h, uint32(n))
 	case was < 256:
 		if was != uint32(n) {
-			g.lengths[h] = 256 + uint32(len(g.several))
+			g.lengths.Replace(h, was, 256+uint32(len(g.several)))
 			g.several = append(g.several, []uint8{max(uint8(was), n), min(uint8(was), n)})
 		}
 	default:
@@ -251,6 +279,10 @@ func (g *Gazetteer) begin(words string) {
 	}
 }
 
+func (g *Gazetteer) lengthsOf(h uint64) uint32 {
+	return g.lengths.Find(h, func(uint32) bool { return true })
+}
+
 // known is what a gazetteer knows of a value.
 type known struct {
 	typ          Type
@@ -259,7 +291,7 @@ type known struct {
 
 // at is the value at a place in text, and where the next one is.
 func (g *Gazetteer) at(place uint32) (next uint32, k known) {
-	t := g.text[place:]
+	t := g.entry(place)
 	n := int(t[6])
 	k = known{typ: g.types[t[4]], words: t[7 : 7+n]}
 	if t[5] == 2 {
@@ -268,12 +300,16 @@ func (g *Gazetteer) at(place uint32) (next uint32, k known) {
 	return binary.LittleEndian.Uint32(t), k
 }
 
+func (g *Gazetteer) entry(place uint32) []byte {
+	return g.text[place>>pageBits][place&(1<<pageBits-1):]
+}
+
 // begins says whether a value may begin with a word of this hash.
 func (g *Gazetteer) begins(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
 
 // longest is the type of the longest value that begins at a word, and its end.
 func (g *Gazetteer) longest(text []byte, start int, h uint64) (t Type, end int) {
-	n := g.lengths[h]
+	n := g.lengthsOf(h)
 	if n < 256 {
 		return g.alike(text, start, int(n))
 	}
@@ -291,7 +327,8 @@ func (g *Gazetteer) alike(text []byte, start, n int) (t Type, end int) {
 		return "", 0
 	}
 	var room [256]byte
-	for place := g.values[maphash.Bytes(g.seed, folded(room[:0], text[start:start+n]))]; place != 0; {
+	spelling := folded(room[:0], text[start:start+n])
+	for place := g.place(maphash.Bytes(g.seed, spelling), spelling); place != 0; {
 		next, k := g.at(place)
 		if n := phraseEnd(text, start, k.words); n > 0 && (len(k.exact) == 0 || bytes.Equal(text[start:n], k.exact)) {
 			return k.typ, n

@@ -65,12 +65,10 @@ func (e *envelope) piece(kind jsonscan.Kind, p []byte) {
 	if e.part == nil {
 		e.begin(kind)
 	}
-	if e.part == nil || !e.part.cut {
-		e.skeleton = append(e.skeleton, p...)
-	}
 	if c := e.part; c != nil {
-		e.grown(c, kind)
+		e.grow(c, kind, p)
 	} else {
+		e.skeleton = append(e.skeleton, p...)
 		e.track(kind, p)
 	}
 	if len(e.skeleton) > e.limit {
@@ -160,11 +158,13 @@ func (e *envelope) begin(kind jsonscan.Kind) {
 	e.part = c
 }
 
-// grown takes note that a candidate has become larger, or has ended.
-func (e *envelope) grown(c *candidate, kind jsonscan.Kind) {
-	if !c.cut && len(e.skeleton)-c.mark > e.keep {
+// grow adds to a candidate, which may end it.
+func (e *envelope) grow(c *candidate, kind jsonscan.Kind, p []byte) {
+	if size := len(e.skeleton) - c.mark + len(p); !c.cut && size <= e.keep {
+		e.skeleton = append(e.skeleton, p...)
+	} else if !c.cut {
 		c.cut = true
-		c.Offset = e.scan.At() - int64(len(e.skeleton)-c.mark)
+		c.Offset = e.scan.At() - int64(size)
 		placeholder := `null`
 		if c.Member != run.SpooledStructured {
 			placeholder = `""`

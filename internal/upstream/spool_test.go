@@ -63,6 +63,15 @@ var messages = []string{
 	`{"result":`, `{"result":{"structuredContent":[1,2,3,4,5,6,}}`, `{"result":[{"text":"aaaaaaaaaaaaaaaaaaaaaaaaa"}]}`, `{"result":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`,
 }
 
+// What is cut out of a message was never in its skeleton, whatever it was read with.
+func TestSkeletonStaysSmall(t *testing.T) {
+	data := []byte(`{"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 4<<20) + `"}]}}`)
+	e := readEnvelope(data, len(data), 1<<10)
+	if e.end() != nil || len(e.parts) != 1 || cap(e.skeleton) > 4<<10 {
+		t.Errorf("%v, %d parts, room for %d bytes", e.err, len(e.parts), cap(e.skeleton))
+	}
+}
+
 // However a message is cut, its envelope has the verdict of encoding/json, and the skeleton
 // with its parts is the result.
 func FuzzEnvelope(f *testing.F) {

@@ -181,7 +181,7 @@ func (s *Session) at(typ string, number int) *Entry {
 	if c == nil || number > maxNumber {
 		return nil
 	}
-	place := c.numbers.at(number)
+	place := c.numbers.At(number)
 	if place == 0 {
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"retort/internal/pii/places"
 )
 
 // table is the entries of a session, in frames. Of those that are on disk it has in memory
@@ -32,11 +34,11 @@ type table struct {
 type column struct {
 	prefix  string // of its tokens
 	seed    maphash.Seed
-	values  index    // places by value
-	numbers numbered // places by number
-	top     int      // the highest number that anybody has, or has taken
-	count   int      // of entries
-	ours    block    // numbers that only this process uses
+	values  places.ByHash   // places by value
+	numbers places.ByNumber // places by number
+	top     int             // the highest number that anybody has, or has taken
+	count   int             // of entries
+	ours    block           // numbers that only this process uses
 	recent  recent
 }
 
@@ -74,7 +76,7 @@ func (t *table) successor(f *file) *table {
 func (t *table) column(typ string) *column {
 	c := t.types[typ]
 	if c == nil {
-		c = &column{prefix: "[" + strings.ToUpper(typ) + "_", seed: maphash.MakeSeed(), values: index{limit: t.limits.few}}
+		c = &column{prefix: "[" + strings.ToUpper(typ) + "_", seed: maphash.MakeSeed(), values: places.ByHash{Limit: t.limits.few}}
 		t.types[typ] = c
 	}
 	return c
@@ -94,7 +96,7 @@ func (t *table) find(c *column, h uint64, value string) (found record, place uin
 
 // search is the entry among those whose value has a hash that is it.
 func (t *table) search(c *column, h uint64, is func(value []byte) bool) (found record, place uint32, err error) {
-	place = c.values.find(h, func(place uint32) bool {
+	place = c.values.Find(h, func(place uint32) bool {
 		r, wrong := t.record(place)
 		if wrong != nil {
 			err = wrong
@@ -148,9 +150,9 @@ func (t *table) add(c *column, h uint64, e *Entry, again bool) error {
 		return err
 	}
 	if again {
-		c.values.replace(h, c.numbers.at(e.Number), place)
+		c.values.Replace(h, c.numbers.At(e.Number), place)
 	} else {
-		c.values.insert(h, place)
+		c.values.Insert(h, place)
 	}
 	t.enter(c, e.Number, place)
 	return nil
@@ -192,11 +194,11 @@ func (t *table) begin() {
 // enter has an entry found by its number. Where that was in use, it is by the new entry
 // from now on.
 func (t *table) enter(c *column, number int, place uint32) {
-	if c.numbers.at(number) == 0 {
+	if c.numbers.At(number) == 0 {
 		c.count++
 		t.count++
 	}
-	c.numbers.set(number, place)
+	c.numbers.Set(number, place)
 	c.top = max(c.top, number)
 	t.changes++
 }
@@ -226,12 +228,12 @@ func (t *table) takeRecord(r *record, place uint32) error {
 		return nil
 	}
 	h := maphash.Bytes(c.seed, r.value)
-	if old := c.numbers.at(r.number); old != 0 {
+	if old := c.numbers.At(r.number); old != 0 {
 		before, err := t.record(old)
 		if err != nil {
 			return err
 		}
-		c.values.replace(h, old, place)
+		c.values.Replace(h, old, place)
 		t.enter(c, r.number, place)
 		if lacks(r.from, before.from) { // two processes have learnt something at once
 			return t.learn(c, h, r, before.from)
@@ -243,7 +245,7 @@ func (t *table) takeRecord(r *record, place uint32) error {
 		return err
 	}
 	if other == 0 { // else two processes have met the value at once
-		c.values.insert(h, place)
+		c.values.Insert(h, place)
 	}
 	t.enter(c, r.number, place)
 	return nil
@@ -277,7 +279,7 @@ func (t *table) live(do func(*record) error) error {
 		for n := range f.at {
 			r := f.record(n)
 			c := t.types[r.typ]
-			if c.numbers.at(r.number) != uint32(i<<placeBits|n) {
+			if c.numbers.At(r.number) != uint32(i<<placeBits|n) {
 				continue // something newer is, or it only says what is taken
 			}
 			if err := do(&r); err != nil {
@@ -322,7 +324,7 @@ func (t *table) each(typ string, do func(*record) bool) (err error) {
 	if c == nil {
 		return nil
 	}
-	for place := range c.numbers.all {
+	for place := range c.numbers.All {
 		r, err := t.record(place)
 		if err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"retort/internal/pii/places"
 	"retort/internal/run"
 	"retort/internal/seal"
 )
@@ -60,7 +61,7 @@ type limits struct {
 func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
 	s := &Store{
 		dir: dir, expiry: cmp.Or(expiry, 30*24*time.Hour), master: sync.OnceValues(key),
-		limits: limits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 2 << 20, few: 4096}, sessions: map[string]*Session{},
+		limits: limits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 2 << 20, few: places.Few}, sessions: map[string]*Session{},
 	}
 	if dir != "" {
 		s.sweep()

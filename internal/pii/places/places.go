@@ -1,18 +1,27 @@
-package vault
+// Package places finds the places of very many things in little memory. A place is what its
+// user makes of four bytes; 0 is none.
+package places
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// index finds places by the hash of what is there. It keeps a part of the hash only, 16
+// ByHash finds places by the hash of what is there. It keeps a part of the hash only, 26
 // bits, so it finds others too: who asks looks at what is there. Small ones are a map.
 // Large ones take 7 to 9 bytes for each place, and grow in so many small parts that what is
-// needed while one grows does not count.
-type index struct {
-	limit int // of few
+// needed while one grows does not count. The zero value is empty and ready.
+type ByHash struct {
+	Limit int // from how many places on it is large; Few if it is 0
 	few   map[uint64]uint32
 	many  *[1 << shardBits]shard
 }
 
-const shardBits = 10
+const (
+	shardBits = 10
+	// Few is how many places are a map.
+	Few = 4096
+)
 
 // shard is a hash table with linear probing. The positions are in the order of the tags, so
 // it grows without the rest of the hashes.
@@ -26,8 +35,8 @@ func split(h uint64) (i int, tag uint16) {
 	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
 }
 
-// find is the first place of a hash of which is says that it is it; 0 if there is none.
-func (x *index) find(h uint64, is func(place uint32) bool) uint32 {
+// Find is the first place of a hash of which is says that it is it; 0 if there is none.
+func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
 	if x.many == nil {
 		if place := x.few[h]; place != 0 && is(place) {
 			return place
@@ -42,8 +51,8 @@ func (x *index) find(h uint64, is func(place uint32) bool) uint32 {
 	return 0
 }
 
-// insert adds a place.
-func (x *index) insert(h uint64, place uint32) {
+// Insert adds a place. As long as they are a map it stands for another one of the same hash.
+func (x *ByHash) Insert(h uint64, place uint32) {
 	if x.many != nil {
 		i, tag := split(h)
 		x.many[i].insert(tag, place)
@@ -52,7 +61,7 @@ func (x *index) insert(h uint64, place uint32) {
 	if x.few == nil {
 		x.few = map[uint64]uint32{}
 	}
-	if x.few[h] = place; len(x.few) < x.limit {
+	if x.few[h] = place; len(x.few) < cmp.Or(x.Limit, Few) {
 		return
 	}
 	x.many = new([1 << shardBits]shard)
@@ -63,8 +72,8 @@ func (x *index) insert(h uint64, place uint32) {
 	x.few = nil
 }
 
-// replace puts a place where another one was, if that is there.
-func (x *index) replace(h uint64, old, place uint32) {
+// Replace puts a place where another one was, if that is there.
+func (x *ByHash) Replace(h uint64, old, place uint32) {
 	if x.many == nil {
 		if x.few[h] == old {
 			x.few[h] = place
@@ -125,8 +134,8 @@ func (s *shard) grow() {
 	}
 }
 
-// numbered is the places of numbers.
-type numbered struct{ pages []*page }
+// ByNumber is the places of numbers, which are not negative. The zero value is empty and ready.
+type ByNumber struct{ pages []*page }
 
 // page is the places of consecutive numbers, in two bytes each as long as they are near
 // to each other, as those are that were minted one after another.
@@ -166,15 +175,16 @@ func (p *page) set(i int, place uint32) {
 	p.far[i] = place
 }
 
-// at is the place of a number; 0 if it has none.
-func (n *numbered) at(number int) uint32 {
+// At is the place of a number; 0 if it has none.
+func (n *ByNumber) At(number int) uint32 {
 	if i := number / pageSize; i < len(n.pages) && n.pages[i] != nil {
 		return n.pages[i].at(number % pageSize)
 	}
 	return 0
 }
 
-func (n *numbered) set(number int, place uint32) {
+// Set gives a number a place.
+func (n *ByNumber) Set(number int, place uint32) {
 	i := number / pageSize
 	if i >= len(n.pages) {
 		n.pages = append(n.pages, make([]*page, i+1-len(n.pages))...)
@@ -185,8 +195,8 @@ func (n *numbered) set(number int, place uint32) {
 	n.pages[i].set(number%pageSize, place)
 }
 
-// all gives the places in the order of the numbers, until yield does not want more.
-func (n *numbered) all(yield func(place uint32) bool) {
+// All gives the places in the order of the numbers, until yield does not want more.
+func (n *ByNumber) All(yield func(place uint32) bool) {
 	for _, p := range n.pages {
 		for i := 0; p != nil && i < pageSize; i++ {
 			if place := p.at(i); place != 0 && !yield(place) {
