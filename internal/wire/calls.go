@@ -115,6 +115,13 @@ func (c *calls) finish(ended call) (next call, more, idle bool) {
 	return call{}, false, true
 }
 
+// some says whether a call is under way or waits.
+func (c *calls) some() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running > 0
+}
+
 // wait returns when no call is under way. The context must have ended, and
 // nothing is submitted any more.
 func (c *calls) wait() {

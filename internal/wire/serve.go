@@ -62,8 +62,8 @@ type End struct {
 
 // Serve runs p on the guest at the other end of conn, which has been greeted,
 // and answers its calls from h, until the program ends, ctx ends or a limit is
-// reached. When it returns, conn is closed and no call is under way. p.Limits
-// must be complete.
+// reached. When it returns, no call is under way, and conn is closed unless the
+// guest has said its last word and waits for that. p.Limits must be complete.
 //
 // A context that ends with a *Stop as its cause ends the program that way, any
 // other as cancelled. The error is nil, or ErrGone when the guest closed its
@@ -88,8 +88,10 @@ func Serve(ctx context.Context, conn *Conn, p run.Program, h Host) (End, error) 
 		err = s.receive()
 	}
 	cause := context.Cause(s.ctx)
+	if !s.done || s.calls.some() || !release() {
+		_ = conn.Close()
+	}
 	s.stop(nil)
-	_ = conn.Close()
 	s.calls.wait()
 	return s.settle(err, cause)
 }

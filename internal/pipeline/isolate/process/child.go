@@ -183,10 +183,15 @@ func (c *child) kill() { _ = c.conn.Close() }
 
 // end is what closing the connection does.
 func (c *child) end() {
+	c.measure()
+	_ = c.cmd.Process.Kill()
+}
+
+// measure notes what the child has taken.
+func (c *child) measure() {
 	if time.Since(c.began) > brief {
 		c.peak.note(highWater(c.cmd.Process.Pid))
 	}
-	_ = c.cmd.Process.Kill()
 }
 
 // complaint is what the child said of its end, as the tail of a message. It

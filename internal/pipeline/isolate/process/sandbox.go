@@ -21,6 +21,7 @@ type sandbox struct {
 	mu     sync.Mutex
 	used   bool
 	closed bool
+	over   bool                    // the child goes by itself
 	cancel context.CancelCauseFunc // while a program runs
 }
 
@@ -39,6 +40,7 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	stop := s.child.watch(p.Limits, s.kind.plan.Processes, cancel)
 	end, err := wire.Serve(ctx, s.child.conn, p, h)
 	stop()
+	s.part()
 	if errors.Is(err, wire.ErrGone) {
 		s.explain(&end, p)
 	}
@@ -66,16 +68,33 @@ func (s *sandbox) begin(cancel context.CancelCauseFunc) error {
 	return nil
 }
 
-// Close implements isolate.Sandbox. The child is dead when it returns; Backend
-// waits for it to be reaped.
+// lull is how long a child stays that has nothing to do any more: to tear it down
+// takes a processor that whoever waits for the answer needs. It is less than a
+// breather, so that it has gone before the next one comes.
+const lull = 5 * time.Millisecond
+
+// part has the child go, if it has not.
+func (s *sandbox) part() {
+	s.child.measure()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	time.AfterFunc(lull, s.child.kill)
+}
+
+// Close implements isolate.Sandbox. A child that was busy is dead when it returns, and one
+// that was done soon; Backend waits for them to be reaped.
 func (s *sandbox) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	if s.cancel != nil {
 		s.cancel(context.Canceled)
 	}
+	over := s.over
 	s.mu.Unlock()
-	s.child.kill()
+	if !over {
+		s.child.kill()
+	}
 	s.backend.forget(s)
 	return nil
 }
