@@ -9,9 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,26 +21,30 @@ import (
 	"retort/internal/testenv"
 )
 
-// The core suite of the client side of MCP's conformance tests, against a Pool.
-// What fails by design is in testdata/conformance.yml, with the reason.
+// The client side of MCP's conformance tests against a Pool: the suite of the versions up to
+// 2025-11-25, and the one that also has 2026-07-28.
 func TestConformance(t *testing.T) {
-	modules, node := testenv.NPM22(t), testenv.Need(t, "node22")
-	expected, err := filepath.Abs("testdata/conformance.yml")
-	if err != nil {
-		t.Fatal(err)
+	for _, suite := range []struct{ module, expected string }{
+		{"@modelcontextprotocol/conformance", "testdata/conformance.txt"},
+		{"conformance-next", "testdata/conformance-next.txt"},
+	} {
+		t.Run(path.Base(suite.module), func(t *testing.T) {
+			testenv.Conformance(t, suite.module, suite.expected, "client", "--command", os.Args[0]+" conformance", "--suite", "all")
+		})
 	}
-	cmd := exec.Command(node, filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js"),
-		"client", "--command", os.Args[0]+" conformance", "--suite", "core", "--expected-failures", expected)
-	cmd.Dir = t.TempDir()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	summary := regexp.MustCompile(`(?m)^Total:.*$`).FindString(string(out))
-	if summary == "" {
-		t.Errorf("no summary in\n%s", out)
-	}
-	t.Log(summary)
+}
+
+// toolCall is a call that a scenario wants.
+type toolCall struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// conformanceContext is what a scenario tells the client besides the address.
+type conformanceContext struct {
+	ClientID     string     `json:"client_id"`
+	ClientSecret string     `json:"client_secret"`
+	ToolCalls    []toolCall `json:"toolCalls"`
 }
 
 // conformanceClient is the client under test: it drives a Pool as the scenario
@@ -50,33 +53,65 @@ func conformanceClient(server string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 	defer cancel()
 	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
-	p := New([]Server{{Name: "s", URL: server, Auth: conformanceAuth(scenario)}}, Options{ClientVersion: "test"})
+	var given conformanceContext
+	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given)
+	p := New([]Server{{Name: "s", URL: server, Auth: conformanceAuth(scenario, given)}}, Options{ClientVersion: "test"})
 	defer p.Close()
-	if _, err := p.List(ctx, "s"); err != nil {
+	listing, err := p.List(ctx, "s")
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "list:", err)
 		return 1
 	}
-	call, ok := map[string][2]string{
-		"tools_call":                          {"add_numbers", `{"a":5,"b":3}`},
-		"elicitation-sep1034-client-defaults": {"test_client_elicitation_defaults", `{}`},
-		"sse-retry":                           {"test_reconnection", `{}`},
-	}[scenario]
+	status := 0
+	for _, call := range conformanceCalls(scenario, given, listing.Tools) {
+		if _, err := p.Call(ctx, "s", call.Name, call.Arguments); err != nil {
+			fmt.Fprintf(os.Stderr, "call of %s: %v\n", call.Name, err)
+			status = 1
+		}
+	}
+	return status
+}
+
+// conformanceCalls is what a scenario has its client call.
+func conformanceCalls(scenario string, given conformanceContext, tools []json.RawMessage) []toolCall {
+	one := func(name, args string) []toolCall { return []toolCall{{name, json.RawMessage(args)}} }
+	switch scenario {
+	case "tools_call":
+		return one("add_numbers", `{"a":5,"b":3}`)
+	case "elicitation-sep1034-client-defaults":
+		return one("test_client_elicitation_defaults", `{}`)
+	case "sse-retry":
+		return one("test_reconnection", `{}`)
+	case "sep-2322-client-request-state":
+		return slices.Concat(one("test_mrtr_echo_state", `{}`), one("test_mrtr_no_state", `{}`), one("test_mrtr_unrelated", `{}`), one("test_mrtr_no_result_type", `{}`))
+	case "http-custom-headers":
+		return given.ToolCalls
+	}
 	if strings.HasPrefix(scenario, "auth/") {
-		call, ok = [2]string{"test-tool", `{}`}, true
+		return one("test-tool", `{}`)
 	}
-	if !ok {
-		return 0
+	var calls []toolCall
+	for _, raw := range tools {
+		var tool struct {
+			Name        string          `json:"name"`
+			InputSchema json.RawMessage `json:"inputSchema"`
+		}
+		_ = json.Unmarshal(raw, &tool)
+		switch {
+		case scenario == "json-schema-2020-12-preservation" && tool.Name == "json_schema_2020_12_tool":
+			calls = append(calls, toolCall{"json_schema_echo", json.RawMessage(`{"schema":` + string(tool.InputSchema) + `}`)})
+		case scenario == "http-invalid-tool-headers":
+			calls = append(calls, toolCall{tool.Name, json.RawMessage(`{"region":"us-west1"}`)})
+		case scenario == "http-standard-headers":
+			calls = append(calls, toolCall{tool.Name, json.RawMessage(`{}`)})
+		}
 	}
-	if _, err := p.Call(ctx, "s", call[0], json.RawMessage(call[1])); err != nil {
-		fmt.Fprintln(os.Stderr, "call:", err)
-		return 1
-	}
-	return 0
+	return calls
 }
 
 // conformanceAuth authorizes with the SDK's flow; the suite's authorization
 // server sends the code back at once.
-func conformanceAuth(scenario string) Authorizer {
+func conformanceAuth(scenario string, given conformanceContext) Authorizer {
 	if !strings.HasPrefix(scenario, "auth/") {
 		return nil
 	}
@@ -88,13 +123,8 @@ func conformanceAuth(scenario string) Authorizer {
 			Metadata: &oauthex.ClientRegistrationMetadata{RedirectURIs: []string{"http://localhost:3000/callback"}},
 		},
 	}
-	var given struct {
-		ID     string `json:"client_id"`
-		Secret string `json:"client_secret"`
-	}
-	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given)
-	if given.ID != "" && given.Secret != "" {
-		config.PreregisteredClient = &oauthex.ClientCredentials{ClientID: given.ID, ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: given.Secret}}
+	if given.ClientID != "" && given.ClientSecret != "" {
+		config.PreregisteredClient = &oauthex.ClientCredentials{ClientID: given.ClientID, ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: given.ClientSecret}}
 	}
 	handler, err := auth.NewAuthorizationCodeHandler(config)
 	if err != nil {

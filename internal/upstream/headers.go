@@ -1,14 +1,12 @@
 package upstream
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"math"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -54,60 +52,6 @@ func (h *streamable) about(header http.Header, req *jsonrpc.Request) string {
 		h.bindings.apply(header, params.Name, params.Arguments)
 	}
 	return protocol
-}
-
-// bindings are the arguments of tools that servers want repeated in headers,
-// learned from the definitions ("x-mcp-header" on a property).
-type bindings struct {
-	mu    sync.Mutex
-	tools map[string][]binding
-}
-
-// binding is one such argument: where it is, and the header's name.
-type binding struct {
-	path   []string
-	header string
-}
-
-const maxHeaderDepth = 8
-
-// learn takes in the definitions of all tools of a server.
-func (b *bindings) learn(tools []json.RawMessage) {
-	found := map[string][]binding{}
-	for _, raw := range tools {
-		if !bytes.Contains(raw, []byte(`"x-mcp-header"`)) {
-			continue
-		}
-		var tool struct {
-			Name   string         `json:"name"`
-			Schema headerProperty `json:"inputSchema"`
-		}
-		if json.Unmarshal(raw, &tool) == nil {
-			found[tool.Name] = tool.Schema.bindings(nil, nil)
-		}
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.tools = found
-}
-
-// headerProperty is the part of a schema that matters here.
-type headerProperty struct {
-	Header     any                       `json:"x-mcp-header"`
-	Properties map[string]headerProperty `json:"properties"`
-}
-
-func (p headerProperty) bindings(path []string, found []binding) []binding {
-	if name, ok := p.Header.(string); ok && len(path) > 0 && isToken(name) {
-		found = append(found, binding{path: path, header: name})
-	}
-	if len(path) == maxHeaderDepth {
-		return found
-	}
-	for name, sub := range p.Properties {
-		found = sub.bindings(append(path[:len(path):len(path)], name), found)
-	}
-	return found
 }
 
 // apply sets the headers for a call of a tool.

@@ -323,10 +323,14 @@ func TestChallenge(t *testing.T) {
 
 func TestBindings(t *testing.T) {
 	var b bindings
-	b.learn([]json.RawMessage{
-		json.RawMessage(`{"name":"t","inputSchema":{"properties":{"a":{"x-mcp-header":"A"},"b":{"properties":{"c":{"x-mcp-header":"C"}}},"bad":{"x-mcp-header":"no token"},"odd":{"x-mcp-header":7}}}}`),
+	tools := []json.RawMessage{
+		json.RawMessage(`{"name":"t","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"properties":{"c":{"type":"integer","x-mcp-header":"C"}}},"x-mcp-header":{"enum":[{"x-mcp-header":1}]}}}}`),
 		json.RawMessage(`{"name":"u","inputSchema":{"properties":{"a":{}}}}`), json.RawMessage(`{"name":"v","inputSchema":"x-mcp-header"`),
-	})
+	}
+	kept := b.learn(tools, func(tool string, why error) { t.Errorf("%s is left out: %v", tool, why) })
+	if len(kept) != len(tools) {
+		t.Errorf("%d tools are kept", len(kept))
+	}
 	for args, want := range map[string]http.Header{
 		`{"a":"x","b":{"c":5},"bad":"y"}`: {"Mcp-Param-A": {"x"}, "Mcp-Param-C": {"5"}}, `{"a":true,"b":null}`: {"Mcp-Param-A": {"true"}}, `{"a":null}`: {}, `{"a":[1],"b":{"c":1.5}}`: {},
 		`{"a":9007199254740993,"b":{"c":-3.0}}`: {"Mcp-Param-C": {"-3"}}, `{"a":"ü\n"}`: {"Mcp-Param-A": {"=?base64?w7wK?="}}, `[]`: {}, ``: {},
@@ -337,5 +341,31 @@ func TestBindings(t *testing.T) {
 			t.Errorf("%s: %v, want %v", args, got, want)
 		}
 		b.apply(got, "u", json.RawMessage(args))
+	}
+}
+
+// A tool whose headers are not as the protocol says is left out, and the others stay.
+func TestBindingsRefused(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"properties":{"a":{"type":"string","x-mcp-header":""}}}`:                                           "not the name of a header",
+		`{"properties":{"a":{"type":"string","x-mcp-header":"no token"}}}`:                                   "not the name of a header",
+		`{"properties":{"a":{"type":"string","x-mcp-header":7}}}`:                                            "not the name of a header",
+		`{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}`:                                          "no string, integer or boolean",
+		`{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`:                                          "no string, integer or boolean",
+		`{"properties":{"a":{"x-mcp-header":"A"}}}`:                                                          "no string, integer or boolean",
+		`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`: "for the second time",
+		`{"type":"string","x-mcp-header":"A"}`:                                                               "no chain of properties",
+		`{"properties":{"a":{"items":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}}}`:           "no chain of properties",
+		`{"anyOf":[{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}]}`:                              "no chain of properties",
+		`{"$defs":{"d":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}}`:                          "no chain of properties",
+		strings.Repeat(`{"not":`, 70) + `{"type":"string","x-mcp-header":"A"}` + strings.Repeat(`}`, 70):     "nested over",
+	} {
+		var b bindings
+		var refused []string
+		kept := b.learn([]json.RawMessage{json.RawMessage(`{"name":"bad","inputSchema":` + schema + `}`), json.RawMessage(`{"name":"good"}`)},
+			func(tool string, why error) { refused = append(refused, tool+": "+why.Error()) })
+		if len(kept) != 1 || len(refused) != 1 || !strings.HasPrefix(refused[0], "bad: ") || !strings.Contains(refused[0], want) {
+			t.Errorf("%s: kept %s, refused %q, want %q", schema, kept, refused, want)
+		}
 	}
 }

@@ -129,7 +129,9 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 // list asks for all tools.
 func (s *server) list(ctx context.Context) (Listing, *run.Error) {
 	var l Listing
+	var spoken era
 	err := s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
+		spoken = sess.era
 		l = sess.listing() // x stays unsent: listing has no effects and may be tried again
 		l.Tools, err = sess.listTools(ctx, s.spec.MaxMessage)
 		return err
@@ -137,7 +139,11 @@ func (s *server) list(ctx context.Context) (Listing, *run.Error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	s.connect.bindings.learn(l.Tools)
+	if spoken.transport == transportHTTP && spoken.protocol >= protocolModern {
+		l.Tools = s.connect.bindings.learn(l.Tools, func(tool string, why error) {
+			s.log.Warn("tool left out", "tool", cut(tool, 100), "why", why)
+		})
+	}
 	return l, nil
 }
 

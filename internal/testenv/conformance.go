@@ -1,0 +1,106 @@
+package testenv
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Conformance runs a suite of MCP's conformance tests, each scenario as a subtest. module is
+// the folder of testdata/npm22/node_modules that holds the tests, args is what they are called with.
+//
+// expected names a file with the scenarios that fail by design, one on a line with the reason
+// after it. One of these that passes, or that the suite does not have, is a failure as well. A
+// scenario that has checked nothing has failed.
+func Conformance(t *testing.T, module, expected string, args ...string) {
+	t.Helper()
+	modules, node := NPM22(t), Need(t, "node22")
+	reasons := expectedFailures(t, expected)
+	suite := func(t *testing.T, args ...string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, node, append([]string{filepath.Join(modules, module, "dist", "index.js")}, args...)...)
+		cmd.Dir = t.TempDir()
+		out, _ := cmd.CombinedOutput() // its exit status does not know what is expected
+		return string(out)
+	}
+	out := suite(t, args...)
+	scenarios := verdicts(out)
+	if len(scenarios) == 0 {
+		t.Fatalf("no summary in\n%s", out)
+	}
+	t.Logf("%d scenarios, %d are expected to fail", len(scenarios), len(reasons))
+	for _, s := range scenarios {
+		reason, listed := reasons[s.name]
+		delete(reasons, s.name)
+		t.Run(s.name, func(t *testing.T) {
+			switch {
+			case s.passed && listed:
+				t.Errorf("it passes (%s), but %s says that it fails: %s", s.checks, expected, reason)
+			case listed:
+				t.Skipf("fails by design (%s): %s", s.checks, reason)
+			case !s.passed:
+				t.Errorf("%s\n%s", s.checks, suite(t, append(without(args, "--suite"), "--scenario", s.name)...))
+			}
+		})
+	}
+	for name := range reasons {
+		t.Errorf("%s names %s, which the suite does not have", expected, name)
+	}
+}
+
+// verdict is what the summary of a suite says of one scenario.
+type verdict struct {
+	name, checks string
+	passed       bool
+}
+
+var summaryLine = regexp.MustCompile(`(?m)^([✓✗~]) ([\w./-]+): ((\d+) passed, (\d+) failed.*)$`)
+
+func verdicts(out string) (list []verdict) {
+	for _, m := range summaryLine.FindAllStringSubmatch(out, -1) {
+		list = append(list, verdict{name: m[2], checks: m[3], passed: m[1] == "✓" && m[4] != "0" && m[5] == "0"})
+	}
+	return list
+}
+
+// expectedFailures reads lines of the form "scenario: reason"; # begins a comment.
+func expectedFailures(t *testing.T, file string) map[string]string {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	reasons := map[string]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, reason, ok := strings.Cut(line, ": ")
+		if !ok || strings.TrimSpace(reason) == "" {
+			t.Fatalf("%s: no reason in %q", file, line)
+		}
+		reasons[name] = strings.TrimSpace(reason)
+	}
+	return reasons
+}
+
+// without is args without a flag and its value.
+func without(args []string, flag string) (rest []string) {
+	for i := 0; i < len(args); i++ {
+		if args[i] == flag {
+			i++
+			continue
+		}
+		rest = append(rest, args[i])
+	}
+	return rest
+}
