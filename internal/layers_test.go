@@ -106,8 +106,8 @@ var owners = []struct {
 // testOnly packages are imported by tests and by nothing else.
 var testOnly = []string{"internal/testenv", "internal/pipeline/gate/gatetest", "internal/pipeline/isolate/isolatetest"}
 
-// testModules are for tests only, in every package.
-var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "golang.org/x/tools", "google.golang.org/protobuf"}
+// testModules may be imported by the tests of every package.
+var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "golang.org/x/tools", "google.golang.org/protobuf"}
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (

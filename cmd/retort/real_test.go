@@ -96,26 +96,30 @@ return { lines: lines.length, entities: graph.entities.length, sum, echo, listin
 func TestInspectorListsAndCalls(t *testing.T) {
 	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
 	dir := realServers(t)
-	inspect := func(args ...string) string {
-		server := retortIn(t, dir, "serve")
-		all := append([]string{filepath.Join(modules, ".bin", "mcp-inspector"), "--cli", "--cwd", dir, server.Path, "serve"}, args...)
-		cmd := exec.Command(node, all...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "HOME="+dir)
-		text, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
-		return string(text)
-	}
-	list := inspect("--method", "tools/list")
-	for _, tool := range []string{"search_tools", "get_tool_definition", "execute_code", "call_tool", "get_execution_stats"} {
-		if !strings.Contains(list, `"name": "`+tool+`"`) {
-			t.Errorf("the Inspector does not list %s:\n%s", tool, list)
-		}
-	}
-	answer := inspect("--method", "tools/call", "--tool-name", "execute_code", "--tool-arg", "code=return (await everything.echo({message: 'hi'})) + '!'")
-	if !strings.Contains(answer, `"result": "Echo: hi!"`) {
-		t.Errorf("the Inspector got: %s", answer)
+	server := retortIn(t, dir, "serve")
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			inspect := func(args ...string) string {
+				all := append([]string{filepath.Join(modules, ".bin", "mcp-inspector"), "--cli", "--protocol-era", era, "--cwd", dir, server.Path, "serve"}, args...)
+				cmd := exec.Command(node, all...)
+				cmd.Dir = dir
+				cmd.Env = append(os.Environ(), "HOME="+dir)
+				text, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v: %s", err, text)
+				}
+				return string(text)
+			}
+			list := inspect("--method", "tools/list")
+			for _, tool := range []string{"search_tools", "get_tool_definition", "execute_code", "call_tool", "get_execution_stats"} {
+				if !strings.Contains(list, `"name": "`+tool+`"`) {
+					t.Errorf("the Inspector does not list %s:\n%s", tool, list)
+				}
+			}
+			answer := inspect("--method", "tools/call", "--tool-name", "execute_code", "--tool-arg", "code=return (await everything.echo({message: 'hi'})) + '!'")
+			if !strings.Contains(answer, `"result": "Echo: hi!"`) {
+				t.Errorf("the Inspector got: %s", answer)
+			}
+		})
 	}
 }

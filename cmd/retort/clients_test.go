@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/run"
+	"retort/internal/testenv"
+)
+
+// approved is a program that ends only if a person says yes in the middle of it.
+const approved = `const made = await crm.createRecord({objectType: 'Lead', data: {LastName: 'A', Company: 'C', Email: 'a@example.org'}});
+await crm.updateRecord({objectType: 'Lead', recordId: made.id, data: {Score: 99}});
+return 'changed';`
+
+// story is what a session of a client comes to: it searches, reads a definition, and runs the
+// program above, for which it is asked.
+type story struct {
+	Tools      int        `json:"tools"`
+	Found      []string   `json:"found"`
+	Definition string     `json:"definition"`
+	Status     run.Status `json:"status"`
+	Result     string     `json:"result"`
+	Asked      []string   `json:"asked"`
+}
+
+func (s story) check(t *testing.T) {
+	t.Helper()
+	if s.Tools < 14 || len(s.Found) == 0 || s.Found[0] != "crm.updateRecord" || !strings.Contains(s.Definition, "crm.updateRecord(input: UpdateRecordInput)") {
+		t.Errorf("%d tools, found %q, definition %s", s.Tools, s.Found, s.Definition)
+	}
+	if s.Status != run.StatusOK || s.Result != "changed" || len(s.Asked) != 1 || !strings.Contains(s.Asked[0], "wants to call crm.update_record (destructive)") {
+		t.Errorf("%s %q, asked %q", s.Status, s.Result, s.Asked)
+	}
+}
+
+// targets runs f against the command with the bundled servers: over standard input and
+// output, where words are the command.
+func targets(t *testing.T, f func(t *testing.T, dir string, words []string)) {
+	t.Run("stdio", func(t *testing.T) {
+		dir, server := demoFolder(t)
+		f(t, dir, []string{server, "serve"})
+	})
+}
+
+// demoFolder is a folder with the bundled servers in its client file, which is the home of
+// everything that runs below it, and the command.
+func demoFolder(t *testing.T) (dir, command string) {
+	t.Helper()
+	dir = t.TempDir()
+	command = retortIn(t, dir).Path
+	t.Setenv("PATH", filepath.Dir(command)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("HOME", dir)
+	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(demoConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	return dir, command
+}
+
+// eras are the two of the protocol, by their names in clients.
+var eras = []string{"legacy", "modern"}
+
+func TestSDKForGo(t *testing.T) {
+	versions := map[string]string{"legacy": "2025-11-25", "modern": "2026-07-28"}
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			targets(t, func(t *testing.T, _ string, words []string) {
+				var s story
+				client := mcp.NewClient(&mcp.Implementation{Name: "session", Version: "1"}, &mcp.ClientOptions{
+					ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						s.Asked = append(s.Asked, r.Params.Message)
+						return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "once"}}, nil
+					},
+				})
+				session, err := client.Connect(t.Context(), transport(words), &mcp.ClientSessionOptions{ProtocolVersion: versions[era]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer session.Close()
+				if got := session.InitializeResult().ProtocolVersion; got != versions[era] {
+					t.Errorf("it speaks %s", got)
+				}
+				tell(t, session, &s)
+				s.check(t)
+			})
+		})
+	}
+}
+
+func transport(words []string) mcp.Transport {
+	if strings.HasPrefix(words[0], "http") {
+		return &mcp.StreamableClientTransport{Endpoint: words[0]}
+	}
+	return &mcp.CommandTransport{Command: exec.Command(words[0], words[1:]...), TerminateDuration: time.Second}
+}
+
+// tell has a client of the SDK for Go go through the story.
+func tell(t *testing.T, session *mcp.ClientSession, s *story) {
+	t.Helper()
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Tools = len(list.Tools)
+	call := func(name string, args any, into any) {
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		text, _ := json.Marshal(r.StructuredContent)
+		if err := json.Unmarshal(text, into); err != nil || r.IsError {
+			t.Fatalf("%s: %s, %v", name, text, err)
+		}
+	}
+	var found run.Found
+	call("search_tools", map[string]any{"query": "update a record of the crm"}, &found)
+	for _, tool := range found.Tools {
+		s.Found = append(s.Found, tool.Name)
+	}
+	var described struct{ Definitions []run.Definition }
+	call("get_tool_definition", map[string]any{"name": "crm.updateRecord"}, &described)
+	for _, d := range described.Definitions {
+		s.Definition += d.Definition
+	}
+	call("execute_code", map[string]any{"code": approved}, s)
+}
+
+// The first SDK for TypeScript knows the older era, the second both.
+func TestSDKsForTypeScript(t *testing.T) {
+	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
+	for _, client := range [][]string{{"v1", "legacy"}, {"v2", "legacy"}, {"v2", "modern"}} {
+		t.Run(strings.Join(client, "/"), func(t *testing.T) {
+			targets(t, func(t *testing.T, _ string, words []string) {
+				args := append([]string{filepath.Join(filepath.Dir(modules), "session.mjs")}, client...)
+				var s story
+				decodeOutput(t, exec.Command(node, append(append(args, approved), words...)...), &s)
+				s.check(t)
+			})
+		})
+	}
+}
+
+// decodeOutput runs a command and decodes its standard output.
+func decodeOutput(t *testing.T, cmd *exec.Cmd, into any) {
+	t.Helper()
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s%s", err, out, stderr.String())
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// The Inspector's command line makes a session for each command; its daemon keeps one, in
+// which a person can answer.
+func TestInspectorSession(t *testing.T) {
+	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			targets(t, func(t *testing.T, dir string, words []string) {
+				i := &inspector{t: t, command: []string{node, filepath.Join(modules, ".bin", "mcpdo"), "--format", "json", "--connection", "c"}, dir: dir}
+				i.start(node, filepath.Join(modules, ".bin", "mcpdo"))
+				var connection struct{ ProtocolEra string }
+				i.do(&connection, append([]string{"connect", "--era", era, "--"}, words...)...)
+				if connection.ProtocolEra != era {
+					t.Errorf("the era is %q", connection.ProtocolEra)
+				}
+				i.story().check(t)
+			})
+		})
+	}
+}
+
+// inspector is the Inspector's command line that keeps connections, with a daemon of its own.
+type inspector struct {
+	t       *testing.T
+	command []string
+	dir     string
+	env     []string
+}
+
+func (i *inspector) start(command ...string) {
+	state, err := os.MkdirTemp("/tmp", "mcpdo") // the path of a socket is short
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	i.env = append(os.Environ(), "HOME="+i.dir, "MCP_INSPECTOR_SECRET_STORE=memory", "MCP_INSPECTOR_DAEMON_DIR="+state, "MCP_INSPECTOR_DAEMON_TOKEN=test")
+	i.t.Cleanup(func() {
+		stop := exec.Command(command[0], append(command[1:], "daemon", "stop")...)
+		stop.Env = i.env
+		if out, err := stop.CombinedOutput(); err != nil {
+			i.t.Errorf("%v: %s", err, out)
+		}
+		_ = os.RemoveAll(state)
+	})
+}
+
+func (i *inspector) do(into any, args ...string) {
+	i.t.Helper()
+	cmd := exec.Command(i.command[0], append(i.command[1:len(i.command):len(i.command)], args...)...)
+	cmd.Dir, cmd.Env = i.dir, i.env
+	decodeOutput(i.t, cmd, into)
+}
+
+func (i *inspector) story() (s story) {
+	var list struct{ Tools []any }
+	i.do(&list, "tools/list")
+	s.Tools = len(list.Tools)
+	type answer[T any] struct{ StructuredContent T }
+	var found answer[run.Found]
+	i.do(&found, "tools/call", "search_tools", `{"query":"update a record of the crm"}`)
+	for _, tool := range found.StructuredContent.Tools {
+		s.Found = append(s.Found, tool.Name)
+	}
+	var described answer[struct{ Definitions []run.Definition }]
+	i.do(&described, "tools/call", "get_tool_definition", `{"name":"crm.updateRecord"}`)
+	for _, d := range described.StructuredContent.Definitions {
+		s.Definition += d.Definition
+	}
+	code, _ := json.Marshal(map[string]string{"code": approved})
+	var pending struct {
+		ElicitationPending struct{ ElicitationID, Message string }
+	}
+	i.do(&pending, "tools/call", "execute_code", string(code))
+	s.Asked = append(s.Asked, pending.ElicitationPending.Message)
+	var done answer[struct {
+		Status run.Status
+		Result string
+	}]
+	i.do(&done, "elicitation/respond", pending.ElicitationPending.ElicitationID, "decision:=once")
+	s.Status, s.Result = done.StructuredContent.Status, done.StructuredContent.Result
+	return s
+}
