@@ -94,6 +94,7 @@ var owners = []struct {
 	{"github.com/zalando/go-keyring", []string{"internal/pii/vault"}, "another way to keep the key"},
 	{"github.com/goccy/go-yaml", []string{"internal/config", "internal/skills"}, "settings, and the front matter of skills"},
 	{"github.com/spf13/cobra", []string{"cmd/retort"}, "the command line"},
+	{"github.com/spf13/pflag", []string{"cmd/retort"}, "the command line"},
 	{"go.opentelemetry.io/otel", []string{"internal/telemetry"}, "one place decides what is told to others"},
 	{"github.com/kljensen/snowball", []string{"internal/pipeline/discover/index"}, "words are stemmed where they are ranked"},
 	{"github.com/tiktoken-go/tokenizer", []string{"internal/ledger"}, "tokens are counted in one place"},

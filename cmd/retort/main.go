@@ -102,7 +102,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.logForm, "log-format", "text", "text or json")
 	flags.BoolVar(&a.noColor, "no-color", false, "plain output")
 	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.stats(), a.workspace(), a.skills(), a.generate(),
-		a.demo(), a.doctor(), a.bench(), a.version(), a.demoServer())
+		a.demo(), a.doctor(), a.bench(), a.version(), a.man(), a.demoServer())
 	root.AddCommand(unbuilt()...)
 	return root
 }
