@@ -20,6 +20,8 @@ var layers = []struct {
 }{
 	{".", []string{"internal/..."}, "joins implementations to the interfaces of their consumers"},
 	{"cmd/retort", []string{".", "internal/..."}, "joins implementations to the interfaces of their consumers"},
+	{"cmd/package", []string{"internal/packaging"}, "a program of releases, which needs nothing of the engine"},
+	{"internal/packaging", nil, "makes files of files; it needs nothing of the engine"},
 	{"internal/run", nil, "the nouns: everybody speaks of them, so they know nobody"},
 	{"internal/runtimes", []string{"internal/guest/python", "internal/guest/script", "internal/pipeline/isolate/process"}, "joins harnesses to the processes that they run in"},
 	{"internal/wire", nil, "both sides of the wall use it"},
@@ -108,7 +110,7 @@ var owners = []struct {
 var testOnly = []string{"internal/testenv", "internal/pipeline/gate/gatetest", "internal/pipeline/isolate/isolatetest"}
 
 // testModules may be imported by the tests of every package.
-var testModules = []string{"cel.dev/cel-go", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "golang.org/x/tools", "google.golang.org/protobuf"}
+var testModules = []string{"cel.dev/cel-go", "github.com/goccy/go-yaml", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "golang.org/x/tools", "google.golang.org/protobuf"}
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (

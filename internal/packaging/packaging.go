@@ -1,0 +1,136 @@
+// Package packaging makes what a release has besides binaries: bundles that desktop
+// clients install with a click, and the entry in the registry of MCP servers.
+package packaging
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Platform is a system that a binary is for, by Go's names.
+type Platform struct{ OS, Arch string }
+
+// systems are the names of systems in the manifests of bundles.
+func (p Platform) system() string {
+	if p.OS == "windows" {
+		return "win32"
+	}
+	return p.OS
+}
+
+func (p Platform) binary() string {
+	if p.OS == "windows" {
+		return "retort.exe"
+	}
+	return "retort"
+}
+
+// BundleName is the name of the file of a bundle.
+func BundleName(version string, p Platform) string {
+	return fmt.Sprintf("retort_%s_%s_%s.mcpb", version, p.OS, p.Arch)
+}
+
+// Version is that of a manifest, or of the entry in the registry.
+func Version(document []byte) (string, error) {
+	var d struct {
+		Version string `json:"version"`
+	}
+	if err := json.Unmarshal(document, &d); err != nil {
+		return "", err
+	}
+	if d.Version == "" {
+		return "", fmt.Errorf("there is no version in it")
+	}
+	return d.Version, nil
+}
+
+// Bundle writes a bundle for one platform: the manifest, made for the platform, and the
+// binary. The same input makes the same bytes.
+func Bundle(w io.Writer, manifest []byte, binary io.Reader, p Platform) error {
+	text, err := Manifest(manifest, p)
+	if err != nil {
+		return err
+	}
+	archive := zip.NewWriter(w)
+	for _, file := range []struct {
+		name    string
+		mode    uint32
+		content io.Reader
+	}{
+		{"manifest.json", 0o644, bytes.NewReader(text)},
+		{"server/" + p.binary(), 0o755, binary},
+	} {
+		h := &zip.FileHeader{Name: file.name, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+		h.CreatorVersion = 3 << 8 // unix, so that the mode counts
+		h.ExternalAttrs = (0o100000 | file.mode) << 16
+		into, err := archive.CreateHeader(h)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(into, file.content); err != nil {
+			return fmt.Errorf("%s: %w", file.name, err)
+		}
+	}
+	return archive.Close()
+}
+
+// Manifest is the manifest of a bundle for one platform.
+func Manifest(template []byte, p Platform) ([]byte, error) {
+	var m map[string]any
+	if err := json.Unmarshal(template, &m); err != nil {
+		return nil, fmt.Errorf("manifest.json: %w", err)
+	}
+	server, ok := m["server"].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("manifest.json: there is no server in it")
+	}
+	start, ok := server["mcp_config"].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("manifest.json: there is no server.mcp_config in it")
+	}
+	server["entry_point"] = "server/" + p.binary()
+	start["command"] = "${__dirname}/server/" + p.binary()
+	m["compatibility"] = map[string]any{"platforms": []string{p.system()}}
+	return indented(m)
+}
+
+// File is one that a release publishes.
+type File struct{ Name, SHA256 string }
+
+var ownerName = regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`)
+
+// Entry is the entry in the registry of MCP servers, for the account that publishes the
+// release. OWNER stands for it in the template. The bundles join the packages.
+func Entry(template []byte, owner string, bundles []File) ([]byte, error) {
+	if !ownerName.MatchString(owner) {
+		return nil, fmt.Errorf("%q is not the name of an account", owner)
+	}
+	var e map[string]any
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(template), "OWNER", owner)), &e); err != nil {
+		return nil, fmt.Errorf("server.json: %w", err)
+	}
+	packages, _ := e["packages"].([]any)
+	for _, b := range bundles {
+		packages = append(packages, map[string]any{
+			"registryType": "mcpb", "fileSha256": b.SHA256, "transport": map[string]any{"type": "stdio"},
+			"identifier": fmt.Sprintf("https://github.com/%s/retort/releases/download/v%s/%s", owner, e["version"], b.Name),
+		})
+	}
+	e["packages"] = packages
+	return indented(e)
+}
+
+func indented(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
