@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,10 +23,15 @@ import (
 var update = flag.Bool("update", false, "write what the server answers into testdata")
 
 // engine answers in a fixed way. A program "wait" lasts until it is cancelled;
-// "progress" tells of three calls made.
-type engine struct{ started, cancelled chan struct{} }
+// "progress" tells of three calls made; "ask" waits for a person.
+type engine struct {
+	started, cancelled chan struct{}
+	answer             *run.Answer // of the person, to "ask"
+}
 
-func newEngine() *engine { return &engine{make(chan struct{}), make(chan struct{})} }
+func newEngine() *engine {
+	return &engine{started: make(chan struct{}), cancelled: make(chan struct{})}
+}
 
 func (e *engine) Search(_ context.Context, q run.Query) (run.Found, error) {
 	if q.Server == "nowhere" {
@@ -46,8 +52,12 @@ func (e *engine) Execute(ctx context.Context, r run.Request) run.Outcome {
 		close(e.cancelled)
 		return run.Outcome{ExecutionID: "x1", Status: run.StatusCancelled}
 	case "progress":
-		r.Progress(3)
+		if r.Progress != nil {
+			r.Progress(3)
+		}
 		time.Sleep(50 * time.Millisecond)
+	case "ask":
+		return run.Outcome{ExecutionID: "x9", Status: run.StatusPendingApproval}
 	case "bad":
 		return run.Outcome{ExecutionID: "x1", Status: run.StatusRejected, Error: &run.Error{Kind: run.KindType, Message: "no", Line: 1, Column: 2}}
 	}
@@ -59,12 +69,31 @@ func (e *engine) Call(_ context.Context, _ run.Request, name string, arguments j
 }
 
 func (e *engine) Resume(_ context.Context, id string, _ time.Duration) run.Outcome {
-	return run.Outcome{ExecutionID: id, Status: run.StatusRejected, Error: &run.Error{Kind: run.KindInvalidArguments, Message: "there is no such execution"}}
+	switch {
+	case id != "x9":
+		return run.Outcome{ExecutionID: id, Status: run.StatusRejected, Error: &run.Error{Kind: run.KindInvalidArguments, Message: "there is no such execution"}}
+	case e.answer == nil:
+		return run.Outcome{ExecutionID: id, Status: run.StatusPendingApproval}
+	case !e.answer.Approve:
+		return run.Outcome{ExecutionID: id, Status: run.StatusDenied, Error: &run.Error{Kind: run.KindPolicy, Message: "a person said no: " + e.answer.Note}}
+	}
+	return run.Outcome{ExecutionID: id, Status: run.StatusOK, Result: json.RawMessage(`"done"`)}
 }
 
-func (e *engine) Waiting(string) []run.Approval { return nil }
+func (e *engine) Waiting(id string) []run.Approval {
+	if id != "x9" || e.answer != nil {
+		return nil
+	}
+	return []run.Approval{{ID: "a1", Digest: "d1", Question: run.Question{Code: "ask"}}}
+}
 
-func (e *engine) Decide(string, string, run.Answer) error { return nil }
+func (e *engine) Decide(id, digest string, a run.Answer) error {
+	if id != "a1" || digest != "d1" {
+		return run.Errorf(run.KindInvalidArguments, "test", "%s is not what waits", id)
+	}
+	e.answer = &a
+	return nil
+}
 
 func (e *engine) SaveSkill(_ context.Context, _ run.Request, d run.SkillDraft) run.Outcome {
 	if d.Code == "bad" {
@@ -101,8 +130,11 @@ func (e *engine) ListFiles(_, below, _ string) (run.FileList, error) {
 	return run.FileList{Files: []run.FileEntry{{Path: below + "/a.csv", Bytes: 3, Modified: "2026-01-31T00:00:00Z"}}}, nil
 }
 
+var requestStates = regexp.MustCompile(`"requestState": "((?:[^"\\]|\\.)*)"`)
+
 // session speaks the lines of a script to a server and returns its answers, one
-// for each request, notifications before the answer they belong to.
+// for each line with an id, notifications before the answer they belong to. $STATE in
+// the script, and in the answers, is the requestState that the server has sent last.
 func session(t *testing.T, o Options, script string) string {
 	t.Helper()
 	s, err := New(newEngine(), o)
@@ -116,15 +148,21 @@ func session(t *testing.T, o Options, script string) string {
 	answers := bufio.NewScanner(fromServer)
 	answers.Buffer(nil, 1<<20)
 	var log bytes.Buffer
+	var state string // as it stands in JSON
 	for line := range strings.Lines(script) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		if _, err := io.WriteString(toServer, line+"\n"); err != nil {
+		if _, err := io.WriteString(toServer, strings.ReplaceAll(line, "$STATE", state)+"\n"); err != nil {
 			t.Fatal(err)
 		}
 		for strings.Contains(line, `"id"`) && answers.Scan() {
-			log.WriteString(indent(t, answers.Bytes()) + "\n")
+			text := indent(t, answers.Bytes())
+			if m := requestStates.FindStringSubmatch(text); m != nil {
+				state = m[1]
+				text = strings.Replace(text, state, "$STATE", 1)
+			}
+			log.WriteString(text + "\n")
 			if bytes.Contains(answers.Bytes(), []byte(`"id"`)) {
 				break
 			}
@@ -178,37 +216,60 @@ const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 `
 
+// A cancelled call ends its program, and is never answered.
 func TestCancellationReachesTheProgram(t *testing.T) {
-	e := newEngine()
-	s, err := New(e, Options{})
-	if err != nil {
-		t.Fatal(err)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	for era, c := range map[string]struct{ hello, meta string }{"legacy": {hello, `"_meta":{}`}, "modern": {"", meta}} {
+		t.Run(era, func(t *testing.T) {
+			e := newEngine()
+			s, err := New(e, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fromClient, toServer := io.Pipe()
+			fromServer, toClient := io.Pipe()
+			go func() { _ = s.Serve(t.Context(), fromClient, toClient) }()
+			write := func(lines string) {
+				if _, err := io.WriteString(toServer, lines+"\n"); err != nil {
+					t.Error(err)
+				}
+			}
+			within := func(what string, c chan struct{}) {
+				select {
+				case <-c:
+				case <-time.After(10 * time.Second):
+					t.Error("the program was not " + what)
+				}
+			}
+			go func() {
+				write(c.hello + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"wait"},` + c.meta + `}}`)
+				within("started", e.started)
+				write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+				within("cancelled", e.cancelled)
+				write(`{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{` + c.meta + `}}`)
+			}()
+			for answers := bufio.NewScanner(fromServer); answers.Scan(); {
+				switch text := answers.Text(); {
+				case strings.Contains(text, `"id":2`):
+					t.Errorf("the cancelled call was answered: %s", text)
+				case strings.Contains(text, `"id":3`):
+					toServer.Close()
+					return
+				}
+			}
+			t.Error("the server left")
+		})
 	}
-	fromClient, toServer := io.Pipe()
-	go func() { _ = s.Serve(t.Context(), fromClient, discard{}) }()
-	write := func(lines string) {
-		if _, err := io.WriteString(toServer, lines+"\n"); err != nil {
-			t.Error(err)
-		}
-	}
-	within := func(what string, c chan struct{}) {
-		select {
-		case <-c:
-		case <-time.After(10 * time.Second):
-			t.Fatal("the program was not " + what)
-		}
-	}
-	go write(hello + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"wait"}}}`)
-	within("started", e.started)
-	go write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
-	within("cancelled", e.cancelled)
-	toServer.Close()
 }
 
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) Close() error                { return nil }
+// A line that is too long is answered as such, and the next one is served.
+func TestLongLine(t *testing.T) {
+	long := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":"` + strings.Repeat("x", maxLine) + `"}}`
+	got := session(t, Options{}, long+"\n"+hello+`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	if !strings.Contains(got, `"code": -32600`) || !strings.Contains(got, "larger than 16 MB") || !strings.Contains(got, `"id": 2`) {
+		t.Errorf("%s", got)
+	}
+}
 
 func (e *engine) Sanitize(string, string) (string, map[string]int, error) { return "", nil, nil }
 
