@@ -84,7 +84,7 @@ func (e *engine) Waiting(id string) []run.Approval {
 	if id != "x9" || e.answer != nil {
 		return nil
 	}
-	return []run.Approval{{ID: "a1", Digest: "d1", Question: run.Question{Code: "ask"}}}
+	return []run.Approval{{ID: "a1", Digest: "d1", Expires: time.Now().Add(time.Hour), Question: run.Question{Code: "ask"}}}
 }
 
 func (e *engine) Decide(id, digest string, a run.Answer) error {

@@ -369,3 +369,17 @@ func TestBindingsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A result of an unknown type is none, and one without a type is complete.
+func TestResultTypes(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"content":[]}`: "", `{"resultType":"complete","content":[]}`: "", `{"resultType" : "complete"}`: "", `{"resultType":null}`: "",
+		`{"resultType":"input_required"}`: "", `{"structuredContent":{"resultType":"of our own"}}`: "",
+		`{"resultType":"task","task":{}}`: `of the type "task"`, `{"resultType":""}`: `of the type ""`, `{"resultType":7}`: "no text",
+	} {
+		err := checkType(json.RawMessage(raw))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+}

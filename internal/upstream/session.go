@@ -91,6 +91,9 @@ func checkResult(raw json.RawMessage) error {
 	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		return run.Errorf(run.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", beginning(string(raw), 200))
 	}
+	if err := checkType(raw); err != nil {
+		return err
+	}
 	if !bytes.Contains(raw, []byte(`"input_required"`)) {
 		return nil
 	}
@@ -100,6 +103,24 @@ func checkResult(raw json.RawMessage) error {
 	if json.Unmarshal(raw, &result) == nil && result.Type == "input_required" {
 		return run.Errorf(run.KindToolError, "upstream.call", "the tool asks for input from a person in the middle of the call, which is not offered here").
 			WithHint("give everything the tool needs in its arguments, or use another tool")
+	}
+	return nil
+}
+
+// checkType refuses results of a type that nobody here knows: what they mean is
+// unknown. One without a type is complete.
+func checkType(raw json.RawMessage) error {
+	if !bytes.Contains(raw, []byte(`"resultType"`)) || bytes.Contains(raw, []byte(`"resultType":"complete"`)) {
+		return nil // nearly always, without reading all of it
+	}
+	var result struct {
+		Type *string `json:"resultType"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return run.Errorf(run.KindToolError, "upstream.call", "the server's answer has a resultType that is no text")
+	}
+	if t := result.Type; t != nil && *t != "complete" && *t != "input_required" {
+		return run.Errorf(run.KindToolError, "upstream.call", "the server's answer is of the type %q, which is not known here", cut(*t, 60))
 	}
 	return nil
 }
