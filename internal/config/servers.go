@@ -174,6 +174,11 @@ func (s *serverEntry) settle(r *reader, key *node) {
 	}
 }
 
+// IsRetort reports whether a command starts retort serve, behind any launcher.
+func IsRetort(command string, args []string) bool {
+	return isOurselves(Server{Command: command, Args: args})
+}
+
 // isOurselves recognises retort serve behind any launcher: npx retort serve,
 // go run ./cmd/retort serve.
 func isOurselves(s Server) bool {

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"retort/internal/clients"
+	"retort/internal/run"
+)
+
+// place is where import and install find and keep things.
+type place struct {
+	env       clients.Environment
+	out, home string
+}
+
+func (a *app) place(out string, project bool) (place, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return place{}, run.Errorf(run.KindInternal, "retort.clients", "%w", err)
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return place{}, run.Errorf(run.KindInvalidArguments, "retort.clients", "%w", err).WithHint("set HOME")
+	}
+	p := place{
+		env: clients.Environment{GOOS: runtime.GOOS, Getenv: os.Getenv, UserHome: user, Dir: dir},
+		out: out, home: a.home,
+	}
+	if p.out == "" && len(a.configs) == 1 && !strings.HasSuffix(a.configs[0], ".yaml") && !strings.HasSuffix(a.configs[0], ".yml") {
+		p.out = a.configs[0]
+	}
+	switch {
+	case p.out != "":
+	case project:
+		p.out = filepath.Join(dir, "retort.json")
+	default:
+		p.out = filepath.Join(own("XDG_CONFIG_HOME", user, ".config"), "retort", "mcp.json")
+	}
+	if p.home == "" {
+		p.home = filepath.Join(own("XDG_DATA_HOME", user, ".local", "share"), "retort")
+	}
+	if p.out, err = filepath.Abs(p.out); err == nil {
+		p.home, err = filepath.Abs(p.home)
+	}
+	return p, err
+}
+
+// own is a folder of the person's by the XDG convention.
+func own(variable, user string, fallback ...string) string {
+	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(append([]string{user}, fallback...)...)
+}
+
+func (a *app) importServers() *cobra.Command {
+	var o clients.ImportOptions
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "import", Short: "Take over the servers of your MCP clients", Args: cobra.NoArgs,
+		Long: `Reads the files of Claude Code, Claude Desktop, Cursor, VS Code, Codex, Windsurf, Gemini CLI, Zed,
+opencode, Goose and LM Studio, and adds their servers to ~/.config/retort/mcp.json, or to the file that
+--out names. Placeholders stay placeholders. Nothing is started, and the clients' files are not changed.
+Servers of a project go into ./retort.json, with --project.`,
+		RunE: func(*cobra.Command, []string) error {
+			p, err := a.place(o.Out, o.Project)
+			if err != nil {
+				return err
+			}
+			o.Out, o.Home = p.out, p.home
+			done, err := clients.Import(p.env, o)
+			if err != nil {
+				return err
+			}
+			return a.printImported(done, asJSON)
+		},
+	}
+	c.Flags().StringVar(&o.From, "from", "", "only this client: cursor, vscode, codex …")
+	c.Flags().BoolVar(&o.Project, "project", false, "the servers of the project in this folder")
+	c.Flags().StringVar(&o.Out, "out", "", "the file that servers are added to")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "only tell what would be done")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) printImported(done *clients.Imported, asJSON bool) error {
+	code := error(nil)
+	if len(done.Broken) > 0 {
+		code = exitError(exitUsage)
+	}
+	if asJSON {
+		if err := a.printJSON(done); err != nil {
+			return err
+		}
+		return code
+	}
+	if len(done.Servers) > 0 {
+		if err := a.printTaken(done.Servers); err != nil {
+			return err
+		}
+	}
+	a.notes(done.Servers, done.Warnings)
+	for _, b := range done.Broken {
+		fmt.Fprintln(a.stderr, a.style(a.stderr, red, "error:"), line(b.Error))
+	}
+	added := 0
+	for _, s := range done.Servers {
+		if s.State == clients.Added {
+			added++
+		}
+	}
+	switch {
+	case len(done.Servers) == 0:
+		fmt.Fprintln(a.stderr, "no client has servers")
+	case done.DryRun:
+		fmt.Fprintf(a.stderr, "would add %s to %s\n", plural(added, "server"), line(done.File))
+	default:
+		fmt.Fprintf(a.stderr, "added %s to %s\n", plural(added, "server"), line(done.File))
+	}
+	return code
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// line is a text of somebody else's in one line that cannot steer the terminal.
+func line(s string) string {
+	return strings.NewReplacer("\n", "\uFFFD", "\t", "\uFFFD").Replace(printable(s))
+}
+
+func (a *app) printTaken(servers []clients.Server) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tFROM\tTRANSPORT\tRESULT")
+	for _, s := range servers {
+		from := s.Client
+		if s.Scope != clients.User {
+			from += " (" + string(s.Scope) + ")"
+		}
+		result := string(s.State)
+		if s.As != "" {
+			result += " as " + line(s.As)
+		}
+		if s.Disabled {
+			result += ", disabled"
+		}
+		if s.Reason != "" {
+			result += ": " + line(s.Reason)
+		}
+		transport := s.Transport
+		if transport == "" {
+			transport = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", line(s.Name), from, transport, result)
+	}
+	return w.Flush()
+}
+
+// notes prints what a person should know of servers.
+func (a *app) notes(servers []clients.Server, warnings []string) {
+	for _, s := range servers {
+		for _, n := range s.Notes {
+			fmt.Fprintf(a.stderr, "%s: %s\n", line(s.Name), line(n))
+		}
+	}
+	for _, w := range warnings {
+		a.warn(line(w))
+	}
+}
+
+// installFlags are those of install and uninstall.
+type installFlags struct {
+	clients.InstallOptions
+	asJSON bool
+}
+
+func (f *installFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.Project, "project", false, "in the project's file instead of your own")
+	c.Flags().BoolVar(&f.DryRun, "dry-run", false, "only show the difference")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+}
+
+func (a *app) install() *cobra.Command {
+	var f installFlags
+	c := &cobra.Command{
+		Use: "install CLIENT", Short: "Put Retort into a client, in the place of its servers", Args: cobra.ExactArgs(1),
+		Long: `Adds the client's servers to our file, as import does, and writes one entry into the client's file
+in their place: Retort. Comments and everything else in it stay. retort uninstall undoes it. Clients: claude-code,
+claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, lm-studio.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := a.place(f.Out, f.Project)
+			if err != nil {
+				return err
+			}
+			f.Client, f.Out, f.Home = args[0], p.out, p.home
+			f.Args = a.serveArgs(p, f.Project, f.Client)
+			if f.Command == "" {
+				f.Command = ourCommand(f.Project)
+			}
+			done, err := clients.Install(p.env, f.InstallOptions)
+			if err != nil {
+				return err
+			}
+			return a.printInstalled(done, f.asJSON)
+		},
+	}
+	f.add(c)
+	c.Flags().StringArrayVar(&f.Keep, "keep", nil, "a server that stays in the client (repeatable)")
+	c.Flags().StringVar(&f.Out, "out", "", "the file that servers are added to")
+	c.Flags().StringVar(&f.Command, "command", "", "how the client starts Retort")
+	return c
+}
+
+// serveArgs are the arguments with which a client starts Retort. What a project shares
+// has no path of this machine.
+func (a *app) serveArgs(p place, project bool, client string) []string {
+	file := p.out
+	if rel, err := filepath.Rel(p.env.Dir, file); project && err == nil && filepath.IsLocal(rel) {
+		file = filepath.ToSlash(rel)
+		if client == "cursor" || client == "vscode" {
+			file = "${workspaceFolder}/" + file
+		}
+	}
+	args := []string{"serve", "--config", file}
+	if a.home != "" {
+		args = append(args, "--home", p.home)
+	}
+	return args
+}
+
+// ourCommand is this program, as it was found: an update that moves what a link leads
+// to leaves the link. Programs with windows do not have the PATH of a shell.
+func ourCommand(project bool) string {
+	if project {
+		return "retort"
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "retort"
+	}
+	found, err := exec.LookPath(os.Args[0])
+	if err != nil {
+		return self
+	}
+	if found, err = filepath.Abs(found); err != nil {
+		return self
+	}
+	a, errA := os.Stat(self)
+	b, errB := os.Stat(found)
+	if errA == nil && errB == nil && os.SameFile(a, b) {
+		return found
+	}
+	return self
+}
+
+func (a *app) printInstalled(done *clients.Installed, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(done)
+	}
+	if len(done.Moved) > 0 {
+		if err := a.printTaken(done.Moved); err != nil {
+			return err
+		}
+	}
+	a.notes(done.Moved, done.Warnings)
+	a.printKept(done)
+	fmt.Fprint(a.stdout, printable(done.Diff))
+	switch {
+	case !done.Changed:
+		fmt.Fprintf(a.stderr, "Retort is in %s already\n", line(done.File))
+	case done.DryRun:
+		fmt.Fprintln(a.stderr, "nothing was written")
+	default:
+		fmt.Fprintf(a.stderr, "Retort is in %s, and its servers are in %s\n", line(done.File), line(done.Ours))
+	}
+	return nil
+}
+
+func (a *app) printKept(done *clients.Installed) {
+	for _, k := range done.Kept {
+		fmt.Fprintf(a.stderr, "stays in %s: %s (%s)\n", done.Client, line(k.Name), line(k.Reason))
+	}
+}
+
+func (a *app) uninstall() *cobra.Command {
+	var f installFlags
+	c := &cobra.Command{
+		Use: "uninstall CLIENT", Short: "Take Retort out of a client, and put its servers back", Args: cobra.ExactArgs(1),
+		Long: `A file that nobody has changed since the install is what it was before, byte for byte. Else Retort's
+entry goes, and servers come back where their name is free. Our file keeps its servers.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := a.place("", f.Project)
+			if err != nil {
+				return err
+			}
+			f.Client, f.Out, f.Home = args[0], p.out, p.home
+			done, err := clients.Uninstall(p.env, f.InstallOptions)
+			if err != nil {
+				return err
+			}
+			return a.printUninstalled(done, f.asJSON)
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func (a *app) printUninstalled(done *clients.Installed, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(done)
+	}
+	a.printKept(done)
+	fmt.Fprint(a.stdout, printable(done.Diff))
+	for _, name := range done.PutBack {
+		fmt.Fprintf(a.stderr, "back in %s: %s\n", done.Client, line(name))
+	}
+	switch {
+	case done.Restored == "none":
+		fmt.Fprintf(a.stderr, "Retort is not in %s\n", line(done.File))
+	case done.DryRun:
+		fmt.Fprintln(a.stderr, "nothing was written")
+	case done.Restored == "exact":
+		fmt.Fprintf(a.stderr, "%s is as it was before\n", line(done.File))
+	default:
+		fmt.Fprintf(a.stderr, "Retort is gone from %s, which was changed since the install\n", line(done.File))
+	}
+	return nil
+}
