@@ -87,7 +87,7 @@ func Import(e Environment, o ImportOptions) (*Imported, error) {
 			}
 			for _, path := range e.paths(p) {
 				servers, err := e.servers(&all[i], p, path)
-				if err != nil {
+				if err != nil && !slices.ContainsFunc(result.Broken, func(b Broken) bool { return b.File == path }) {
 					result.Broken = append(result.Broken, Broken{all[i].Name, path, run.AsError(err).Message})
 				}
 				result.Servers = append(result.Servers, servers...)

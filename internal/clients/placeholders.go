@@ -46,7 +46,8 @@ func (t *translator) text(s string) string {
 		case n > 0:
 			if before := b.String(); strings.HasSuffix(before, "$") && strings.HasPrefix(value, "${") {
 				b.Reset()
-				b.WriteString(strings.TrimSuffix(before, "$") + "${RETORT_DOLLAR:-$}") // $${ would be text
+				plain := strings.TrimRight(before, "$")
+				b.WriteString(plain + "${RETORT_DOLLAR:-" + before[len(plain):] + "}") // $${ would be text
 			}
 			b.WriteString(value)
 			s = s[n:]

@@ -39,7 +39,11 @@ func (yamlFile) parse(src []byte) (root []*ast.MappingValueNode, err error) {
 	if err := tooDeep(src); err != nil {
 		return nil, err
 	}
-	tokens := lexer.Tokenize(string(src))
+	text := unix(src)
+	if strings.Contains(text, "\r") {
+		return nil, errors.New("it has line ends that are not understood")
+	}
+	tokens := lexer.Tokenize(text)
 	if len(tokens) > maxTokens {
 		return nil, errors.New("it is too large")
 	}
@@ -86,6 +90,10 @@ func mapping(n ast.Node) ([]*ast.MappingValueNode, error) {
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
 		return nil, nil
+	case *ast.StringNode:
+		if n.Value == "" {
+			return nil, nil
+		}
 	case *ast.MappingNode:
 		return n.Values, nil
 	case *ast.MappingValueNode:
@@ -99,13 +107,18 @@ func (f yamlFile) decode(src []byte) (map[string]any, error) {
 		return nil, err
 	}
 	whole := map[string]any{}
-	if err := yaml.Unmarshal(src, &whole); err != nil {
+	if err := yaml.Unmarshal([]byte(unix(src)), &whole); err != nil {
 		return nil, yamlProblem(err)
 	}
 	if whole == nil {
 		whole = map[string]any{}
 	}
 	return whole, nil
+}
+
+// unix is a text as the parser counts its lines: without carriage returns and mark.
+func unix(src []byte) string {
+	return strings.ReplaceAll(strings.TrimPrefix(string(src), byteOrderMark), "\r\n", "\n")
 }
 
 // yamlMember is a member and the lines where it stands.
@@ -173,7 +186,7 @@ func keyText(v *ast.MappingValueNode) string {
 
 // lineOffsets are the offsets at which lines begin.
 func lineOffsets(src []byte) []int {
-	offsets := []int{0}
+	offsets := []int{len(src) - len(bytes.TrimPrefix(src, []byte(byteOrderMark)))}
 	for i, c := range src {
 		if c == '\n' {
 			offsets = append(offsets, i+1)
