@@ -325,5 +325,6 @@ func (c Config) load() (*config.Config, error) {
 		return loaded, err
 	}
 	loaded.Settings, err = config.ParseSettings("settings", dir, []byte(c.Settings), os.LookupEnv)
+	loaded.Restrict()
 	return loaded, err
 }

@@ -23,6 +23,7 @@ const (
 	ofCommand                   // a text, a list with the arguments, or an object
 	ofArgs                      //
 	ofEnv                       //
+	ofEnvFile                   // file with variables
 	ofEnvNames                  // names of variables that are passed on
 	ofKeyring                   // names of variables whose values the client keeps in its keyring
 	ofCwd                       //
@@ -50,6 +51,9 @@ type entry struct {
 	headers  map[string]string
 	timeout  int64 // milliseconds
 	disabled bool
+	envFile  string
+	allow    []string // tools
+	deny     []string
 	extra    map[string]any
 }
 
@@ -76,8 +80,9 @@ func (e entry) json() (json.RawMessage, error) {
 	}
 	err := firstError(
 		put("type", e.kind, e.kind != ""), put("command", e.command, e.command != ""), put("args", e.args, len(e.args) > 0),
-		put("env", e.env, len(e.env) > 0), put("cwd", e.cwd, e.cwd != ""), put("url", e.url, e.url != ""),
+		put("env", e.env, len(e.env) > 0), put("envFile", e.envFile, e.envFile != ""), put("cwd", e.cwd, e.cwd != ""), put("url", e.url, e.url != ""),
 		put("headers", e.headers, len(e.headers) > 0), put("timeout", e.timeout, e.timeout > 0), put("disabled", true, e.disabled),
+		put("allow", e.allow, len(e.allow) > 0), put("deny", e.deny, len(e.deny) > 0),
 	)
 	for _, key := range slices.Sorted(maps.Keys(e.extra)) {
 		err = firstError(err, put(key, e.extra[key], true))
@@ -177,31 +182,35 @@ func (r *reading) field(key string, m meaning, v any) {
 		r.timeout(key, m, v)
 	case ofDisabled, ofEnabled:
 		r.disabled(key, m, v)
+	case ofEnvFile:
+		r.e.envFile = r.t.text(r.plain(key, v))
+	case ofAllow:
+		r.e.allow = append(r.e.allow, r.list(key, v)...)
+	case ofDeny:
+		r.e.deny = append(r.e.deny, r.list(key, v)...)
 	default:
-		r.other(key, m, v)
+		r.other(key, v)
 	}
 }
 
-// other keeps what has no effect here, and says where a list of tools belongs.
-func (r *reading) other(key string, m meaning, v any) {
-	if m == ofAllow || m == ofDeny {
-		if tools := r.list(key, v); len(tools) > 0 {
-			word := map[meaning]string{ofAllow: "allow", ofDeny: "deny"}[m]
-			text, _ := compact(tools)
-			r.t.note("write %s: %s for this server in retort.yaml: %s has no effect here", word, text, key)
-		}
+// other keeps what has no effect here, unless it would have another one.
+func (r *reading) other(key string, v any) {
+	if slices.Contains(meansElse, key) {
+		r.t.note("%s was left out: it means something else here", key)
+		return
 	}
 	if r.e.extra == nil {
 		r.e.extra = map[string]any{}
 	}
-	if _, ours := fields(map[string]meaning{"type": ofType, "transport": ofType, "serverUrl": ofURL, "httpUrl": ofURL, "timeout": ofTimeout})[key]; ours {
-		r.t.note("%s was left out: it means something else here", key)
-		return
-	}
 	r.e.extra[key] = v
-	if m == ofExtra {
-		r.unused = append(r.unused, key)
-	}
+	r.unused = append(r.unused, key)
+}
+
+// meansElse are the fields of our own entries; what another client says with one of
+// them that it does not share is not for us.
+var meansElse = []string{
+	"type", "transport", "command", "args", "env", "envFile", "cwd", "url", "serverUrl", "httpUrl", "headers", "timeout", "disabled",
+	"allow", "deny", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "disabledTools",
 }
 
 // plain is a scalar as text.

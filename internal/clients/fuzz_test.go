@@ -37,6 +37,9 @@ func fuzzFormat(f *testing.F, format format, at []string, pattern string) {
 			}
 		}
 		text, err := edited(format, src, at, names(before), []member{ours})
+		if _, strict := format.(jsonFile); err != nil && strict {
+			t.Fatalf("%v: %q", err, src)
+		}
 		if err != nil {
 			return // refused, so nothing would be changed
 		}

@@ -23,7 +23,7 @@ func Table() []Client {
 		},
 		{
 			Name: "cursor", Title: "Cursor", format: jsonFile{}, dialect: dialect{prefixed: true},
-			fields: fields(map[string]meaning{"type": ofType}), entry: plain,
+			fields: fields(map[string]meaning{"envFile": ofEnvFile, "type": ofType}), entry: plain,
 			places: []place{
 				{scope: User, files: []string{"{home}/.cursor/mcp.json"}, at: []string{"mcpServers"}},
 				{scope: Project, files: []string{"{project}/.cursor/mcp.json"}, at: []string{"mcpServers"}},
@@ -31,7 +31,7 @@ func Table() []Client {
 		},
 		{
 			Name: "vscode", Title: "VS Code", format: jsonFile{}, dialect: dialect{prefixed: true},
-			fields: fields(map[string]meaning{"type": ofType, "gallery": ofNothing, "version": ofNothing}),
+			fields: fields(map[string]meaning{"envFile": ofEnvFile, "type": ofType, "gallery": ofNothing, "version": ofNothing}),
 			entry:  withType("stdio"),
 			places: []place{
 				{scope: User, files: []string{"{app}/Code/User/mcp.json"}, at: []string{"servers"}},

@@ -206,6 +206,7 @@ func (l *loader) join() {
 			server.Timeout = extra.Timeout
 		}
 	}
+	l.config.Restrict()
 	if len(l.found) != 1 {
 		return
 	}
@@ -223,6 +224,25 @@ func (l *loader) join() {
 	}
 	for _, p := range r.problems {
 		l.warn("%s", p)
+	}
+}
+
+// Restrict makes the settings hold what entries say of their tools: a deny is added to
+// those of the settings, and an allow counts where the settings have none.
+func (c *Config) Restrict() {
+	for _, server := range c.Servers {
+		if len(server.Allow)+len(server.Deny) == 0 {
+			continue
+		}
+		if c.Settings.Servers == nil {
+			c.Settings.Servers = map[string]ServerSettings{}
+		}
+		s := c.Settings.Servers[server.Name]
+		s.Deny = slices.Concat(s.Deny, server.Deny)
+		if s.Allow == nil {
+			s.Allow = server.Allow
+		}
+		c.Settings.Servers[server.Name] = s
 	}
 }
 

@@ -38,9 +38,11 @@ type Server struct {
 	Headers   map[string]string // http, sse, auto
 	Timeout   time.Duration     // of one call; 0 is not stated
 	Disabled  bool
-	Err       *run.Error // why this server cannot be started; nil if it can
-	Category  string
-	Reveal    []string // types of personal data that are not hidden
+	// Allow and Deny are patterns of tools, besides those of the settings; nil means all.
+	Allow, Deny []string
+	Err         *run.Error // why this server cannot be started; nil if it can
+	Category    string
+	Reveal      []string // types of personal data that are not hidden
 	// Extra are the fields that only the client knows, as strict JSON.
 	Extra  map[string]json.RawMessage
 	Source Place
@@ -62,7 +64,8 @@ func serverName(r *reader, key *node) {
 // Type and both spellings of transport are the same field, as are the URLs.
 type serverEntry struct {
 	Server
-	kind string
+	kind    string
+	envFile string
 }
 
 func (s *serverEntry) fields() []field {
@@ -72,6 +75,7 @@ func (s *serverEntry) fields() []field {
 		{"command", text(&s.Command)},
 		{"args", list(&s.Args, text)},
 		{"env", dict(&s.Env, envName, text)},
+		{"envFile", file(&s.envFile)},
 		{"cwd", folder(&s.Cwd)},
 		{"url", text(&s.URL)},
 		{"serverUrl", text(&s.URL)},
@@ -79,6 +83,23 @@ func (s *serverEntry) fields() []field {
 		{"headers", dict(&s.Headers, headerName, headerValue)},
 		{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
 		{"disabled", boolean(&s.Disabled)},
+		{"allow", patterns(&s.Allow)},
+		{"includeTools", patterns(&s.Allow)}, // Gemini CLI
+		{"enabled_tools", patterns(&s.Allow)},
+		{"available_tools", patterns(&s.Allow)},
+		{"deny", patterns(&s.Deny)},
+		{"excludeTools", patterns(&s.Deny)},  // Gemini CLI
+		{"disabledTools", patterns(&s.Deny)}, // Windsurf
+		{"disabled_tools", patterns(&s.Deny)},
+	}
+}
+
+// patterns adds tools to a list. Clients take an empty list for none at all.
+func patterns(all *[]string) into {
+	return func(r *reader, n *node) {
+		var found []string
+		list(&found, pattern)(r, n)
+		*all = append(*all, found...)
 	}
 }
 
@@ -119,6 +140,9 @@ func readServer(r *reader, key, value *node) Server {
 	openObject(fields...)(r, value)
 	if len(r.problems) == 0 {
 		s.settle(r, key)
+	}
+	if s.envFile != "" && len(r.problems) == 0 {
+		s.readEnvFile(r, key)
 	}
 	for _, e := range value.entries {
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == e.key.text }) {
