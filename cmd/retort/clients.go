@@ -282,7 +282,7 @@ func (a *app) printInstalled(done *clients.Installed, asJSON bool) error {
 	case done.DryRun:
 		fmt.Fprintln(a.stderr, "nothing was written")
 	default:
-		fmt.Fprintf(a.stderr, "Retort is in %s, and its servers are in %s\n", line(done.File), line(done.Ours))
+		fmt.Fprintf(a.stderr, "Retort is in %s, and its servers are in %s; start the client anew\n", line(done.File), line(done.Ours))
 	}
 	return nil
 }
@@ -321,6 +321,7 @@ func (a *app) printUninstalled(done *clients.Installed, asJSON bool) error {
 		return a.printJSON(done)
 	}
 	a.printKept(done)
+	a.notes(nil, done.Warnings)
 	fmt.Fprint(a.stdout, printable(done.Diff))
 	for _, name := range done.PutBack {
 		fmt.Fprintf(a.stderr, "back in %s: %s\n", done.Client, line(name))

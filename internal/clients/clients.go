@@ -34,6 +34,12 @@ type Client struct {
 	// problem says why an entry cannot be taken over; "" if nothing speaks against it.
 	problem func(entry map[string]any) string
 	places  []place
+	// disabled says whether the rest of the file turns a server off; may be nil.
+	disabled func(whole map[string]any, name string) bool
+}
+
+func (c *Client) off(whole map[string]any, name string) bool {
+	return c.disabled != nil && c.disabled(whole, name)
 }
 
 // place is where a client has servers. Of several files the first that is there counts.

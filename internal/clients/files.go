@@ -90,7 +90,7 @@ func readBounded(path string) ([]byte, error) {
 	return src, err
 }
 
-// fileError names a file, and keeps what stood there before out of the hint.
+// fileError names a file.
 func fileError(path string, err error) *run.Error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -134,7 +134,8 @@ func (f file) unchanged() error {
 		return nil
 	}
 	if err != nil || !f.exists || !bytes.Equal(now, f.src) {
-		return fileError(f.path, errors.New("it was changed by somebody else just now"))
+		return fileError(f.path, errors.New("it was changed by somebody else just now")).
+			WithHint("close the program that the file belongs to, and try again")
 	}
 	return nil
 }

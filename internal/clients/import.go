@@ -143,27 +143,28 @@ func (e Environment) servers(c *Client, p place, path string) ([]Server, error) 
 	return list, err
 }
 
-// servers reads those of a file below the keys at. Retort itself is left out.
+// servers reads those of a file below the keys at.
 func (c *Client) servers(e Environment, f file, at []string) ([]Server, error) {
+	whole, err := c.format.decode(f.src)
+	if err != nil {
+		return nil, fileError(f.path, err)
+	}
 	if len(at) == 0 {
-		_, err := c.format.decode(f.src)
-		if err != nil {
-			return nil, fileError(f.path, err)
-		}
 		return nil, nil
 	}
 	members, err := c.format.members(f.src, at)
 	if err != nil {
 		return nil, fileError(f.path, err)
 	}
-	inputs := c.inputs(f.src)
+	inputs := c.inputs(whole)
 	var list []Server
 	for _, m := range members {
 		t := &translator{dialect: c.dialect, windows: e.GOOS == "windows", inputs: inputs}
 		s := Server{Name: m.Name, Client: c.Name, File: f.path, raw: m, at: at}
 		s.entry, s.Reason = c.read(m.Value, t)
+		s.entry.disabled = s.entry.disabled || c.off(whole, m.Name)
 		if s.entry.ourselves(m.Name) {
-			continue
+			s.Reason = "it is Retort itself"
 		}
 		if why := badName(m.Name); why != "" {
 			s.Reason = why
@@ -179,11 +180,7 @@ func (c *Client) servers(e Environment, f file, at []string) ([]Server, error) {
 }
 
 // inputs are the values that VS Code asks for.
-func (c *Client) inputs(src []byte) []input {
-	whole, err := c.format.decode(src)
-	if err != nil || !c.prefixed {
-		return nil
-	}
+func (c *Client) inputs(whole map[string]any) []input {
 	items, _ := whole["inputs"].([]any)
 	var list []input
 	for _, item := range items {
@@ -204,6 +201,11 @@ func (e Environment) merge(result *Imported, scope Scope, keepAll bool) error {
 	before, err := jsonFile{}.members(f.src, []string{"mcpServers"})
 	if err != nil {
 		return fileError(f.path, err)
+	}
+	if len(before) == 0 {
+		if theirs, err := (jsonFile{}).members(f.src, []string{"servers"}); err != nil || len(theirs) > 0 {
+			return run.Errorf(run.KindInvalidArguments, "clients.merge", "%s has its servers below another key than mcpServers", f.path).WithHint("name another file with --out")
+		}
 	}
 	m := &merging{before: before, known: map[string]json.RawMessage{}, keepAll: keepAll}
 	for _, b := range before {

@@ -36,7 +36,7 @@ type Installed struct {
 	Kept     []Kept   `json:"kept,omitempty"`     // in the client's file
 	Ours     string   `json:"ours,omitempty"`     // our file
 	Warnings []string `json:"warnings,omitempty"`
-	Diff     string   `json:"diff,omitempty"` // of a dry run; credentials are left out
+	Diff     string   `json:"diff,omitempty"` // of a dry run; credentials that are seen as such are left out
 }
 
 // Kept is a server that is in the client's file besides Retort, and why.
@@ -84,7 +84,7 @@ func Install(e Environment, o InstallOptions) (*Installed, error) {
 	if err := in.merge(imported, in.scope, true); err != nil {
 		return nil, err
 	}
-	in.result.Moved, in.result.Warnings, in.result.Ours = imported.Servers, imported.Warnings, o.Out
+	in.result.Moved, in.result.Warnings, in.result.Ours = imported.Servers, append(in.result.Warnings, imported.Warnings...), o.Out
 	if in.result.Changed = string(src) != string(in.file.src); !in.result.Changed {
 		return in.result, nil
 	}
@@ -127,8 +127,25 @@ func (e Environment) begin(o InstallOptions) (*installing, error) {
 			}
 		}
 	}
-	in.here, err = in.installed()
-	return in, err
+	if in.here, err = in.installed(); err != nil {
+		return nil, err
+	}
+	in.warn()
+	return in, nil
+}
+
+// warn says what keeps Retort from standing in front of everything.
+func (in *installing) warn() {
+	for _, p := range in.client.places {
+		for _, path := range in.paths(p) {
+			if list, err := in.Environment.servers(in.client, p, path); p.readOnly && err == nil && len(list) > 0 {
+				in.result.Warnings = append(in.result.Warnings, path+" has servers of its own, and is not changed")
+			}
+		}
+	}
+	if whole, err := in.client.format.decode(in.file.src); err == nil && in.client.off(whole, ourName) {
+		in.result.Warnings = append(in.result.Warnings, in.file.path+" has a list of servers that may start, without "+ourName)
+	}
 }
 
 // installed says whether Retort is in the file.
@@ -140,9 +157,11 @@ func (in *installing) installed() (bool, error) {
 	return slices.ContainsFunc(members, in.client.isOurs), nil
 }
 
+// isOurs recognises what install writes. Another entry may start Retort, too, with
+// other settings: that one is the person's.
 func (c *Client) isOurs(m member) bool {
 	e, wrong := c.read(m.Value, &translator{dialect: c.dialect})
-	return wrong == "" && e.ourselves(m.Name)
+	return m.Name == ourName && wrong == "" && e.ourselves(m.Name)
 }
 
 // moving are the servers that go into our file. Those that stay are in the result.
@@ -165,6 +184,7 @@ func (in *installing) moving() ([]Server, error) {
 				s.Scope = Local
 			}
 			switch {
+			case in.client.isOurs(s.raw):
 			case slices.Contains(in.Keep, s.Name):
 				keep = slices.DeleteFunc(keep, func(name string) bool { return name == s.Name })
 				in.result.Kept = append(in.result.Kept, Kept{s.Name, "--keep"})
@@ -224,7 +244,7 @@ func (in *installing) ours(src []byte, at, out []string, value json.RawMessage) 
 	there := false
 	for _, m := range members {
 		switch {
-		case in.client.isOurs(m) && m.Name == ourName && sameText(m.Value, value):
+		case in.client.isOurs(m) && sameText(m.Value, value):
 			there = true
 		case in.client.isOurs(m):
 			out = append(out, m.Name)
@@ -338,6 +358,7 @@ func (in *installing) undo(j *journal) (src []byte, exists bool, err error) {
 		}
 	}
 	if len(j.Steps) == 0 && in.here {
+		in.result.Warnings = append(in.result.Warnings, "there is no journal of an install below "+in.Home+": servers that it has moved are still in our file alone")
 		src, err = in.mergeBack(src, step{})
 	}
 	return src, exists, err

@@ -356,3 +356,51 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 }
+
+// An entry of the person's own that starts Retort with other settings is not ours.
+func TestAnotherRetort(t *testing.T) {
+	m := newMachine(t, "linux")
+	file := m.userFile("cursor")
+	src := `{"mcpServers": {"work": {"command": "/opt/retort", "args": ["serve", "--config", "work.json"]}}}`
+	m.write(file, []byte(src))
+	if done := m.install(m.options("cursor")); len(done.Moved) != 0 || len(done.Kept) != 1 || done.Kept[0].Name != "work" {
+		t.Errorf("%+v", done)
+	}
+	m.write(file, append(m.read(file), '\n'))
+	m.uninstall(m.options("cursor"))
+	if text := string(m.read(file)); !strings.Contains(text, `"work"`) || strings.Contains(text, `"retort":`) {
+		t.Error(text)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	m := newMachine(t, "linux")
+	m.write(filepath.Join(m.UserHome, ".config/Code/User/profiles/a1/mcp.json"), []byte(`{"servers": {"p": {"command": "p"}}}`))
+	m.write(m.userFile("vscode"), []byte(`{"servers": {"a": {"command": "a"}}}`))
+	done := m.install(m.options("vscode"))
+	if len(done.Warnings) != 1 || !strings.Contains(done.Warnings[0], "profiles/a1") {
+		t.Error(done.Warnings)
+	}
+	o := m.options("vscode")
+	o.Home += "-other"
+	if done := m.uninstall(o); done.Restored != "merged" || !strings.Contains(strings.Join(done.Warnings, ""), "no journal") {
+		t.Errorf("%+v", done)
+	}
+	o = m.options("cursor")
+	o.Out = filepath.Join(m.UserHome, "theirs.json")
+	m.write(o.Out, []byte(`{"servers": {"a": {"command": "a"}}}`))
+	m.write(m.userFile("cursor"), []byte(cursorFile))
+	if _, err := Install(m.Environment, o); err == nil || string(m.read(m.userFile("cursor"))) != cursorFile {
+		t.Error("their servers would be shadowed", err)
+	}
+}
+
+// Where the rest of a file turns servers off, they stay off.
+func TestTurnedOff(t *testing.T) {
+	m := newMachine(t, "linux")
+	m.write(m.userFile("gemini"), []byte(`{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}, "mcp": {"excluded": ["b"]}}`))
+	done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+	if err != nil || done.Servers[0].Disabled || !done.Servers[1].Disabled {
+		t.Errorf("%+v %v", done, err)
+	}
+}

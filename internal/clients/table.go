@@ -1,6 +1,9 @@
 package clients
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Table is every client that Retort knows. Shapes and paths are those of the clients'
 // own documentation.
@@ -63,7 +66,7 @@ func Table() []Client {
 			fields: fields(map[string]meaning{
 				"type": ofType, "httpUrl": ofHTTP, "timeout": ofTimeout, "includeTools": ofAllow, "excludeTools": ofDeny, "description": ofNothing,
 			}),
-			entry: plain,
+			entry: plain, disabled: geminiDisabled,
 			places: []place{
 				{scope: User, files: []string{"{home}/.gemini/settings.json"}, at: []string{"mcpServers"}},
 				{scope: Project, files: []string{"{project}/.gemini/settings.json"}, at: []string{"mcpServers"}},
@@ -154,4 +157,12 @@ func gooseProblem(entry map[string]any) string {
 		return "it is a part of Goose (" + kind + ")"
 	}
 	return ""
+}
+
+// geminiDisabled reads the lists of servers that may start, and that may not.
+func geminiDisabled(whole map[string]any, name string) bool {
+	lists, _ := whole["mcp"].(map[string]any)
+	allowed, some := lists["allowed"].([]any)
+	excluded, _ := lists["excluded"].([]any)
+	return some && len(allowed) > 0 && !slices.Contains(allowed, any(name)) || slices.Contains(excluded, any(name))
 }
