@@ -404,3 +404,78 @@ func TestTurnedOff(t *testing.T) {
 		t.Errorf("%+v %v", done, err)
 	}
 }
+
+// careless is a format whose editor loses something else.
+type careless struct{ jsonFile }
+
+func (careless) edit([]byte, []string, []string, []member) ([]byte, error) {
+	return []byte(`{"mcpServers": {"n": {}}}`), nil
+}
+
+func TestEditIsReadBack(t *testing.T) {
+	in := []member{{Name: "n", Value: json.RawMessage(`{}`)}}
+	at := []string{"mcpServers"}
+	if _, err := edited(careless{}, []byte(`{"mcpServers": {"a": {}}}`), at, []string{"a"}, in); err != nil {
+		t.Error(err)
+	}
+	for _, src := range []string{`{"mcpServers": {"a": {}, "b": {}}}`, `{"mcpServers": {"a": {}}, "theme": "dark"}`} {
+		if _, err := edited(careless{}, []byte(src), at, []string{"a"}, in); err == nil {
+			t.Errorf("%s: what else was there is lost", src)
+		}
+	}
+}
+
+// On every system the same happens in the folders of that system.
+func TestSystems(t *testing.T) {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		for _, path := range fixtures(t) {
+			if !strings.HasPrefix(filepath.Base(path), "rich.") {
+				continue
+			}
+			m := newMachine(t, system)
+			client := filepath.Base(filepath.Dir(path))
+			file := m.userFile(client)
+			src, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.write(file, src)
+			if done := m.install(m.options(client)); len(done.Moved) == 0 {
+				t.Errorf("%s on %s: nothing was moved", client, system)
+			}
+			if m.uninstall(m.options(client)); string(m.read(file)) != string(src) {
+				t.Errorf("%s on %s: not restored", client, system)
+			}
+		}
+	}
+}
+
+// A copy that somebody has changed is not put into a client's file.
+func TestForgedBackup(t *testing.T) {
+	m := newMachine(t, "linux")
+	file := m.userFile("cursor")
+	m.write(file, []byte(cursorFile))
+	m.install(m.options("cursor"))
+	installed := string(m.read(file))
+	copies, _ := filepath.Glob(filepath.Join(m.home, "clients", "*.orig"))
+	m.write(copies[0], []byte(`{"mcpServers": {"evil": {"command": "evil"}}}`))
+	if _, err := Uninstall(m.Environment, m.options("cursor")); err == nil || string(m.read(file)) != installed {
+		t.Error(err)
+	}
+}
+
+// A server whose name is there again is not put back over it.
+func TestNameIsThereAgain(t *testing.T) {
+	m := newMachine(t, "linux")
+	file := m.userFile("cursor")
+	m.write(file, []byte(cursorFile))
+	m.install(m.options("cursor"))
+	m.write(file, []byte(`{"mcpServers": {"retort": {"command": "retort", "args": ["serve"]}, "a": {"command": "newer"}}}`))
+	done := m.uninstall(m.options("cursor"))
+	if len(done.PutBack) != 1 || done.PutBack[0] != "b" || len(done.Kept) != 1 || done.Kept[0].Name != "a" {
+		t.Errorf("%+v", done)
+	}
+	if text := string(m.read(file)); strings.Count(text, `"a":`) != 1 || !strings.Contains(text, "newer") || !strings.Contains(text, "secret-0123") {
+		t.Error(text)
+	}
+}
