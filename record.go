@@ -248,16 +248,8 @@ func (p *parts) eraseRecord(what Erasure) (int, error) {
 	return out.Keys, err
 }
 
-// recordErasure notes that something was erased, in a chain that nobody else writes.
+// recordErasure notes that something was erased.
 func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
-	s := p.config.Settings
-	if !s.AuditLogging.Bool() || p.config.Home == "" {
-		return nil
-	}
-	log, err := p.open(context.Background(), p.recordOptions(), false, p.onClose)
-	if err != nil {
-		return err
-	}
 	e := run.Event{Kind: run.EventErasure, Status: "ok", Facts: map[string]any{"values": erased.Values, "sessions": erased.Sessions, "files": erased.Files, "recorded": erased.Recorded}}
 	if failed != nil {
 		e.Status = "incomplete"
@@ -266,6 +258,19 @@ func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
 		e.Facts["subjects"] = len(what.Subjects)
 	} else {
 		e.Session, e.Principal = sessionOf(what.Session), what.Principal
+	}
+	return p.recordAlone(e)
+}
+
+// recordAlone records what a command does without an engine, in a chain that nobody else
+// writes, if the settings want a record. The entry is durable.
+func (p *parts) recordAlone(e run.Event) error {
+	if !p.config.Settings.AuditLogging.Bool() || p.config.Home == "" {
+		return nil
+	}
+	log, err := p.open(context.Background(), p.recordOptions(), false, p.onClose)
+	if err != nil {
+		return err
 	}
 	if refused := log.Record(e, true); refused != nil {
 		_ = log.Close()

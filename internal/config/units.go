@@ -108,6 +108,9 @@ func parseSize(s string) (int64, bool) {
 	return n, ok && fits && rest == ""
 }
 
+// ParseDuration reads a time such as 12h, 90d or 1h30m; a bare number is milliseconds.
+func ParseDuration(s string) (time.Duration, bool) { return parseDuration(s) }
+
 // parseDuration reads a time: 10m, 1h30m, 1.5 hours, 2d; a bare number is
 // milliseconds.
 func parseDuration(s string) (time.Duration, bool) {

@@ -32,6 +32,7 @@ const (
 	EventClock    EventKind = "clock"     // a person says that it is right, though it is behind the record
 	EventGap      EventKind = "gap"       // what came between could not be written
 	EventKept     EventKind = "retention" // old entries were moved to archives, or deleted
+	EventToken    EventKind = "token"     // one for calls over the network was created or revoked
 )
 
 // Event is one thing that happened. Nothing in its plain fields is a value of a program, a

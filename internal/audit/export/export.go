@@ -104,6 +104,7 @@ type fact struct {
 	Action   string `json:"action"`
 	Severity string `json:"severity"`
 	Skill    string `json:"skill"`
+	Token    string `json:"token"`
 	Version  any    `json:"version"`
 }
 
@@ -124,6 +125,8 @@ func succeeded(e *audit.Entry) (ok, known bool) {
 		return e.Status == "approved" || e.Status == "covered", true
 	case run.EventRefusal, run.EventGap:
 		return false, true
+	case run.EventToken:
+		return e.Status != "failed", true
 	case run.EventReveal, run.EventSkill, run.EventSearch, run.EventFile, run.EventSettings, run.EventClock:
 		return true, true
 	}
@@ -146,7 +149,7 @@ func severity(e *audit.Entry, f *fact) int {
 		return 6
 	case run.EventReveal, run.EventClock:
 		return 5
-	case run.EventSettings, run.EventErasure, run.EventSkill:
+	case run.EventSettings, run.EventErasure, run.EventSkill, run.EventToken:
 		return 4
 	case run.EventVerdict, run.EventDecision, run.EventEnd:
 		return max(risk, 1, 4*btoi(known && !ok))

@@ -62,6 +62,9 @@ func kinds() []audit.Entry {
 	add(run.EventSkill, "removed", `{"skill":"monthly"}`, nil)
 	add(run.EventErasure, "ok", `{"values":3}`, alone)
 	add(run.EventLogin, "ok", "", func(e *audit.Entry) { alone(e); e.Server = "github" })
+	for _, how := range []string{"created", "revoked", "failed"} {
+		add(run.EventToken, how, `{"token":"1f2e3d4c5b6a"}`, func(e *audit.Entry) { alone(e); e.Principal = "anna" })
+	}
 	add(run.EventFile, "write", `{"bytes":3}`, nil)
 	add(run.EventFile, "read", `{"bytes":3}`, nil)
 	for _, action := range []string{"note", "approve", "stop"} {

@@ -46,7 +46,7 @@ const (
 //	call, answer                API Activity: Read, Update or Delete, by the effect
 //	search, reveal              API Activity: Read
 //	file                        API Activity: Read or Update
-//	settings, skill, pin, erasure, retention, clock
+//	settings, skill, pin, token, erasure, retention, clock
 //	                            Entity Management
 //	login                       Authentication: Logon
 //	verdict that refuses, refusal, anomaly, gap
@@ -82,6 +82,14 @@ func classOf(e *audit.Entry, f *fact) class {
 		return entity(deletes, "Delete")
 	case run.EventSkill:
 		if e.Status == "removed" {
+			return entity(deletes, "Delete")
+		}
+		return entity(updates, "Update")
+	case run.EventToken:
+		switch e.Status {
+		case "created":
+			return entity(creates, "Create")
+		case "revoked":
 			return entity(deletes, "Delete")
 		}
 		return entity(updates, "Update")
@@ -291,6 +299,8 @@ func entityOf(e *audit.Entry, f *fact) *entity {
 		return &entity{toolOf(e), "tool definition", ""}
 	case run.EventErasure:
 		return &entity{"personal data", "erasure", ""}
+	case run.EventToken:
+		return &entity{cmp.Or(f.Token, "token"), "access token", ""}
 	case run.EventKept:
 		return &entity{"old entries", "retention", ""}
 	}

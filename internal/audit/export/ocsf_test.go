@@ -183,6 +183,9 @@ skill removed 300404
 skill saved 300403
 start  600203
 stop  600204
+token created 300401
+token failed 300403
+token revoked 300404
 verdict ok 600399
 verdict syntax 200401`
 

@@ -157,7 +157,7 @@ func sealedKey(r *Report) Evidence {
 	return Evidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " + r.setting("pii.key") + "."}
 }
 
-// logins are those at servers.
+// logins are those at servers, and what became of tokens that let others in.
 func logins(r *Report) Evidence {
-	return Evidence{fmt.Sprintf("Logins at servers in the period: %s.", orNone(listing(r.Activity.Logins))), r.query("--kind login")}
+	return Evidence{fmt.Sprintf("Logins at servers, and tokens of the listener, in the period: %s.", orNone(listing(r.Activity.Logins))), r.query("--kind login,token")}
 }

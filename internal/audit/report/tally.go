@@ -192,6 +192,8 @@ func (t *tally) add(e *audit.Entry) {
 		t.Searches++
 	case run.EventFile:
 		t.count(&t.Files, e.Status, 1)
+	case run.EventToken:
+		t.count(&t.Logins, "tokens of the listener: "+e.Status, 1)
 	case run.EventLogin:
 		t.count(&t.Logins, e.Server+": "+e.Status, 1)
 	case run.EventGap:

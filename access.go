@@ -1,0 +1,136 @@
+package retort
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"retort/internal/access"
+	"retort/internal/run"
+)
+
+// Token is one with which a principal calls over the network.
+type Token = access.Token
+
+// NewToken is a token with its text, which is kept nowhere.
+type NewToken struct {
+	Token
+	Text     string   `json:"token"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// CreateToken makes a token for a principal, which counts for so long; 0 is for ever. There is
+// none unless it can be recorded.
+func CreateToken(c Config, principal string, life time.Duration) (made NewToken, err error) {
+	p, book, err := c.tokens()
+	if err != nil {
+		return made, err
+	}
+	made.Text, made.Token, err = book.Create(principal, life, func(t Token) error { return p.recordToken(t, "created") })
+	if err != nil {
+		if made.ID != "" {
+			_ = p.recordToken(made.Token, "failed")
+		}
+		return NewToken{}, known(err)
+	}
+	named := p.config.Settings.Principals
+	if _, ok := named[principal]; len(named) > 0 && !ok {
+		made.Warnings = append(made.Warnings, fmt.Sprintf("the settings name no principal %q: who has the token may do what everybody may", principal))
+	}
+	return made, nil
+}
+
+// Tokens are all that were created and not revoked, oldest first.
+func Tokens(c Config) ([]Token, error) {
+	_, book, err := c.tokens()
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := book.Tokens()
+	return tokens, known(err)
+}
+
+// RevokeTokens revokes the tokens of a principal, or the one with an id. They do not count
+// any more when it returns, in engines that run as well; an error may say that this could
+// not be recorded.
+func RevokeTokens(c Config, which string) ([]Token, error) {
+	return c.revoke(func(b *access.Book) ([]Token, error) { return b.Revoke(which) })
+}
+
+// RevokeAllTokens revokes all, also those of a file that was tampered with.
+func RevokeAllTokens(c Config) ([]Token, error) {
+	return c.revoke((*access.Book).RevokeAll)
+}
+
+func (c Config) revoke(do func(*access.Book) ([]Token, error)) ([]Token, error) {
+	p, book, err := c.tokens()
+	if err != nil {
+		return nil, err
+	}
+	gone, err := do(book)
+	if err != nil {
+		return nil, known(err)
+	}
+	var errs []error
+	for _, t := range gone {
+		errs = append(errs, p.recordToken(t, "revoked"))
+	}
+	if len(gone) == 0 { // nobody knows which there were
+		errs = append(errs, p.recordAlone(run.Event{Kind: run.EventToken, Status: "revoked", Facts: map[string]any{"all": true}}))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return gone, run.Errorf(run.KindInternal, "retort.token", "revoked, and that could not be recorded: %w", err)
+	}
+	return gone, nil
+}
+
+// tokens are those of a configuration.
+func (c Config) tokens() (*parts, *access.Book, error) {
+	p, err := c.parts()
+	if err != nil {
+		return nil, nil, err
+	}
+	book, err := p.tokens()
+	return p, book, err
+}
+
+func (p *parts) tokens() (*access.Book, error) {
+	key, ok := p.key()
+	if !ok || p.config.Home == "" {
+		return nil, run.Errorf(run.KindInvalidArguments, "retort.token", "tokens have no place: this user has no home directory, or nothing is kept").WithHint("set HOME, or name a folder with --home")
+	}
+	home, err := filepath.Abs(p.config.Home)
+	if err != nil {
+		return nil, run.Errorf(run.KindInternal, "retort.token", "%w", err)
+	}
+	return access.OpenBook(filepath.Join(home, "access", "tokens.json"), key), nil
+}
+
+func (p *parts) recordToken(t Token, how string) error {
+	e := run.Event{Kind: run.EventToken, Principal: t.Name, Status: how, Facts: map[string]any{"token": t.ID}}
+	if !t.Expires.IsZero() {
+		e.Facts["expires"] = t.Expires.Format(time.RFC3339)
+	}
+	return p.recordAlone(e)
+}
+
+// Access says who calls over the network: whoever has a token of this configuration, or one
+// of the authorization server that the settings name. It goes with the engine.
+func (e *Engine) Access() (*access.Guard, error) {
+	var oauth *access.Resource
+	if s := e.config.Settings.HTTP.OAuth; s.Issuer != "" {
+		var err error
+		if oauth, err = access.NewResource(access.OAuth(s), e.log); err != nil {
+			return nil, err
+		}
+	}
+	book, err := e.tokens()
+	if err != nil && oauth == nil {
+		return nil, err
+	}
+	if book != nil {
+		e.onClose(book.Close)
+	}
+	return access.NewGuard(book, oauth), nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/config"
+	"retort/internal/run"
+)
+
+func (a *app) token() *cobra.Command {
+	c := &cobra.Command{Use: "token", Short: "Tokens with which clients call over the network"}
+	c.AddCommand(a.createToken(), a.listTokens(), a.revokeToken())
+	return c
+}
+
+func (a *app) createToken() *cobra.Command {
+	var expires string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Create a token for a principal, and print it this once", Args: cobra.ExactArgs(1),
+		Long: `Prints a token that a client sends as "Authorization: Bearer …". It is not kept: only a hash
+of it is, so who loses it needs another one. NAME is the principal, whose rights the settings
+narrow under principals. A principal can have several tokens, for instance while one replaces
+another.`,
+		Example: "  retort token create anna --expires 30d",
+		RunE: func(_ *cobra.Command, args []string) error {
+			life, err := lifeOf(expires)
+			if err != nil {
+				return err
+			}
+			made, err := retort.CreateToken(retort.Config{Files: a.configs, Home: a.home}, args[0], life)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(made)
+			}
+			a.warnAll(made.Warnings)
+			until := "never expires"
+			if !made.Expires.IsZero() {
+				until = "expires on " + made.Expires.Local().Format(time.DateOnly)
+			}
+			fmt.Fprintf(a.stderr, "token %s of %s, %s; it is shown this once:\n", made.ID, printable(made.Name), until)
+			_, err = fmt.Fprintln(a.stdout, made.Text)
+			return err
+		},
+	}
+	c.Flags().StringVar(&expires, "expires", "90d", "for how long it counts, such as 12h or 90d, or never")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// lifeOf is how long a token counts; 0 is for ever.
+func lifeOf(text string) (time.Duration, error) {
+	const least, most = time.Minute, 10 * 365 * 24 * time.Hour
+	if text == "never" {
+		return 0, nil
+	}
+	life, ok := config.ParseDuration(text)
+	if !ok || life < least || life > most {
+		return 0, run.Errorf(run.KindInvalidArguments, "token.create", "--expires %q is no time from a minute to ten years", text).WithHint("such as 12h or 90d, or never")
+	}
+	return life, nil
+}
+
+func (a *app) listTokens() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "list", Short: "List the tokens that there are", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			tokens, err := retort.Tokens(retort.Config{Files: a.configs, Home: a.home})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(map[string]any{"tokens": tokens})
+			}
+			return a.printTokens(tokens)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) printTokens(tokens []retort.Token) error {
+	if len(tokens) == 0 {
+		fmt.Fprintln(a.stderr, "there are no tokens; retort token create NAME makes one")
+		return nil
+	}
+	now := time.Now()
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tID\tCREATED\tEXPIRES\tLAST USED\t")
+	for _, t := range tokens {
+		expires := "never"
+		if !t.Expires.IsZero() {
+			expires = t.Expires.Local().Format(time.DateOnly)
+		}
+		if t.Expired(now) {
+			expires += " (expired)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", printable(t.Name), t.ID, t.Created.Local().Format(time.DateOnly), expires, cmp.Or(t.Used, "never"))
+	}
+	return w.Flush()
+}
+
+func (a *app) revokeToken() *cobra.Command {
+	var all, asJSON bool
+	c := &cobra.Command{
+		Use: "revoke NAME|ID", Short: "Revoke the tokens of a principal, or one by its id", Args: cobra.MaximumNArgs(1),
+		Long: `Servers that run refuse a revoked token from their next request on. --all revokes every
+token, also where the file of tokens was tampered with and no token counts any more.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return run.Errorf(run.KindInvalidArguments, "token.revoke", "give a name, an id, or --all")
+			}
+			c := retort.Config{Files: a.configs, Home: a.home}
+			revoke := retort.RevokeAllTokens
+			if !all {
+				revoke = func(c retort.Config) ([]retort.Token, error) { return retort.RevokeTokens(c, args[0]) }
+			}
+			gone, err := revoke(c)
+			if gone == nil && err != nil {
+				return err
+			}
+			if asJSON {
+				if failed := a.printJSON(map[string]any{"revoked": gone}); failed != nil {
+					return failed
+				}
+				return err
+			}
+			for _, t := range gone {
+				fmt.Fprintf(a.stdout, "revoked %s of %s\n", t.ID, printable(t.Name))
+			}
+			if all && len(gone) == 0 {
+				fmt.Fprintln(a.stdout, "no token counts")
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "every token")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

@@ -1,0 +1,60 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+)
+
+// HTTP says who may call over the network.
+type HTTP struct {
+	OAuth OAuth
+}
+
+// OAuth is the authorization server whose tokens count. An empty Issuer means none.
+type OAuth struct {
+	Issuer     string
+	Audience   string   // that tokens must be for
+	Resource   string   // the address of this server, if Audience is none
+	JWKS       string   // where the issuer's keys are, if its metadata does not say that
+	Scopes     []string // that a token must have, all of them
+	Principal  string   // the claim that names the principal
+	Algorithms []string // of signatures
+}
+
+func (h *HTTP) read() into { return object(field{"oauth", h.OAuth.read()}) }
+
+func (o *OAuth) read() into {
+	address := func(s *string) into {
+		return checked(s, "an https address such as https://login.example.com (http is for this machine alone)", isTrustworthy)
+	}
+	printing := regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,256}$`).MatchString
+	whole := complete(object(
+		field{"issuer", address(&o.Issuer)},
+		field{"audience", checked(&o.Audience, "what tokens are for, such as https://retort.example.com/mcp", printing)},
+		field{"resource", address(&o.Resource)},
+		field{"jwks", address(&o.JWKS)},
+		field{"scopes", list(&o.Scopes, func(s *string) into { return checked(s, "a scope such as mcp:tools", printing) })},
+		field{"principal", checked(&o.Principal, "the name of a claim, such as sub or email", printing)},
+		field{"algorithms", list(&o.Algorithms, func(s *string) into {
+			return oneOf(s, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+		})},
+	), "issuer", "audience")
+	return func(r *reader, n *node) {
+		before := len(r.problems)
+		whole(r, n)
+		if len(r.problems) == before && o.Resource == "" && !isTrustworthy(o.Audience) {
+			r.fail(n, "resource: https://retort.example.com/mcp", "resource is missing: the audience is no address, so clients can't be told where this server is")
+		}
+	}
+}
+
+// isTrustworthy says whether what an address answers can be believed: https, or this machine.
+func isTrustworthy(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return false
+	}
+	address, failed := netip.ParseAddr(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || failed == nil && address.IsLoopback())
+}
