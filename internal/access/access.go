@@ -60,6 +60,15 @@ func (g *Guard) Authenticate(ctx context.Context, bearer string) (Principal, err
 	return g.oauth.authenticate(ctx, bearer)
 }
 
+// Holds says whether a principal that was authenticated still is one: its token is neither
+// revoked nor expired. It is for requests that last, and cheap enough for each second.
+func (g *Guard) Holds(p Principal) bool {
+	if p.Token != "" {
+		return g.tokens != nil && g.tokens.holds(p.Token)
+	}
+	return g.oauth != nil && g.oauth.now().Before(p.Expires.Add(leeway))
+}
+
 // Challenge is the WWW-Authenticate header for a request without a token.
 func (g *Guard) Challenge(*http.Request) string { return g.challenge("", "") }
 

@@ -196,6 +196,18 @@ func (b *Book) authenticate(text string) (Principal, error) {
 	return Principal{Name: found.Name, Expires: found.Expires, Token: found.ID}, nil
 }
 
+// holds says whether the token with this id counts.
+func (b *Book) holds(id string) bool {
+	now := b.now()
+	return slices.ContainsFunc(b.current().tokens, func(k kept) bool { return k.ID == id && !k.Expired(now) })
+}
+
+// Empty says whether there never was a token. Where there was one, callers must have one.
+func (b *Book) Empty() bool {
+	s := b.current()
+	return s.writes == 0 && s.err == nil
+}
+
 // find looks at all tokens in the same time, whichever it is.
 func find(all []kept, sum digest) (found *kept) {
 	for i := range all {

@@ -146,8 +146,6 @@ func TestTampering(t *testing.T) {
 			_ = os.Remove(d.path)
 			_ = os.Symlink(d.path+"2", d.path)
 		},
-		"the key is gone":    func(d *desk, _ []byte) { _ = os.Remove(d.key) },
-		"another key":        func(d *desk, _ []byte) { _ = os.Remove(d.key); _, _ = seal.Key(d.key) },
 		"the count is wrong": func(d *desk, _ []byte) { d.put(d.aside, []byte("x")) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,10 +161,16 @@ func TestTampering(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = running.Close()
+			if _, err := running.authenticate(kept); err != nil {
+				t.Fatal(err)
+			}
 			tamper(d, old)
 			for _, b := range []*Book{running, d.again()} {
 				if _, err := b.authenticate(kept); !errors.Is(err, ErrToken) {
 					t.Errorf("it counts: %v", err)
+				}
+				if _, err := b.Tokens(); err == nil {
+					t.Error("it is not said that the file can't be believed")
 				}
 			}
 		})
@@ -187,6 +191,24 @@ func (d *desk) edit(from, to string) {
 		d.t.Fatalf("%s, %v", text, err)
 	}
 	d.put(d.path, []byte(strings.ReplaceAll(string(text), from, to)))
+}
+
+// Without the key with which it was sealed nothing of a file counts.
+func TestAnotherKey(t *testing.T) {
+	d := newDesk(t)
+	text, _ := d.make("anna", 0)
+	for range 2 {
+		_ = os.Remove(d.key)
+		if _, err := d.again().authenticate(text); !errors.Is(err, ErrToken) {
+			t.Errorf("it counts: %v", err)
+		}
+		if _, err := seal.Key(d.key); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.again().authenticate(text); !errors.Is(err, ErrToken) {
+			t.Errorf("it counts with another key: %v", err)
+		}
+	}
 }
 
 // A file that was tampered with can be begun anew, and nothing comes back with it.

@@ -146,16 +146,14 @@ func TestHostileIssuer(t *testing.T) {
 			_, _ = w.Write([]byte(`{"keys":[],"x":"` + strings.Repeat("x", 10<<20) + `"}`))
 		}),
 		"many keys": only("/keys", func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`{"keys":[` + strings.Repeat("{},", maxKeys) + `{}]}`))
+			public, _ := jose.JSONWebKey{Key: rsaKey().Public(), KeyID: "rsa"}.MarshalJSON()
+			_, _ = w.Write([]byte(`{"keys":[` + strings.Repeat(string(public)+",", maxKeys) + string(public) + `]}`))
 		}),
 		"keys elsewhere": only("/keys", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+"/keys", http.StatusFound)
 		}),
 		"another issuer": only("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, elsewhere.URL, elsewhere.URL+"/keys")
-		}),
-		"keys over http": only("/.well-known/openid-configuration", func(w http.ResponseWriter, r *http.Request) {
-			_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":"http://192.0.2.1/keys"}`, "http://"+r.Host)
 		}),
 		"a secret": only("/keys", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(`{"keys":[{"kty":"oct","kid":"rsa","k":"c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"}]}`))
@@ -171,6 +169,18 @@ func TestHostileIssuer(t *testing.T) {
 	}
 	if elsewhere.fetches.Load() > 0 {
 		t.Error("it went elsewhere")
+	}
+}
+
+// Keys are not read from where anybody on the way could put others.
+func TestKeysOverHTTP(t *testing.T) {
+	s := newIssuer(t)
+	s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":"http://login.example.com/keys"}`, "http://"+r.Host)
+		return true
+	}
+	if address, err := s.resource(nil).keys.discover(t.Context()); err == nil || !strings.Contains(err.Error(), "names no https address") {
+		t.Errorf("%s, %v", address, err)
 	}
 }
 

@@ -252,6 +252,48 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
+// A request that lasts ends with its token.
+func TestHolds(t *testing.T) {
+	s, d := newIssuer(t), newDesk(t)
+	r := s.resource(nil)
+	g := NewGuard(d.Book, r.Resource)
+	if !d.Empty() {
+		t.Error("there are tokens")
+	}
+	var all []Principal
+	for range 2 {
+		text, _ := d.make("anna", time.Hour)
+		p, err := g.Authenticate(t.Context(), text)
+		if all = append(all, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := g.Authenticate(t.Context(), s.good(s.claimed()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, p)
+	held := func(want ...bool) {
+		t.Helper()
+		for i, p := range all {
+			if g.Holds(p) != want[i] {
+				t.Errorf("%+v: %v", p, !want[i])
+			}
+		}
+	}
+	held(true, true, true)
+	if _, err := d.again().Revoke(all[0].Token); err != nil {
+		t.Fatal(err)
+	}
+	held(false, true, true)
+	d.at = d.at.Add(time.Hour)
+	r.advance(time.Hour + 2*leeway)
+	held(false, false, false)
+	if d.Empty() || g.Holds(Principal{}) {
+		t.Error("who had tokens is as if there never were any")
+	}
+}
+
 // Whatever is shown, there is an answer and no panic, and nobody gets in.
 func FuzzAuthenticate(f *testing.F) {
 	t := &testing.T{}
