@@ -479,3 +479,29 @@ func TestNameIsThereAgain(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// Retort's own entry is never a server of ours, or it would start itself.
+func TestOurselvesAreNotImported(t *testing.T) {
+	m := newMachine(t, "linux")
+	m.write(m.userFile("cursor"), []byte(cursorFile))
+	m.install(m.options("cursor"))
+	done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+	if err != nil || done.Changed || done.Servers[0].State != Left || !strings.Contains(done.Servers[0].Reason, "itself") {
+		t.Errorf("%+v %v", done, err)
+	}
+}
+
+// A device or a pipe in the place of a file is not read.
+func TestOnlyFiles(t *testing.T) {
+	m := newMachine(t, "linux")
+	file := m.userFile("cursor")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", file); err != nil || !there("/dev/zero") {
+		t.Skip(err)
+	}
+	if _, err := Install(m.Environment, m.options("cursor")); err == nil || !strings.Contains(err.Error(), "regular") {
+		t.Error(err)
+	}
+}
