@@ -59,13 +59,14 @@ type parts struct {
 	before    *started             // what the engine said of itself that wrote the record before
 	screen    *screen.Screen       // nil: nothing is hidden
 	pipeline  *pipeline.Pipeline
+	passing   *passing // who is told what exposed servers have otherwise than before
 	closers   []func() error
 }
 
 // assemble joins implementations to the interfaces that the phases declare. It
 // returns a whole engine or an error and nothing left behind.
 func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, err error) {
-	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, ledger: ledger.New(), recalled: &recalled{}}
+	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, ledger: ledger.New(), recalled: &recalled{}, passing: &passing{}}
 	p.log = hushed(c.Log, p.secrets)
 	p.onClose(p.recalled.Close)
 	e := &Engine{p}
@@ -154,9 +155,12 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	if err := p.catalog.LoadStatic(p.config.Settings.ToolDefinitions); err != nil {
 		return err
 	}
+	for i, s := range p.servers {
+		p.servers[i].Client = clientOf(settings.Servers[s.Name].Passing)
+	}
 	changed := func(server string) { p.live.Changed(server) }
 	spool := upstream.Spool{Dir: filepath.Join(p.home, "spool"), Bytes: c.Limits.Or(settings.Limits()).Disk}
-	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, Log: p.log, Spool: spool})
+	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool})
 	p.onClose(p.pool.Close)
 	p.live = catalog.NewLive(p.catalog, maskedListing{lister{p.pool}, p.secrets}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
 	p.onClose(p.live.Close)

@@ -295,6 +295,7 @@ func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	if err != nil {
 		return err
 	}
+	defer s.Close()
 	return s.Serve(ctx, in, out)
 }
 

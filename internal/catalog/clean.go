@@ -301,3 +301,29 @@ func bare(n node) []byte {
 	}
 	return n.raw
 }
+
+// Offered is the definition of a tool as it was received, without what its flags say does not
+// belong into it.
+func Offered(t *run.Tool) json.RawMessage {
+	if len(t.Flags) == 0 {
+		return t.Raw
+	}
+	d := parse(t.Raw, maxDepth)
+	clean := map[string]any{"title": t.Title, "description": t.Description, "inputSchema": t.InputSchema, "outputSchema": t.OutputSchema}
+	values := make([][]byte, len(d.items))
+	for i, item := range d.items {
+		values[i] = item.raw
+		key, _ := unquote(d.keys[i])
+		if key == "annotations" || key == "_meta" || key == "icons" {
+			values[i] = nil // nobody has looked into them
+		}
+		if value, ok := clean[key]; ok {
+			if text, err := json.Marshal(value); err == nil && string(text) != "null" && string(text) != `""` {
+				values[i] = text
+			} else {
+				values[i] = nil
+			}
+		}
+	}
+	return d.with(values)
+}

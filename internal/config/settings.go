@@ -329,6 +329,7 @@ type ServerSettings struct {
 	Timeout  time.Duration // of one call; 0 is not stated
 	Changes  ToolChanges   // for its tools; empty is not stated
 	PII      ServerPII
+	Passing
 }
 
 // ToolRules say which tools of a server may be called.
@@ -680,14 +681,14 @@ func isTarget(s string) bool {
 }
 
 func (s *ServerSettings) read() into {
-	return object(append(s.fields(),
+	return object(append(append(s.ToolRules.fields(),
 		field{"category", checked(&s.Category, "a word", func(c string) bool { return c != "" && len(c) <= 64 })},
 		field{"disabled", boolean(&s.Disabled)},
 		field{"trusted", boolean(&s.Trusted)},
 		field{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
 		field{"toolChanges", toolChanges(&s.Changes)},
 		field{"pii", s.PII.read()},
-	)...)
+	), s.Passing.fields()...)...)
 }
 
 func (p *ServerPII) read() into {

@@ -83,9 +83,10 @@ func (s *Server) outcome(req *mcp.CallToolRequest, o run.Outcome, round int) any
 
 // requestState is what the client brings back with the answers.
 type requestState struct {
-	Execution string            `json:"execution_id"`
-	Round     int               `json:"round"`
-	Digests   map[string]string `json:"digests"` // of what was shown, by the id of the approval
+	Conversation string            `json:"conversation,omitempty"` // that goes on meanwhile
+	Execution    string            `json:"execution_id,omitempty"`
+	Round        int               `json:"round"`
+	Digests      map[string]string `json:"digests"` // of what was shown, by the id of the approval
 }
 
 // answered goes on with an execution whose questions the client brings answers to.

@@ -56,14 +56,15 @@ type Server struct {
 	engine Engine
 	// offerResume offers the lean surface's resume_execution, once something waits.
 	offerResume func()
+	direct      *direct // nil: no server is exposed
+	talks       conversations
 }
 
 // New makes a server in front of an engine.
 func New(e Engine, o Options) (*Server, error) {
 	s := &Server{engine: e, offerResume: func() {}}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "retort", Title: "Retort", Version: o.Version}, &mcp.ServerOptions{
-		Instructions: instructions,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.Lean}}, // see offerResume
+		Instructions: instructions, Capabilities: capabilities(e, o), SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe,
 	})
 	handlers := s.handlers()
 	for i, name := range names {
@@ -85,6 +86,8 @@ func New(e Engine, o Options) (*Server, error) {
 		s.offerResume = sync.OnceFunc(func() { s.mcp.AddTool(d.tool(), s.serve(s.resume)) })
 	}
 	s.mcp.AddReceivingMiddleware(explainMissing)
+	s.passes()
+	s.mcp.AddReceivingMiddleware(s.reach)
 	return s, nil
 }
 

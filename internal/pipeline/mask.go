@@ -65,7 +65,7 @@ func (x *execution) masked(raw json.RawMessage) json.RawMessage {
 	if x.screen == nil || len(raw) == 0 {
 		return raw
 	}
-	out, err := x.screen.Outgoing(raw)
+	out, err := x.around(raw, x.screen.Outgoing)
 	if err != nil {
 		return json.RawMessage(`"(hidden)"`)
 	}

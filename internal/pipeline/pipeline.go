@@ -239,6 +239,7 @@ type execution struct {
 	notes    notes
 
 	callTimeout time.Duration // of a call without a program
+	exact       *run.Passed   // nil unless the answer is given back as it is
 }
 
 func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, error) {
@@ -311,6 +312,9 @@ func (x *execution) see(tools *run.Toolset) {
 	r.Privacy = privacy{x.pipeline.Secrets, x.screen, x.flight.record.saw, x.flight.record.named}
 	if x.rehearses() {
 		r.Rehearse = x.plan.record
+	}
+	if x.exact != nil {
+		r.Exact, r.Method = true, x.exact.Method
 	}
 	if x.pipeline.Learner != nil {
 		r.Learn = func(t *run.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personal()) }

@@ -123,13 +123,19 @@ func listParams(meta json.RawMessage, cursor string) json.RawMessage {
 	return params
 }
 
-// requestMeta is what every request says since 2026-07-28, and nothing before.
-func requestMeta(client *mcp.Implementation, protocol string) json.RawMessage {
+// requestMeta is what every request says since 2026-07-28, and nothing before. level is that of
+// the log lines that are wanted, "" for none.
+func requestMeta(client *mcp.Implementation, protocol string, offered map[string]any, level string) json.RawMessage {
 	if protocol < protocolModern {
 		return nil
 	}
-	meta, _ := json.Marshal(mcp.Meta{ // strings always marshal
-		mcp.MetaKeyProtocolVersion: protocol, mcp.MetaKeyClientInfo: client, mcp.MetaKeyClientCapabilities: struct{}{},
-	})
+	if offered == nil {
+		offered = map[string]any{}
+	}
+	m := mcp.Meta{mcp.MetaKeyProtocolVersion: protocol, mcp.MetaKeyClientInfo: client, mcp.MetaKeyClientCapabilities: offered}
+	if level != "" {
+		m[mcp.MetaKeyLogLevel] = level
+	}
+	meta, _ := json.Marshal(m) // strings always marshal
 	return meta
 }

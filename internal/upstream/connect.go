@@ -65,6 +65,8 @@ type connector struct {
 	rubbish  *rubbish
 	stderr   io.Writer
 	changed  func()
+	news     func(method string, params json.RawMessage)
+	level    func() string
 	bindings *bindings
 	spool    *spool
 }
@@ -96,11 +98,14 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *run.Er
 		return nil, nil, err
 	}
 	l := newLink(w, c.rubbish, e.probe, c.changed)
+	l.client, l.news = c.spec.Client, c.news
 	self := &mcp.Implementation{Name: "retort", Version: c.opts.ClientVersion}
 	client := mcp.NewClient(self, &mcp.ClientOptions{
-		Capabilities:           &mcp.ClientCapabilities{},
-		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {}, // has the SDK subscribe; the link listens
+		Capabilities:               c.spec.Client.capabilities(),
+		MultiRoundTrip:             &mcp.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) {}, // has the SDK subscribe; the link listens
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) {},
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) {},
 	})
 	cs, cause := client.Connect(ctx, l, &mcp.ClientSessionOptions{ProtocolVersion: e.protocol})
 	if cause == nil {
@@ -108,7 +113,9 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *run.Er
 		if e.protocol >= protocolModern {
 			e.probe = c.spec.ConnectTimeout // next time there is no doubt
 		}
-		return &session{client: cs, link: l, era: e, meta: requestMeta(self, e.protocol), pid: pid}, nil, nil
+		s := &session{sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client, self: self, level: c.level}
+		s.setLevel(c.level())
+		return s, nil, nil
 	}
 	next := c.nextEra(e, l, cause)
 	l.fail(errClosed())

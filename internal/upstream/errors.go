@@ -31,8 +31,8 @@ func errClosed() *run.Error {
 
 // errCancelled is the error of a use whose ctx ended.
 func errCancelled(ctx context.Context, when string) *run.Error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return run.Errorf(run.KindUpstreamTimeout, "upstream", "the time ran out %s: %w", when, ctx.Err())
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return run.Errorf(run.KindUpstreamTimeout, "upstream", "the time ran out %s: %w", when, context.Cause(ctx))
 	}
 	return run.Errorf(run.KindInternal, "upstream", "cancelled %s: %w", when, ctx.Err())
 }

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"math"
@@ -38,6 +39,7 @@ func (h *streamable) header(msg jsonrpc.Message) http.Header {
 func (h *streamable) about(header http.Header, req *jsonrpc.Request) string {
 	var params struct {
 		Name      string          `json:"name"`
+		URI       string          `json:"uri"`
 		Arguments json.RawMessage `json:"arguments"`
 		Meta      map[string]any  `json:"_meta"`
 	}
@@ -50,6 +52,8 @@ func (h *streamable) about(header http.Header, req *jsonrpc.Request) string {
 	if req.Method == methodCall {
 		header.Set("Mcp-Name", params.Name)
 		h.bindings.apply(header, params.Name, params.Arguments)
+	} else if name := cmp.Or(params.Name, params.URI); name != "" {
+		header.Set("Mcp-Name", name)
 	}
 	return protocol
 }

@@ -25,6 +25,14 @@ const (
 	methodCancelled   = "notifications/cancelled"
 	methodInitialized = "notifications/initialized"
 	methodListChanged = "notifications/tools/list_changed"
+	methodProgress    = "notifications/progress"
+	methodMessage     = "notifications/message"
+	methodRoots       = "roots/list"
+	methodLevel       = "logging/setLevel"
+
+	methodResourceUpdated  = "notifications/resources/updated"
+	methodResourcesChanged = "notifications/resources/list_changed"
+	methodPromptsChanged   = "notifications/prompts/list_changed"
 )
 
 // wire moves messages between a link and a server. What arrives it hands to
@@ -58,6 +66,10 @@ type exchange struct {
 	result   json.RawMessage // exactly as received
 	err      error
 
+	// Of a call of a tool, or another request, that is made for a client.
+	ctx  context.Context
+	peer *run.Peer
+
 	spools  bool // the answer may be one that is not in memory
 	spooled *run.Spooled
 }
@@ -74,11 +86,18 @@ type link struct {
 	changed func() // tools/list_changed
 	probe   time.Duration
 
+	client Client                                      // what the server may have of it
+	news   func(method string, params json.RawMessage) // of resources and prompts; may be nil
+
 	incoming  chan jsonrpc.Message
 	answering chan struct{} // bounds the answers under way to the server's requests
+	asking    chan struct{} // bounds what waits for a person
 
 	mu       sync.Mutex
 	pending  map[jsonrpc.ID]*exchange
+	tokens   map[string]*exchange // of progress
+	followed int64                // tokens made so far
+	asks     map[jsonrpc.ID]context.CancelFunc
 	last     int64      // the highest id so far; the SDK makes no calls after it has connected
 	probing  jsonrpc.ID // of server/discover
 	answered bool       // the server has answered something
@@ -94,7 +113,8 @@ func newLink(w wire, r *rubbish, probe time.Duration, changed func()) *link {
 	return &link{
 		wire: w, rubbish: r, changed: changed, probe: probe,
 		incoming: make(chan jsonrpc.Message), answering: make(chan struct{}, 16),
-		pending: map[jsonrpc.ID]*exchange{}, ctx: ctx, down: down,
+		pending: map[jsonrpc.ID]*exchange{}, ctx: ctx, down: down, asking: make(chan struct{}, maxAsks),
+		tokens: map[string]*exchange{}, asks: map[jsonrpc.ID]context.CancelFunc{},
 	}
 }
 
@@ -184,16 +204,17 @@ func (l *link) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// accept deals with a message and reports whether the SDK is to see it.
-func (l *link) accept(msg jsonrpc.Message) bool {
+// accept deals with a message and reports whether the SDK is to see it. x is the call on whose
+// stream it came, if that is known.
+func (l *link) accept(msg jsonrpc.Message, x *exchange) bool {
 	switch m := msg.(type) {
 	case *jsonrpc.Response:
 		return l.settle(m)
 	case *jsonrpc.Request:
 		if m.IsCall() {
-			l.answer(m)
-		} else if m.Method == methodListChanged {
-			l.changed()
+			l.answer(m, x)
+		} else {
+			l.heard(m, x)
 		}
 	}
 	return false
@@ -227,37 +248,30 @@ func (l *link) settle(m *jsonrpc.Response) bool {
 	return false
 }
 
-// answer responds to a request of the server. We declare no capabilities, so
-// there is nothing but ping. While many answers wait for a server that does not
-// read, further requests are dropped.
-func (l *link) answer(req *jsonrpc.Request) {
-	resp := &jsonrpc.Response{ID: req.ID}
-	if req.Method == methodPing {
-		resp.Result = json.RawMessage(`{}`)
-	} else {
-		resp.Error = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " + cut(req.Method, 100)}
-	}
-	data, err := jsonrpc.EncodeMessage(resp)
-	if err != nil {
-		return
-	}
-	select {
-	case l.answering <- struct{}{}:
+// answer responds to a request of the server.
+func (l *link) answer(req *jsonrpc.Request, x *exchange) {
+	switch req.Method {
+	case methodPing:
+		l.reply(req, json.RawMessage(`{}`), nil)
+	case run.MethodElicit, run.MethodSample:
+		l.ask(req, x)
 	default:
-		return
+		result, err := l.client.answer(l.ctx, req.Method, nil, nil)
+		if err != nil {
+			l.reply(req, nil, errUnanswered(jsonrpc.CodeMethodNotFound, "method not found: "+cut(req.Method, 100)))
+			return
+		}
+		l.reply(req, result, nil)
 	}
-	go func() {
-		defer func() { <-l.answering }()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = l.wire.send(ctx, outgoing{msg: resp, data: data})
-	}()
 }
 
 // deliver takes in a message from the wire. It returns when the message has been
 // dealt with or the link is down, so that a fast server waits for us.
-func (l *link) deliver(msg jsonrpc.Message) {
-	if !l.accept(msg) {
+func (l *link) deliver(msg jsonrpc.Message) { l.deliverOn(nil, msg) }
+
+// deliverOn is deliver for what came on the stream of a call.
+func (l *link) deliverOn(x *exchange, msg jsonrpc.Message) {
+	if !l.accept(msg, x) {
 		return
 	}
 	select {

@@ -39,7 +39,8 @@ type server struct {
 	breaker  breaker
 	state    State
 	since    time.Time
-	last     Listing // of the last session, without tools
+	last     Listing         // of the last session, without tools
+	taken    map[string]bool // names of the tools it listed, plain; nil: it has listed none yet
 	lastErr  *run.Error
 	connects int
 	took     time.Duration // the last connecting
@@ -55,7 +56,7 @@ type dialing struct {
 	err     *run.Error
 }
 
-func newServer(base context.Context, spec Server, o Options, place *spool) *server {
+func newServer(base context.Context, spec Server, o Options, place *spool, level func() string) *server {
 	spec.ConnectTimeout = orDuration(spec.ConnectTimeout, defaultConnectTimeout)
 	spec.CallTimeout = orDuration(spec.CallTimeout, defaultCallTimeout)
 	spec.probe = orDuration(spec.probe, defaultProbe)
@@ -76,6 +77,10 @@ func newServer(base context.Context, spec Server, o Options, place *spool) *serv
 	})
 	s.connect = &connector{
 		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger, bindings: &bindings{}, spool: place,
+		level: level,
+	}
+	if o.OnNews != nil {
+		s.connect.news = func(method string, params json.RawMessage) { o.OnNews(spec.Name, method, params) }
 	}
 	return s
 }
@@ -118,6 +123,10 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage, sp
 
 func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *run.Spooled, _ *run.Error) {
 	err := s.do(ctx, "upstream.call", func(ctx context.Context, sess *session, x *exchange) (err error) {
+		if s.aboutResources(tool) {
+			result, err = sess.callResources(ctx, x, tool, args, s.spec.MaxMessage)
+			return err
+		}
 		x.spools = spools
 		result, err = sess.callTool(ctx, x, tool, args)
 		large = x.spooled
@@ -133,7 +142,7 @@ func (s *server) list(ctx context.Context) (Listing, *run.Error) {
 	err := s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
 		spoken = sess.era
 		l = sess.listing() // x stays unsent: listing has no effects and may be tried again
-		l.Tools, err = sess.listTools(ctx, s.spec.MaxMessage)
+		l.Tools, err = sess.list(ctx, methodList, "tools", s.spec.MaxMessage)
 		return err
 	})
 	if err != nil {
@@ -144,7 +153,7 @@ func (s *server) list(ctx context.Context) (Listing, *run.Error) {
 			s.log.Warn("tool left out", "tool", cut(tool, 100), "why", why)
 		})
 	}
-	return l, nil
+	return s.withResources(l), nil
 }
 
 // do runs op on a session, within the call timeout. It is tried again on a new
@@ -170,7 +179,7 @@ func (s *server) do(ctx context.Context, op string, f func(context.Context, *ses
 func (s *server) use(ctx context.Context, op string, sess *session, x *exchange, f func(context.Context, *session, *exchange) error) *run.Error {
 	defer sess.leave()
 	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, s.spec.CallTimeout)
+	limited, cancel := run.Timed(ctx, s.spec.CallTimeout)
 	defer cancel()
 	cause := f(limited, sess, x)
 	if cause == nil || isAnswer(cause) {

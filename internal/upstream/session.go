@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,10 +19,13 @@ const (
 
 // session is one established connection to a server.
 type session struct {
-	client *mcp.ClientSession
+	sdk    *mcp.ClientSession
 	link   *link
 	era    era
 	meta   json.RawMessage // goes with every request, if the era wants it
+	client Client
+	self   *mcp.Implementation
+	level  func() string // of log lines; "" if nobody wants any
 	pid    int
 
 	mu      sync.Mutex
@@ -66,7 +68,7 @@ func (s *session) retire() {
 // close ends the session and returns when nothing is left of it.
 func (s *session) close() {
 	s.link.fail(errClosed())
-	_ = s.client.Close() // what is pending has ended with the link
+	_ = s.sdk.Close() // what is pending has ended with the link
 	s.link.wire.close()
 }
 
@@ -75,36 +77,7 @@ func (s *session) callTool(ctx context.Context, x *exchange, tool string, args j
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	result, err := s.link.call(ctx, x, methodCall, callParams(traced(s.meta, run.TraceOf(ctx)), tool, args))
-	if err != nil {
-		return nil, err
-	}
-	if err := checkResult(result); err != nil {
-		s.link.drop(x)
-		return nil, err
-	}
-	return result, nil
-}
-
-// checkResult refuses results that are none.
-func checkResult(raw json.RawMessage) error {
-	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
-		return run.Errorf(run.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", beginning(string(raw), 200))
-	}
-	if err := checkType(raw); err != nil {
-		return err
-	}
-	if !bytes.Contains(raw, []byte(`"input_required"`)) {
-		return nil
-	}
-	var result struct {
-		Type string `json:"resultType"`
-	}
-	if json.Unmarshal(raw, &result) == nil && result.Type == "input_required" {
-		return run.Errorf(run.KindToolError, "upstream.call", "the tool asks for input from a person in the middle of the call, which is not offered here").
-			WithHint("give everything the tool needs in its arguments, or use another tool")
-	}
-	return nil
+	return s.ask(ctx, x, methodCall, func(meta json.RawMessage) json.RawMessage { return callParams(meta, tool, args) })
 }
 
 // checkType refuses results of a type that nobody here knows: what they mean is
@@ -125,24 +98,75 @@ func checkType(raw json.RawMessage) error {
 	return nil
 }
 
-// listTools collects the tools of all pages, exactly as they were sent.
-func (s *session) listTools(ctx context.Context, limit int64) ([]json.RawMessage, error) {
-	var tools []json.RawMessage
-	var size int64
-	seen := map[string]bool{}
-	for cursor := ""; ; {
-		page, next, err := s.listPage(ctx, cursor)
+// ask makes a request for the client of ctx. Where the server answers that it needs input, the
+// client is asked, and the request made again with what it said.
+func (s *session) ask(ctx context.Context, x *exchange, method string, params func(meta json.RawMessage) json.RawMessage) (json.RawMessage, error) {
+	x.ctx, x.peer = ctx, run.PeerOf(ctx)
+	meta, done := s.metaOf(x)
+	defer done()
+	body := params(meta)
+	for round := 0; ; round++ {
+		result, err := s.link.call(ctx, x, method, body)
 		if err != nil {
 			return nil, err
 		}
-		for _, tool := range page {
-			size += int64(len(tool))
+		need, err := checkResult(result)
+		if err != nil {
+			s.link.drop(x)
+			return nil, err
 		}
-		tools = append(tools, page...)
+		if need == nil {
+			return result, nil
+		}
+		if round == maxRounds {
+			return nil, run.Errorf(run.KindToolError, "upstream.call", "the server asked for input %d times and has not answered", round)
+		}
+		given, err := s.input(ctx, x.peer, need)
+		if err != nil {
+			return nil, err
+		}
+		body = with(params(meta), given)
+		x.id = jsonrpc.ID{}
+	}
+}
+
+// checkResult refuses results that are none. need is what the server asks for instead.
+func checkResult(raw json.RawMessage) (need *needed, err error) {
+	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
+		return nil, run.Errorf(run.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", beginning(string(raw), 200))
+	}
+	if err := checkType(raw); err != nil {
+		return nil, err
+	}
+	if !bytes.Contains(raw, []byte(`"input_required"`)) {
+		return nil, nil
+	}
+	var result needed
+	if json.Unmarshal(raw, &result) == nil && result.Type == "input_required" {
+		return &result, nil
+	}
+	return nil, nil
+}
+
+// list collects the items of all pages, exactly as they were sent. A server that does not
+// know the method has none.
+func (s *session) list(ctx context.Context, method, member string, limit int64) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	var size int64
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		page, next, err := s.listPage(ctx, method, member, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range page {
+			size += int64(len(item))
+		}
+		all = append(all, page...)
 		if next == "" {
-			return tools, nil
+			return all, nil
 		}
-		if err := checkPages(seen, next, len(tools), size, limit); err != nil {
+		if err := checkPages(seen, next, member, len(all), size, limit); err != nil {
 			return nil, err
 		}
 		seen[next] = true
@@ -150,49 +174,49 @@ func (s *session) listTools(ctx context.Context, limit int64) ([]json.RawMessage
 	}
 }
 
-func checkPages(seen map[string]bool, next string, tools int, size, limit int64) error {
+func checkPages(seen map[string]bool, next, member string, count int, size, limit int64) error {
 	e := func(format string, args ...any) error {
-		return run.Errorf(run.KindLimit, "upstream.list", format, args...).WithHint("the server lists its tools without end: report it to its maker")
+		return run.Errorf(run.KindLimit, "upstream.list", format, args...).WithHint("the server lists its %s without end: report it to its maker", member)
 	}
 	switch {
 	case seen[next]:
-		return e("the server's list of tools runs in a circle: the cursor %q came twice", cut(next, 60))
+		return e("the server's list of %s runs in a circle: the cursor %q came twice", member, cut(next, 60))
 	case len(seen)+1 >= maxPages:
-		return e("the server's list of tools has more than %d pages", maxPages)
-	case tools > maxTools:
-		return e("the server lists more than %d tools", maxTools)
+		return e("the server's list of %s has more than %d pages", member, maxPages)
+	case count > maxTools:
+		return e("the server lists more than %d %s", maxTools, member)
 	case size > limit:
-		return e("the server's list of tools is over the limit of %s", bytesText(limit))
+		return e("the server's list of %s is over the limit of %s", member, bytesText(limit))
 	}
 	return nil
 }
 
-func (s *session) listPage(ctx context.Context, cursor string) (tools []json.RawMessage, next string, err error) {
-	result, err := s.link.call(ctx, &exchange{}, methodList, listParams(s.meta, cursor))
+func (s *session) listPage(ctx context.Context, method, member, cursor string) (items []json.RawMessage, next string, err error) {
+	result, err := s.link.call(ctx, &exchange{}, method, listParams(s.meta, cursor))
 	if err != nil {
-		var rpc *jsonrpc.Error
-		if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound && cursor == "" {
-			return nil, "", nil // a server without tools
+		if unknownMethod(err) && cursor == "" {
+			return nil, "", nil
 		}
 		return nil, "", err
 	}
-	var page struct {
-		Tools []json.RawMessage `json:"tools"`
-		Next  *string           `json:"nextCursor"`
+	var page map[string]json.RawMessage
+	err = json.Unmarshal(result, &page)
+	if err == nil && len(page[member]) > 0 {
+		err = json.Unmarshal(page[member], &items)
 	}
-	if err := json.Unmarshal(result, &page); err != nil {
-		return nil, "", run.Errorf(run.KindUpstreamGone, "upstream.list", "the server's list of tools can't be read: %w", err)
+	if err == nil && len(page["nextCursor"]) > 0 {
+		err = json.Unmarshal(page["nextCursor"], &next) // null is ""
 	}
-	if page.Next != nil {
-		next = *page.Next
+	if err != nil {
+		return nil, "", run.Errorf(run.KindUpstreamGone, "upstream.list", "the server's list of %s can't be read: %w", member, err)
 	}
-	return page.Tools, next, nil
+	return items, next, nil
 }
 
 // listing is what the server said of itself, without tools.
 func (s *session) listing() Listing {
-	r := s.client.InitializeResult()
-	l := Listing{Instructions: r.Instructions, Protocol: r.ProtocolVersion}
+	r := s.sdk.InitializeResult()
+	l := Listing{Instructions: r.Instructions, Protocol: r.ProtocolVersion, Offers: offers(r.Capabilities)}
 	if r.ServerInfo != nil {
 		l.Name, l.Version = r.ServerInfo.Name, r.ServerInfo.Version
 	}

@@ -289,7 +289,7 @@ func (h *streamable) take(m outgoing, msgs []jsonrpc.Message) bool {
 			answered = true
 			h.negotiated(m, r)
 		}
-		h.link.deliver(msg)
+		h.link.deliverOn(m.call, msg)
 	}
 	return answered
 }

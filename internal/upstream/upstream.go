@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"retort/internal/reaper"
@@ -46,6 +47,9 @@ type Server struct {
 	CallTimeout    time.Duration // of one call or one listing; default 60 s
 	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
 
+	// Client is what the server may have from the client whose calls are made.
+	Client Client
+
 	// Err is what is wrong with the configuration of this server, such as an
 	// unset variable. The server is listed, and every use answers Err.
 	Err error
@@ -61,6 +65,9 @@ type Options struct {
 	// the last such notification, and after a restart. It is called from a
 	// goroutine of its own and may call the Pool.
 	OnChange func(server string)
+
+	// OnNews is told of notifications about resources and prompts. It must not wait.
+	OnNews func(server, method string, params json.RawMessage)
 
 	// Spool is where answers go that are too large for memory. Without a folder they are
 	// refused.
@@ -99,6 +106,7 @@ type Listing struct {
 	Name         string // of the implementation
 	Version      string // of the implementation
 	Protocol     string // negotiated version, as in "2025-11-25"
+	Offers       Offers
 }
 
 // ErrOutcomeUnknown is what errors.Is finds in the error of a call that the
@@ -112,6 +120,7 @@ type Pool struct {
 	servers map[string]*server
 	own     *reaper.Reaper // nil if Options.Processes was set
 	cancel  context.CancelFunc
+	level   atomic.Pointer[string] // of the log lines that clients want
 }
 
 // New makes a pool; it starts nothing. Of servers with the same name the last
@@ -128,7 +137,7 @@ func New(servers []Server, o Options) *Pool {
 		if _, twice := p.servers[spec.Name]; !twice {
 			p.names = append(p.names, spec.Name)
 		}
-		p.servers[spec.Name] = newServer(ctx, spec, o, place)
+		p.servers[spec.Name] = newServer(ctx, spec, o, place, p.logLevel)
 	}
 	slices.Sort(p.names)
 	return p

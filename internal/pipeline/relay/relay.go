@@ -73,6 +73,13 @@ type Execution struct {
 	Learn func(t *run.Tool, answer json.RawMessage)
 	// CallTimeout, if it is not 0, bounds each call from when it leaves.
 	CallTimeout time.Duration
+	// Exact has the program, or who calls without one, get MCP's results as they are but for
+	// what is hidden. Method is another one than tools/call: the arguments are its params.
+	Exact  bool
+	Method string
+	// Asked records that a server asks the client, before it does, and came of what came of
+	// it. It may refuse. Nil is told nothing.
+	Asked func(a run.Asked) (came func(result json.RawMessage, failed *run.Error), refused *run.Error)
 }
 
 // Relay makes the Hosts of executions. The zero value is not usable.
@@ -183,9 +190,13 @@ func rehearse(x Execution, t *run.Tool, c run.Call, d policy.Decision) (run.Resu
 func (r *Relay) out(x Execution) isolate.Host {
 	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
 		if x.CallTimeout > 0 {
-			timed, cancel := context.WithTimeout(ctx, x.CallTimeout)
+			timed, cancel := run.Timed(ctx, x.CallTimeout)
 			defer cancel()
 			ctx = timed
+		}
+		ctx = x.reaching(ctx, c)
+		if x.Exact {
+			return r.exact(ctx, x, c)
 		}
 		answer, spooled, err := r.fetch(ctx, x, c)
 		if err != nil {

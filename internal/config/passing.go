@@ -1,0 +1,61 @@
+package config
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// Passing says what passes between a server and the client beside calls.
+type Passing struct {
+	Expose      Exposure  // empty is ExposeSearch
+	Elicitation Allowance // of asking the person at the client; empty is Allow
+	Sampling    Allowance // of using the client's model; empty is Deny
+	Roots       []string  // URIs that the server is told when it asks for roots
+}
+
+// Exposure is how clients see what a server has.
+type Exposure string
+
+// The exposures.
+const (
+	ExposeSearch Exposure = "search" // by search_tools, in programs and with call_tool
+	ExposeDirect Exposure = "direct" // and as it is, beside Retort's own tools
+)
+
+// Allowance is whether a server may do something.
+type Allowance string
+
+// The allowances.
+const (
+	Allow Allowance = "allow"
+	Deny  Allowance = "deny"
+)
+
+func (p *Passing) fields() []field {
+	return []field{
+		{"expose", oneOf(&p.Expose, ExposeSearch, ExposeDirect)},
+		{"elicitation", oneOf(&p.Elicitation, Allow, Deny)},
+		{"sampling", oneOf(&p.Sampling, Allow, Deny)},
+		{"roots", list(&p.Roots, root)},
+	}
+}
+
+// root reads a folder, absolute or from the file's own folder, or the URI of one.
+func root(v *string) into {
+	return func(r *reader, n *node) {
+		var s string
+		if checked(&s, "a path or a URI", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })(r, n); s == "" {
+			return
+		}
+		if scheme, _, ok := strings.Cut(s, "://"); ok && len(scheme) > 1 {
+			*v = s
+			return
+		}
+		p := filepath.ToSlash(r.resolve(s))
+		if !strings.HasPrefix(p, "/") {
+			p = "/" + p // C:/folder
+		}
+		*v = (&url.URL{Scheme: "file", Path: p}).String()
+	}
+}

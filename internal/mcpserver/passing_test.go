@@ -1,0 +1,210 @@
+package mcpserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort"
+)
+
+// upstream is a server of the SDK, in this process.
+func upstream(name string, s *mcp.Server) retort.Server {
+	return retort.Server{Name: name, Dial: func(context.Context) (io.ReadWriteCloser, error) {
+		toServer, fromClient := io.Pipe()
+		toClient, fromServer := io.Pipe()
+		go func() { _ = s.Run(context.Background(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}) }()
+		return stream{toClient, fromClient}, nil
+	}}
+}
+
+type stream struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (s stream) Close() error {
+	_ = s.ReadCloser.Close()
+	return s.WriteCloser.Close()
+}
+
+// connect joins a client of the SDK, through Retort, to servers.
+func connect(t *testing.T, settings, protocol string, o *mcp.ClientOptions, servers ...retort.Server) *mcp.ClientSession {
+	t.Helper()
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: servers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	done := make(chan struct{})
+	go func() { defer close(done); _ = e.Serve(context.Background(), toServer, fromServer, false) }()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
+	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient}, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close(); <-done; _ = e.Close() })
+	return session
+}
+
+var eras = []string{"2025-11-25", "2026-07-28"}
+
+// everything is a server with something of each kind.
+func everything(protocols ...string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "everything", Version: "1"}, &mcp.ServerOptions{
+		SupportedProtocolVersions: protocols,
+		SubscribeHandler:          func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler:        func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		Capabilities:              &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}},
+		CompletionHandler: func(_ context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{req.Params.Argument.Value + "ris"}}}, nil
+		},
+	})
+	add := func(name string, h mcp.ToolHandler) {
+		s.AddTool(&mcp.Tool{Name: name, Description: "Get " + name, InputSchema: json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}}}`),
+			Icons: []mcp.Icon{{Source: "https://example.com/i.png"}}, Meta: mcp.Meta{"example.com/k": "v"}}, h)
+	}
+	add("get_parts", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{
+			Content: []mcp.Content{
+				&mcp.TextContent{Text: "write to ada@example.com"}, &mcp.ImageContent{Data: []byte("\x89PNG\xff\xfe"), MIMEType: "image/png"},
+				&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "x:y", Text: "embedded"}}, &mcp.ResourceLink{URI: "a:b", Name: "link"},
+			},
+			StructuredContent: json.RawMessage(`{"z":9007199254740993,"a":1}`), Meta: mcp.Meta{"example.com/m": "kept"},
+		}, nil
+	})
+	add("get_error", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "went wrong"}}}, nil
+	})
+	add("search_tools", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "theirs"}}}, nil
+	})
+	add("delete_all", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "gone"}}}, nil
+	})
+	read := func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		c := &mcp.ResourceContents{URI: req.Params.URI, MIMEType: "text/plain", Text: "the text of " + req.Params.URI}
+		if strings.HasSuffix(req.Params.URI, ".png") {
+			c = &mcp.ResourceContents{URI: req.Params.URI, MIMEType: "image/png", Blob: []byte("\x89PNG\xff")}
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
+	}
+	s.AddResource(&mcp.Resource{URI: "test://a.txt", Name: "a"}, read)
+	s.AddResource(&mcp.Resource{URI: "test://b.png", Name: "b"}, read)
+	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "test://t/{id}", Name: "t"}, read)
+	s.AddPrompt(&mcp.Prompt{Name: "greet", Arguments: []*mcp.PromptArgument{{Name: "who", Required: true}}}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Hello " + req.Params.Arguments["who"]}}}}, nil
+	})
+	return s
+}
+
+func show(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+const direct = "servers: {up: {expose: direct}}"
+
+func TestExposedToolsAreAsTheyAre(t *testing.T) {
+	for _, era := range eras {
+		for _, theirs := range [][]string{nil, eras[:1]} {
+			t.Run(fmt.Sprint(era, theirs), func(t *testing.T) {
+				s := connect(t, direct, era, nil, upstream("up", everything(theirs...)))
+				tools, err := s.ListTools(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found := map[string]*mcp.Tool{}
+				for _, tool := range tools.Tools {
+					found[tool.Name] = tool
+				}
+				parts := found["get_parts"]
+				if parts == nil || found["up__search_tools"] == nil || found["read_resource"] != nil || len(found) != 14+4 {
+					t.Fatalf("%d tools: %s", len(found), show(tools.Tools))
+				}
+				if len(parts.Icons) != 1 || parts.Meta["example.com/k"] != "v" {
+					t.Errorf("icons and _meta: %s", show(parts))
+				}
+				got := callOf(t, s, "get_parts", nil)
+				for _, want := range []string{`"text":"write to [EMAIL_1]"`, `"data":"iVBORw==`, `"uri":"x:y"`, `"resource_link"`, `"example.com/m":"kept"`} {
+					if want == `"data":"iVBORw==` {
+						want = `"data":"iVBOR//+"`
+					}
+					if !strings.Contains(got, want) {
+						t.Errorf("no %s in %s", want, got)
+					}
+				}
+				if got := callOf(t, s, "get_error", nil); !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "went wrong") {
+					t.Error(got)
+				}
+				if got := callOf(t, s, "up__search_tools", nil); !strings.Contains(got, "theirs") {
+					t.Error(got)
+				}
+				if got := callOf(t, s, "search_tools", map[string]any{"query": "parts"}); !strings.Contains(got, "up.getParts") {
+					t.Error(got)
+				}
+			})
+		}
+	}
+}
+
+func callOf(t *testing.T, s *mcp.ClientSession, name string, arguments any) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	result, err := s.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return show(result)
+}
+
+func TestExposedResourcesAndPrompts(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			s := connect(t, direct, era, nil, upstream("up", everything()))
+			var got []string
+			note := func(v any, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+				got = append(got, show(v))
+			}
+			resources, err := s.ListResources(t.Context(), nil)
+			note(resources.Resources, err)
+			templates, err := s.ListResourceTemplates(t.Context(), nil)
+			note(templates.ResourceTemplates, err)
+			text, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://a.txt"})
+			note(text.Contents, err)
+			blob, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://b.png"})
+			note(blob.Contents, err)
+			made, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://t/7"})
+			note(made.Contents, err)
+			prompts, err := s.ListPrompts(t.Context(), nil)
+			note(prompts.Prompts, err)
+			prompt, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"who": "World"}})
+			note(prompt.Messages, err)
+			completed, err := s.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "greet"}, Argument: mcp.CompleteParamsArgument{Name: "who", Value: "pa"}})
+			note(completed.Completion.Values, err)
+			want := []string{`"test://a.txt"`, `"test://t/{id}"`, "the text of test://a.txt", `"blob":"iVBOR/8="`, "the text of test://t/7", `"greet"`, "Hello World", `["paris"]`}
+			for i, w := range want {
+				if !strings.Contains(got[i], w) {
+					t.Errorf("no %s in %s", w, got[i])
+				}
+			}
+			if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://none"}); err == nil {
+				t.Error("read what is not there")
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+
+	"retort/internal/pipeline/relay"
+	"retort/internal/run"
+)
+
+// Pass makes one request of a client to a server, through the same relay as calls of
+// programs. The Outcome's result is MCP's, as the server gave it but for what is hidden.
+func (p *Pipeline) Pass(ctx context.Context, req run.Request, r run.Passed) run.Outcome {
+	req = p.complete(req)
+	req.Code, req.NoCache = "", true
+	name := r.Server + "." + r.Tool
+	what := map[string]any{"direct": true, "method": r.Method}
+	return p.fly(ctx, req, what, asked{Name: name, Arguments: r.Arguments}, func(ctx context.Context, f *flight) run.Outcome { return p.pass(ctx, req, r, f) })
+}
+
+func (p *Pipeline) pass(ctx context.Context, req run.Request, r run.Passed, f *flight) run.Outcome {
+	x, err := p.open(req, f, nil)
+	if err != nil {
+		return x.fail(err)
+	}
+	x.callTimeout, x.exact = x.req.Limits.Timeout, &r
+	x.see(x.passable(r))
+	result, err := x.host.Call(ctx, run.Call{Server: r.Server, Tool: r.Tool, Arguments: r.Arguments})
+	if err != nil {
+		return x.fail(err)
+	}
+	return x.close(run.Outcome{ExecutionID: req.ID, Status: run.StatusOK, Result: result.Value})
+}
+
+// passable is the tools that a request can name: those that are seen, or one that stands for
+// a method, by whose name the policy judges it.
+func (x *execution) passable(r run.Passed) *run.Toolset {
+	if r.Method == "" {
+		return x.tools
+	}
+	return x.pipeline.Policy.Toolset(method(r.Server, r.Tool))
+}
+
+// method is a set of tools with one that stands for a method of a server.
+func method(server, name string) *run.Toolset {
+	t := &run.Tool{Server: server, Name: name, TypeScript: name, Python: name}
+	return run.NewToolset([]*run.Server{{Name: server, TypeScript: server, Python: server, Tools: []*run.Tool{t}}})
+}
+
+// around has f look at a document that may be a result of MCP.
+func (x *execution) around(document json.RawMessage, f func([]byte) ([]byte, error)) (json.RawMessage, error) {
+	if x.exact == nil {
+		return f(document)
+	}
+	return relay.Around(document, f)
+}
+
+// Passable reports whether the policy lets a method of a server be used, named as in Passed.
+func (p *Pipeline) Passable(server, tool string) bool {
+	_, ok := p.Policy.Toolset(method(server, tool)).Exact(server, tool)
+	return ok
+}
+
+// Shown is what a server lists, as the model may see it; what can't be hidden is left out.
+func (p *Pipeline) Shown(server string, items []json.RawMessage) (shown []json.RawMessage) {
+	open, err := p.screened("default")
+	if err != nil {
+		return nil
+	}
+	for _, item := range items {
+		if p.Secrets != nil {
+			item = p.Secrets.Mask(item)
+		}
+		if open != nil {
+			if item, err = open.Incoming(server, item); err != nil {
+				continue
+			}
+			if item, err = open.Outgoing(item); err != nil {
+				continue
+			}
+		}
+		shown = append(shown, item)
+	}
+	if open != nil && open.Sync() != nil {
+		return nil
+	}
+	return shown
+}

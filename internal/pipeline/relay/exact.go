@@ -1,0 +1,165 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"retort/internal/run"
+)
+
+// Requester is an Upstream that takes other requests than calls of tools. It answers with
+// the result exactly as received.
+type Requester interface {
+	Request(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error)
+}
+
+// exact makes a call for an Execution that is Exact: what comes back is the server's own
+// result, without what is personal in it.
+func (r *Relay) exact(ctx context.Context, x Execution, c run.Call) (run.Result, error) {
+	answer, err := r.send(ctx, x, c)
+	if err != nil {
+		return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+	}
+	if x.Privacy == nil {
+		return run.Result{Value: answer}, nil
+	}
+	hidden, err := Around(answer, func(document []byte) ([]byte, error) { return x.Privacy.Incoming(c.Server, document) })
+	if err != nil {
+		return run.Result{}, unhidden("the answer was held back", err)
+	}
+	return run.Result{Value: hidden}, nil
+}
+
+func (r *Relay) send(ctx context.Context, x Execution, c run.Call) (json.RawMessage, error) {
+	if x.Method == "" {
+		return r.upstream.Call(ctx, c.Server, c.Tool, c.Arguments)
+	}
+	u, ok := r.upstream.(Requester)
+	if !ok {
+		return nil, run.Errorf(run.KindInternal, "relay.exact", "%s can't be sent", x.Method)
+	}
+	return u.Request(ctx, c.Server, x.Method, c.Arguments)
+}
+
+// Around is a result of MCP, or the params of a request, of which hide has seen all but what
+// is bytes in base64 and no text: nothing is personal in the midst of a picture, and a change
+// would break it. hide gets JSON and texts.
+func Around(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.RawMessage, error) {
+	spans := binary(document)
+	for i, s := range spans {
+		if !s.text {
+			continue
+		}
+		hidden, err := hide(s.data)
+		if err != nil {
+			return nil, err
+		}
+		spans[i].data = hidden
+	}
+	shown, err := hide(fill(document, spans, func(span) []byte { return nil }))
+	if err != nil {
+		return nil, err
+	}
+	again := binary(shown)
+	if len(again) != len(spans) {
+		return nil, run.Errorf(run.KindInternal, "relay.exact", "what is around the bytes of the answer is personal")
+	}
+	for i := range again {
+		again[i].data = spans[i].data
+	}
+	return fill(shown, again, func(s span) []byte { return []byte(base64.StdEncoding.EncodeToString(s.data)) }), nil
+}
+
+// span is a string of a document that is where bytes are.
+type span struct {
+	from, to int    // within the quotes
+	data     []byte // nil: it is no base64, or empty
+	text     bool   // the data are text
+}
+
+// fill puts something else into the spans that have data.
+func fill(document []byte, spans []span, with func(span) []byte) []byte {
+	var out bytes.Buffer
+	at := 0
+	for _, s := range spans {
+		if s.data != nil {
+			out.Write(document[at:s.from])
+			out.Write(with(s))
+			at = s.to
+		}
+	}
+	out.Write(document[at:])
+	return out.Bytes()
+}
+
+// paths lead to bytes in results of tools/call, resources/read and prompts/get, and in what
+// servers ask of a model; * is any index.
+var paths = []string{
+	"content.*.data", "content.*.resource.blob", "contents.*.blob", "content.data", "content.resource.blob",
+	"messages.*.content.data", "messages.*.content.resource.blob", "messages.*.content.*.data", "messages.*.content.*.resource.blob",
+}
+
+// binary finds the strings of a document that are where bytes are, in their order.
+func binary(document []byte) []span {
+	if !bytes.Contains(document, []byte(`"data"`)) && !bytes.Contains(document, []byte(`"blob"`)) {
+		return nil
+	}
+	w := walker{document: document, dec: json.NewDecoder(bytes.NewReader(document))}
+	w.dec.UseNumber()
+	w.value(nil)
+	return w.found
+}
+
+type walker struct {
+	document []byte
+	dec      *json.Decoder
+	found    []span
+}
+
+// value reads one value; way is how it is reached. It reports false at the end of the document.
+func (w *walker) value(way []string) bool {
+	token, err := w.dec.Token()
+	if err != nil {
+		return false
+	}
+	switch t := token.(type) {
+	case string:
+		if slices.Contains(paths, strings.Join(way, ".")) {
+			w.found = append(w.found, w.span(t))
+		}
+	case json.Delim:
+		for w.dec.More() {
+			step := "*"
+			if t == '{' {
+				key, err := w.dec.Token()
+				if err != nil {
+					return false
+				}
+				step, _ = key.(string)
+			}
+			if !w.value(append(way, step)) {
+				return false
+			}
+		}
+		_, err = w.dec.Token()
+		return err == nil
+	}
+	return true
+}
+
+// span is the string that was just read.
+func (w *walker) span(value string) span {
+	s := span{to: int(w.dec.InputOffset()) - 1}
+	s.from = bytes.LastIndexByte(w.document[:s.to], '"') + 1
+	data, err := base64.StdEncoding.DecodeString(value)
+	if err != nil || len(data) == 0 || string(w.document[s.from:s.to]) != value {
+		return s // with an escape in it, it is looked at as a text
+	}
+	s.data, s.text = data, utf8.Valid(data)
+	return s
+}

@@ -1,0 +1,151 @@
+package retort
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"retort/internal/catalog"
+	"retort/internal/config"
+	"retort/internal/mcpserver"
+	"retort/internal/run"
+	"retort/internal/upstream"
+)
+
+// passing are who is told when something changes that clients see as it is.
+type passing struct {
+	mu        sync.Mutex
+	listeners map[int]func(server, method string, params json.RawMessage)
+	next      int
+}
+
+// tell tells of a notification of a server.
+func (p *passing) tell(server, method string, params json.RawMessage) {
+	p.mu.Lock()
+	listeners := make([]func(string, string, json.RawMessage), 0, len(p.listeners))
+	for _, f := range p.listeners {
+		listeners = append(listeners, f)
+	}
+	p.mu.Unlock()
+	for _, f := range listeners {
+		f(server, method, params)
+	}
+}
+
+func (p *passing) add(f func(server, method string, params json.RawMessage)) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listeners == nil {
+		p.listeners = map[int]func(string, string, json.RawMessage){}
+	}
+	id := p.next
+	p.next++
+	p.listeners[id] = f
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.listeners, id)
+	}
+}
+
+// clientOf is what a server may have from clients, as the settings say.
+func clientOf(s config.Passing) upstream.Client {
+	return upstream.Client{Elicit: s.Elicitation != config.Deny, Sample: s.Sampling == config.Allow, Roots: s.Roots}
+}
+
+// Exposed names the servers that clients see as they are, sorted.
+func (e *Engine) Exposed() (names []string) {
+	for _, s := range e.servers {
+		if e.config.Settings.Servers[s.Name].Expose == config.ExposeDirect {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Offer is the definition of a tool as a client sees it whose server is exposed: as it was
+// received but for what does not belong there. Tools that Retort adds to a server have none.
+func (e *Engine) Offer(t *run.Tool) json.RawMessage {
+	if upstream.ForResources(t.Raw) {
+		return nil
+	}
+	return catalog.Offered(t)
+}
+
+// Awaited waits until the exposed servers have said what they have, at most for patience.
+func (e *Engine) Awaited(ctx context.Context, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	exposed := e.Exposed()
+	pending := slices.DeleteFunc(e.Pending(), func(name string) bool { return !slices.Contains(exposed, name) })
+	if len(pending) > 0 {
+		e.Settle(ctx, pending...)
+	}
+}
+
+// Pass makes one request of a client to a server, as mcpserver.Passer says.
+func (e *Engine) Pass(ctx context.Context, r Request, what run.Passed) Outcome {
+	return e.logged("passed", e.pipeline.Pass(ctx, r, what))
+}
+
+// Listed is what the exposed servers list by a method, each as it was received but for
+// secrets and what is personal. Servers that fail, or of which the policy refuses it, are left out.
+func (e *Engine) Listed(ctx context.Context, kind mcpserver.Kind) []mcpserver.Listed {
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	exposed := e.Exposed()
+	found := make([][]json.RawMessage, len(exposed))
+	var wg sync.WaitGroup
+	for i, name := range exposed {
+		if !e.pipeline.Passable(name, kind.Tool) {
+			continue
+		}
+		wg.Go(func() {
+			items, err := e.pool.ListOf(ctx, name, kind.Method, kind.Member)
+			if err != nil {
+				e.log.Warn("could not be listed", "server", name, "method", kind.Method, "error", run.AsError(err).Message)
+				return
+			}
+			found[i] = e.pipeline.Shown(name, items)
+		})
+	}
+	wg.Wait()
+	var all []mcpserver.Listed
+	for i, items := range found {
+		for _, item := range items {
+			all = append(all, mcpserver.Listed{Server: exposed[i], Item: item})
+		}
+	}
+	return all
+}
+
+// listPatience is how long listing waits for servers.
+const listPatience = 20 * time.Second
+
+// Subscribed asks a server to tell when a resource changes, or not to tell any more.
+func (e *Engine) Subscribed(ctx context.Context, server, uri string, wanted bool) error {
+	if !e.pipeline.Passable(server, mcpserver.Resources.Tool) {
+		return run.Errorf(run.KindPolicy, "retort.subscribe", "the policy refuses read_resource of %s", server)
+	}
+	return e.pool.Subscribe(ctx, server, uri, wanted)
+}
+
+// Watch tells of what exposed servers have otherwise than before: by the method of MCP's
+// notification, with its params.
+func (e *Engine) Watch(f func(server, method string, params json.RawMessage)) (stop func()) {
+	exposed := e.Exposed()
+	only := func(server, method string, params json.RawMessage) {
+		if slices.Contains(exposed, server) {
+			f(server, method, params)
+		}
+	}
+	news := e.passing.add(only)
+	tools := e.catalog.OnChange(func(*run.Toolset) { f("", mcpserver.ToolsChanged, nil) })
+	return func() { news(); tools() }
+}
+
+// WantLog says from which level on a client wants the log lines of servers.
+func (e *Engine) WantLog(level string) { e.pool.SetLogLevel(level) }
