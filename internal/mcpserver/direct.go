@@ -230,6 +230,9 @@ func (d *direct) lists(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return d.listed(own)
 		case "tools/call":
+			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
+				d.await(ctx, p.Name)
+			}
 			place := &exact{modern: modern(req)}
 			result, err := next(context.WithValue(ctx, exactKey{}, place), method, req)
 			if err == nil && place.raw != nil {
@@ -238,6 +241,14 @@ func (d *direct) lists(next mcp.MethodHandler) mcp.MethodHandler {
 			return result, err
 		}
 		return next(ctx, method, req)
+	}
+}
+
+// await waits for servers that are starting if a tool is named that nobody has yet.
+func (d *direct) await(ctx context.Context, name string) {
+	if _, known := d.known(name); !known && !slices.Contains(names, name) {
+		d.passer.Awaited(ctx, awaited)
+		d.sync()
 	}
 }
 

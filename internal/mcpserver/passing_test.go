@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -205,6 +206,203 @@ func TestExposedResourcesAndPrompts(t *testing.T) {
 			if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://none"}); err == nil {
 				t.Error("read what is not there")
 			}
+		})
+	}
+}
+
+// asking is a server that asks in the midst of calls: by requests where the client has the
+// handshake, by what it answers where it has not.
+func asking(protocols ...string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "asking", Version: "1"}, &mcp.ServerOptions{SupportedProtocolVersions: protocols})
+	form := &mcp.ElicitParams{Message: "Which colour?\u202e", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}`)}
+	sample := &mcp.CreateMessageParams{MaxTokens: 10, IncludeContext: "allServers", Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "Say hi to ada@example.com"}}}}
+	tool := func(name string, h mcp.ToolHandler) {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, h)
+	}
+	text := func(format string, args ...any) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
+	}
+	chosen := func(r *mcp.ElicitResult, err error) (*mcp.CallToolResult, error) {
+		if err != nil {
+			return text("not asked: %v", err), nil
+		}
+		return text("%s %v", r.Action, r.Content["colour"]), nil
+	}
+	tool("get_colour", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if req.ProtocolVersion() < "2026-07-28" {
+			return chosen(req.Session.Elicit(ctx, form))
+		}
+		if r, ok := req.Params.InputResponses["colour"].(*mcp.ElicitResult); ok && req.Params.RequestState == "half" {
+			return chosen(r, nil)
+		}
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"colour": form}, RequestState: "half"}, nil
+	})
+	tool("get_said", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		said := func(c mcp.Content) *mcp.CallToolResult { return text("said %s", show(c)) }
+		if req.ProtocolVersion() < "2026-07-28" {
+			r, err := req.Session.CreateMessage(ctx, sample)
+			if err != nil {
+				return text("not said: %v", err), nil
+			}
+			return said(r.Content), nil
+		}
+		switch r := req.Params.InputResponses["said"].(type) {
+		case *mcp.CreateMessageResult:
+			return said(r.Content), nil
+		case *mcp.CreateMessageWithToolsResult:
+			return said(r.Content[0]), nil
+		}
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"said": sample}}, nil
+	})
+	tool("get_roots", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if req.ProtocolVersion() < "2026-07-28" {
+			r, err := req.Session.ListRoots(ctx, nil)
+			if err != nil {
+				return text("no roots: %v", err), nil
+			}
+			return text("roots %s", show(r.Roots)), nil
+		}
+		if r, ok := req.Params.InputResponses["roots"].(*mcp.ListRootsResult); ok {
+			return text("roots %s", show(r.Roots)), nil
+		}
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}}}, nil
+	})
+	tool("get_told", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for i := range 3 {
+			_ = req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Logger: "up", Data: fmt.Sprintf("line %d of ada@example.com", i)})
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3, Message: "step"})
+		}
+		return text("told"), nil
+	})
+	return s
+}
+
+// person is a client that answers what it is asked.
+type person struct {
+	mu    sync.Mutex
+	asked []string
+	told  []string
+}
+
+func (p *person) note(list *[]string, format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*list = append(*list, fmt.Sprintf(format, args...))
+}
+
+func (p *person) options() *mcp.ClientOptions {
+	return &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			p.note(&p.asked, "%s", req.Params.Message)
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"colour": "blue"}}, nil
+		},
+		CreateMessageHandler: func(_ context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			p.note(&p.asked, "%s %s", req.Params.IncludeContext, show(req.Params.Messages))
+			return &mcp.CreateMessageResult{Role: "assistant", Model: "m", Content: &mcp.TextContent{Text: "hi [EMAIL_1]"}}, nil
+		},
+		LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) { p.note(&p.told, "%v", req.Params.Data) },
+		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+			p.note(&p.told, "%v/%v %s %v", req.Params.Progress, req.Params.Total, req.Params.Message, req.Params.ProgressToken)
+		},
+	}
+}
+
+// Whatever the era of the client and of the server, the person is asked, and the server gets
+// the answer: called directly, by call_tool, and in the midst of a program.
+func TestQuestionsCrossEras(t *testing.T) {
+	for _, era := range eras {
+		for _, theirs := range eras {
+			t.Run(era+" to "+theirs, func(t *testing.T) {
+				p := &person{}
+				s := connect(t, "servers: {up: {expose: direct, sampling: allow, roots: [/srv/x]}}", era, p.options(), upstream("up", asking(theirs)))
+				ways := map[string]func(tool string) string{
+					"direct": func(tool string) string { return callOf(t, s, tool, nil) },
+					"call_tool": func(tool string) string {
+						return callOf(t, s, "call_tool", map[string]any{"name": "up__" + tool, "arguments": map[string]any{}})
+					},
+					"program": func(tool string) string {
+						return callOf(t, s, "execute_code", map[string]any{"language": "javascript", "code": "return await callMCPTool('up__" + tool + "', {})"})
+					},
+				}
+				for way, call := range ways {
+					if got := call("get_colour"); !strings.Contains(got, "accept blue") {
+						t.Errorf("%s: %s", way, got)
+					}
+					if got := call("get_said"); !strings.Contains(got, "hi [EMAIL_1]") {
+						t.Errorf("%s: %s", way, got)
+					}
+					if got := call("get_roots"); !strings.Contains(got, "file:///srv/x") {
+						t.Errorf("%s: %s", way, got)
+					}
+				}
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if len(p.asked) != 6 {
+					t.Errorf("asked %d times: %q", len(p.asked), p.asked)
+				}
+				for _, q := range p.asked {
+					form := strings.Contains(q, `The server "up" asks`) && strings.Contains(q, `Which colour?\u202e`)
+					sample := strings.HasPrefix(q, "none") && strings.Contains(q, "[EMAIL_1]")
+					if !form && !sample {
+						t.Errorf("asked %q", q)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Who can ask nobody is told so, and by default no server uses the client's model.
+func TestNobodyToAsk(t *testing.T) {
+	for _, era := range eras {
+		for _, theirs := range eras {
+			p := &person{}
+			some := p.options()
+			none := connect(t, direct, era, nil, upstream("up", asking(theirs)))
+			with := connect(t, direct, era, some, upstream("up", asking(theirs)))
+			for want, got := range map[string]string{
+				"nobody can be asked":    callOf(t, none, "get_colour", nil),
+				"not offered":            callOf(t, with, "get_said", nil),
+				"roots/list is not offe": callOf(t, with, "get_roots", nil),
+			} {
+				if !strings.Contains(got, want) && !strings.Contains(got, "does not support") && !strings.Contains(got, "method not found") {
+					t.Errorf("%s to %s: no %q in %s", era, theirs, want, got)
+				}
+			}
+			if len(p.asked) > 0 {
+				t.Errorf("asked %q", p.asked)
+			}
+		}
+	}
+}
+
+func TestServersTellHowFarTheyAre(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			p := &person{}
+			s := connect(t, direct, era, p.options(), upstream("up", asking("2025-11-25")))
+			params := &mcp.CallToolParams{Name: "get_told", Meta: mcp.Meta{"progressToken": "mine"}}
+			if era == eras[0] {
+				if err := s.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				params.Meta[mcp.MetaKeyLogLevel] = "info"
+			}
+			if _, err := s.CallTool(t.Context(), params); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"line 0 of [EMAIL_1]", "1/3 step mine", "line 1 of [EMAIL_1]", "2/3 step mine", "line 2 of [EMAIL_1]", "3/3 step mine"}
+			for range 100 {
+				p.mu.Lock()
+				got := strings.Join(p.told, "\n")
+				p.mu.Unlock()
+				if got == strings.Join(want, "\n") {
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			t.Errorf("told %q", p.told)
 		})
 	}
 }
