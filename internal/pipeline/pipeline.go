@@ -308,6 +308,7 @@ func (x *execution) see(tools *run.Toolset) {
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
 		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout, Leaves: x.goes, Refused: x.flight.record.refusal,
+		Asked: x.flight.record.asked,
 	}
 	r.Privacy = privacy{x.pipeline.Secrets, x.screen, x.flight.record.saw, x.flight.record.named}
 	if x.rehearses() {

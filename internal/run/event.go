@@ -30,6 +30,7 @@ const (
 	EventFile     EventKind = "file"      // of a workspace, read or written by a model itself
 	EventAnomaly  EventKind = "anomaly"   // something unusual
 	EventClock    EventKind = "clock"     // a person says that it is right, though it is behind the record
+	EventAsked    EventKind = "asked"     // a server asks the client in the midst of a call, and what came of it
 	EventGap      EventKind = "gap"       // what came between could not be written
 	EventKept     EventKind = "retention" // old entries were moved to archives, or deleted
 	EventToken    EventKind = "token"     // one for calls over the network was created or revoked
