@@ -406,3 +406,61 @@ func TestServersTellHowFarTheyAre(t *testing.T) {
 		})
 	}
 }
+
+// A call of an exposed tool that cannot be taken back waits for a person, and its answer is the
+// server's own then.
+func TestExposedCallsAreApproved(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			said := "once"
+			o := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				if !strings.Contains(req.Params.Message, "call up.delete_all (destructive)") {
+					t.Error(req.Params.Message)
+				}
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": said}}, nil
+			}}
+			s := connect(t, direct, era, o, upstream("up", everything()))
+			if got := callOf(t, s, "delete_all", nil); !strings.Contains(got, `"text":"gone"`) || strings.Contains(got, "execution_id") {
+				t.Error(got)
+			}
+			said = "no"
+			if got := callOf(t, s, "delete_all", nil); strings.Contains(got, "gone") || !strings.Contains(got, `"isError":true`) {
+				t.Error(got)
+			}
+			nobody := connect(t, direct, era, nil, upstream("up", everything()))
+			if got := callOf(t, nobody, "delete_all", nil); !strings.Contains(got, "pending_approval") || !strings.Contains(got, `"isError":true`) {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// What two servers have under one name is told apart.
+func TestNamesOfSeveralServers(t *testing.T) {
+	s := connect(t, "{piiTokenization: false, servers: {a: {expose: direct}, b: {expose: direct}}}", eras[0], nil, upstream("a", everything()), upstream("b", everything(eras[0])))
+	tools, err := s.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 14+8 {
+		t.Fatal(len(tools.Tools), err)
+	}
+	if got := callOf(t, s, "b__get_error", nil); !strings.Contains(got, "went wrong") {
+		t.Error(got)
+	}
+	listed, err := s.ListResources(t.Context(), nil)
+	if err != nil || len(listed.Resources) != 4 || !strings.HasPrefix(listed.Resources[0].URI, "retort://a/test://") {
+		t.Fatal(show(listed), err)
+	}
+	for _, uri := range []string{"retort://b/test://a.txt", "retort://a/test://a.txt"} {
+		read, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil || read.Contents[0].Text != "the text of test://a.txt" {
+			t.Error(show(read), err)
+		}
+	}
+	prompt, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b__greet", Arguments: map[string]string{"who": "World"}})
+	if err != nil || !strings.Contains(show(prompt), "Hello World") {
+		t.Error(show(prompt), err)
+	}
+	completed, err := s.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "a__greet"}, Argument: mcp.CompleteParamsArgument{Name: "who", Value: "pa"}})
+	if err != nil || show(completed.Completion.Values) != `["paris"]` {
+		t.Error(show(completed), err)
+	}
+}
