@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"time"
 )
 
 // Peer is the client at the other end of an execution, as far as the servers that it calls
@@ -43,13 +42,4 @@ func PeerOf(ctx context.Context) *Peer {
 		return p
 	}
 	return &Peer{}
-}
-
-// Timed is a context that ends after d of active time: Pause stops its clock, and those of
-// the contexts around it. The cause is context.DeadlineExceeded then.
-func Timed(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	timed, cancel := context.WithCancelCause(ctx)
-	c := &clock{left: d, outer: ctx, end: func() { cancel(context.DeadlineExceeded) }}
-	c.resume()
-	return WithPause(timed, c.pause), func() { c.stop(); cancel(context.Canceled) }
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"retort/internal/deadline"
 	"retort/internal/run"
 )
 
@@ -179,7 +180,7 @@ func (s *server) do(ctx context.Context, op string, f func(context.Context, *ses
 func (s *server) use(ctx context.Context, op string, sess *session, x *exchange, f func(context.Context, *session, *exchange) error) *run.Error {
 	defer sess.leave()
 	began := time.Now()
-	limited, cancel := run.Timed(ctx, s.spec.CallTimeout)
+	limited, cancel := deadline.With(ctx, s.spec.CallTimeout)
 	defer cancel()
 	cause := f(limited, sess, x)
 	if cause == nil || isAnswer(cause) {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"retort/internal/deadline"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/policy"
 	"retort/internal/run"
@@ -190,7 +191,7 @@ func rehearse(x Execution, t *run.Tool, c run.Call, d policy.Decision) (run.Resu
 func (r *Relay) out(x Execution) isolate.Host {
 	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
 		if x.CallTimeout > 0 {
-			timed, cancel := run.Timed(ctx, x.CallTimeout)
+			timed, cancel := deadline.With(ctx, x.CallTimeout)
 			defer cancel()
 			ctx = timed
 		}
