@@ -355,3 +355,54 @@ func TestChangesAreTold(t *testing.T) {
 	l.write(`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`)
 	c.hear("notifications/prompts/list_changed")
 }
+
+// A client that takes no requests gets the question as the answer, and the call goes on meanwhile.
+func TestAskedByAnAnswer(t *testing.T) {
+	question := `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}}`
+	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`, during: []string{question}}
+	e := l.open(t, "servers: {lib: {expose: direct}}")
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	done := make(chan struct{})
+	go func() { defer close(done); _ = e.Serve(context.Background(), toServer, fromServer, false) }()
+	t.Cleanup(func() { fromClient.Close(); toClient.Close(); <-done })
+	c := &line{t, fromClient, bufio.NewScanner(toClient)}
+	ask := func(id int, more string) string {
+		c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"get_x","arguments":{}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`, id, more))
+		return c.hear(fmt.Sprintf(`"id":%d`, id))
+	}
+	var answer struct {
+		Result struct {
+			ResultType, RequestState string
+			InputRequests            map[string]struct{ Method string }
+		}
+	}
+	read := func(text string) string {
+		answer.Result.InputRequests = nil
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Result.ResultType != "input_required" || answer.Result.InputRequests["ask-1"].Method != "elicitation/create" {
+			t.Fatal(text, err)
+		}
+		state, _ := json.Marshal(answer.Result.RequestState)
+		return `,"requestState":` + string(state)
+	}
+	state := read(ask(1, ""))
+	if got := ask(2, `,"requestState":"{\"conversation\":\"other\"}"`); !strings.Contains(got, `"error"`) {
+		t.Error(got)
+	}
+	if got := ask(3, `,"requestState":"nonsense"`); !strings.Contains(got, "nothing ran") {
+		t.Error(got)
+	}
+	again := read(ask(4, state)) // brings no answer
+	if n := l.count("tools/call"); n != 1 {
+		t.Errorf("called %d times", n)
+	}
+	if got := ask(5, again+`,"inputResponses":{"ask-1":{"action":"accept","content":{}}}`); !strings.Contains(got, `"done"`) || !strings.Contains(got, `"resultType":"complete"`) {
+		t.Error(got)
+	}
+	if got := ask(6, again+`,"inputResponses":{"ask-1":{"action":"accept","content":{}}}`); !strings.Contains(got, `"error"`) {
+		t.Error(got)
+	}
+	if n := l.count("tools/call"); n != 1 || len(l.answers) != 1 || l.answers[0] != `{"action":"accept","content":{}}` && l.answers[0] != `{"action":"accept"}` {
+		t.Errorf("called %d times, answers %q", n, l.answers)
+	}
+}

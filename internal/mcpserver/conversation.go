@@ -142,9 +142,7 @@ func (s *Server) converse(ctx context.Context, next mcp.MethodHandler, method st
 	}
 	stop := c.follow(ctx, req, state.Round)
 	defer stop()
-	for id, r := range responses {
-		c.answered(id, r)
-	}
+	c.answered(responses)
 	t := c.current()
 	if t == nil || state.Execution != "" {
 		t = c.begin(ctx, next, method, req)
@@ -198,20 +196,19 @@ func (c *conversation) peer() *run.Peer {
 
 // await is the result of the request, or the questions that came up.
 func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Result, error) {
-	select {
-	case <-t.done:
-	case <-ctx.Done():
-		s.talks.remove(c)
-		<-t.done
-		return t.result, t.err
-	case <-c.news:
-		pause := time.NewTimer(gathering)
-		defer pause.Stop()
+	for done := false; !done; {
 		select {
 		case <-t.done:
-		case <-pause.C:
-			c.park(func() { s.talks.remove(c) })
-			return c.asking(nil, "")
+			done = true
+		case <-ctx.Done():
+			s.talks.remove(c)
+			<-t.done
+			return t.result, t.err
+		case <-c.news:
+			if c.gather(t) {
+				c.park(func() { s.talks.remove(c) })
+				return c.asking(nil, "")
+			}
 		}
 	}
 	asked, ok := t.result.(*mcp.CallToolResult)
@@ -221,6 +218,20 @@ func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Resul
 	}
 	c.park(func() { s.talks.remove(c) })
 	return c.asking(asked.InputRequests, asked.RequestState)
+}
+
+// gather waits for what is asked at the same time, and reports whether anything is.
+func (c *conversation) gather(t *turn) bool {
+	pause := time.NewTimer(gathering)
+	defer pause.Stop()
+	select {
+	case <-t.done:
+		return false
+	case <-pause.C:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.questions) > 0
 }
 
 // park has the conversation end unless it is followed again.
@@ -269,17 +280,29 @@ func (c *conversation) follow(ctx context.Context, req mcp.Request, round int) (
 	return stop
 }
 
-// answered hands over what the person said.
-func (c *conversation) answered(id string, response mcp.InputResponse) {
+// answered hands over what the person said. What is still open is asked again, or not any more
+// if that was done too often.
+func (c *conversation) answered(responses mcp.InputResponseMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q, ok := c.questions[id]
-	if !ok {
-		return
-	}
-	if text, err := marshal(response); err == nil {
+	for id, q := range c.questions {
+		text, err := marshal(responses[id])
+		if responses[id] == nil && c.round < maxRounds || err != nil {
+			continue
+		}
 		delete(c.questions, id)
-		q.answer <- text
+		q.answer <- text // null is no answer
+	}
+	if len(c.questions) > 0 {
+		c.tell()
+	}
+}
+
+// tell has the request answered with what is open.
+func (c *conversation) tell() {
+	select {
+	case c.news <- struct{}{}:
+	default:
 	}
 }
 
@@ -299,10 +322,7 @@ func (c *conversation) ask(ctx context.Context, a run.Asked) (json.RawMessage, *
 	id := fmt.Sprintf("ask-%d", c.next)
 	c.questions[id] = q
 	c.mu.Unlock()
-	select {
-	case c.news <- struct{}{}:
-	default:
-	}
+	c.tell()
 	timer := time.NewTimer(askPatience)
 	defer timer.Stop()
 	select {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +25,14 @@ func upstream(name string, s *mcp.Server) retort.Server {
 		go func() { _ = s.Run(context.Background(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}) }()
 		return stream{toClient, fromClient}, nil
 	}}
+}
+
+// overHTTP is a server of the SDK behind Streamable HTTP.
+func overHTTP(t *testing.T, name string, s *mcp.Server, stateless bool) retort.Server {
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+	listener := httptest.NewServer(handler)
+	t.Cleanup(listener.Close)
+	return retort.Server{Name: name, URL: listener.URL}
 }
 
 type stream struct {
@@ -310,45 +320,48 @@ func (p *person) options() *mcp.ClientOptions {
 // Whatever the era of the client and of the server, the person is asked, and the server gets
 // the answer: called directly, by call_tool, and in the midst of a program.
 func TestQuestionsCrossEras(t *testing.T) {
-	for _, era := range eras {
-		for _, theirs := range eras {
-			t.Run(era+" to "+theirs, func(t *testing.T) {
-				p := &person{}
-				s := connect(t, "servers: {up: {expose: direct, sampling: allow, roots: [/srv/x]}}", era, p.options(), upstream("up", asking(theirs)))
-				ways := map[string]func(tool string) string{
-					"direct": func(tool string) string { return callOf(t, s, tool, nil) },
-					"call_tool": func(tool string) string {
-						return callOf(t, s, "call_tool", map[string]any{"name": "up__" + tool, "arguments": map[string]any{}})
-					},
-					"program": func(tool string) string {
-						return callOf(t, s, "execute_code", map[string]any{"language": "javascript", "code": "return await callMCPTool('up__" + tool + "', {})"})
-					},
+	wires := map[string]func(theirs string) retort.Server{
+		"pipe": func(theirs string) retort.Server { return upstream("up", asking(theirs)) },
+		"http": func(theirs string) retort.Server { return overHTTP(t, "up", asking(theirs), theirs == eras[1]) },
+	}
+	for i := range 8 {
+		era, theirs, wire := eras[i&1], eras[i>>1&1], []string{"pipe", "http"}[i>>2]
+		t.Run(era+" to "+theirs+" by "+wire, func(t *testing.T) {
+			p := &person{}
+			s := connect(t, "servers: {up: {expose: direct, sampling: allow, roots: [/srv/x]}}", era, p.options(), wires[wire](theirs))
+			ways := map[string]func(tool string) string{
+				"direct": func(tool string) string { return callOf(t, s, tool, nil) },
+				"call_tool": func(tool string) string {
+					return callOf(t, s, "call_tool", map[string]any{"name": "up__" + tool, "arguments": map[string]any{}})
+				},
+				"program": func(tool string) string {
+					return callOf(t, s, "execute_code", map[string]any{"language": "javascript", "code": "return await callMCPTool('up__" + tool + "', {})"})
+				},
+			}
+			for way, call := range ways {
+				if got := call("get_colour"); !strings.Contains(got, "accept blue") {
+					t.Errorf("%s: %s", way, got)
 				}
-				for way, call := range ways {
-					if got := call("get_colour"); !strings.Contains(got, "accept blue") {
-						t.Errorf("%s: %s", way, got)
-					}
-					if got := call("get_said"); !strings.Contains(got, "hi [EMAIL_1]") {
-						t.Errorf("%s: %s", way, got)
-					}
-					if got := call("get_roots"); !strings.Contains(got, "file:///srv/x") {
-						t.Errorf("%s: %s", way, got)
-					}
+				if got := call("get_said"); !strings.Contains(got, "hi [EMAIL_1]") {
+					t.Errorf("%s: %s", way, got)
 				}
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				if len(p.asked) != 6 {
-					t.Errorf("asked %d times: %q", len(p.asked), p.asked)
+				if got := call("get_roots"); !strings.Contains(got, "file:///srv/x") {
+					t.Errorf("%s: %s", way, got)
 				}
-				for _, q := range p.asked {
-					form := strings.Contains(q, `The server "up" asks`) && strings.Contains(q, `Which colour?\u202e`)
-					sample := strings.HasPrefix(q, "none") && strings.Contains(q, "[EMAIL_1]")
-					if !form && !sample {
-						t.Errorf("asked %q", q)
-					}
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if len(p.asked) != 6 {
+				t.Errorf("asked %d times: %q", len(p.asked), p.asked)
+			}
+			for _, q := range p.asked {
+				form := strings.Contains(q, `The server "up" asks`) && strings.Contains(q, `Which colour?\u202e`)
+				sample := strings.HasPrefix(q, "none") && strings.Contains(q, "[EMAIL_1]")
+				if !form && !sample {
+					t.Errorf("asked %q", q)
 				}
-			})
-		}
+			}
+		})
 	}
 }
 
