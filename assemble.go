@@ -1,6 +1,7 @@
 package retort
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -454,6 +455,9 @@ func (c Config) servers(loaded *config.Config) ([]Server, error) {
 		}
 		servers = append(servers, fromConfig(s))
 	}
+	for i := range servers {
+		share(&servers[i], loaded.Settings.Servers[servers[i].Name].ServerInstances)
+	}
 	seen := map[string]bool{}
 	for _, s := range servers {
 		if seen[s.Name] {
@@ -485,6 +489,13 @@ func (c Config) strangers(loaded *config.Config) error {
 		}
 	}
 	return nil
+}
+
+// share takes over what the settings say of who shares a server.
+func share(s *Server, i config.ServerInstances) {
+	s.Isolation = cmp.Or(upstream.Isolation(i.Isolation), s.Isolation)
+	s.Stateful = i.Stateful || s.Stateful
+	s.Idle, s.Instances = cmp.Or(i.Idle, s.Idle), cmp.Or(i.Instances, s.Instances)
 }
 
 func fromConfig(s config.Server) Server {

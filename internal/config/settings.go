@@ -323,6 +323,7 @@ type NetworkRule struct {
 // ServerSettings are what a person adds to one server of a client's file.
 type ServerSettings struct {
 	ToolRules
+	ServerInstances
 	Category string
 	Disabled bool
 	Trusted  bool          // its hints may lower the effect that its tools are taken to have
@@ -681,7 +682,7 @@ func isTarget(s string) bool {
 }
 
 func (s *ServerSettings) read() into {
-	return object(append(append(s.ToolRules.fields(),
+	return object(append(append(slices.Concat(s.ToolRules.fields(), s.ServerInstances.fields()),
 		field{"category", checked(&s.Category, "a word", func(c string) bool { return c != "" && len(c) <= 64 })},
 		field{"disabled", boolean(&s.Disabled)},
 		field{"trusted", boolean(&s.Trusted)},

@@ -304,7 +304,7 @@ func (x *execution) seesMore(ctx context.Context) bool {
 func (x *execution) see(tools *run.Toolset) {
 	x.tools = tools
 	r := relay.Execution{
-		ID: x.req.ID, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
+		ID: x.req.ID, Caller: run.Caller{Principal: x.pipeline.Policy.Principal(), Session: x.req.Session}, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
 		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout, Leaves: x.goes, Refused: x.flight.record.refusal,

@@ -139,6 +139,8 @@ var atStart = map[string]func(s *scripted){
 	"grandchildren": func(*scripted) { _ = exec.Command("sh", "-c", "sleep 1000 & sleep 1000").Start() },
 }
 
+var heard []string // by the server that remembers
+
 var atEnd = map[string][]func(){
 	"ignore term": {forever},
 }
@@ -334,6 +336,15 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 	"environment": {"tools/call": func(s *scripted, r request) bool {
 		quoted, _ := json.Marshal(strings.Join(os.Environ(), "\n"))
 		s.reply(r, `{"content":[{"type":"text","text":%s}]}`, quoted)
+		return true
+	}},
+	"remembers": {"tools/call": func(s *scripted, r request) bool {
+		if r.Params.Name == "slow" {
+			time.Sleep(500 * time.Millisecond)
+		}
+		heard = append(heard, string(r.Params.Arguments))
+		quoted, _ := json.Marshal(strings.Join(heard, " "))
+		s.reply(r, `{"content":[{"type":"text","text":%s},{"type":"text","text":"%d"}]}`, quoted, os.Getpid())
 		return true
 	}},
 	"batches": {"tools/call": func(s *scripted, r request) bool {

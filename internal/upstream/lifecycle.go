@@ -103,6 +103,8 @@ func (s *server) connected(d *dialing, took time.Duration) {
 	s.connects++
 	s.lastErr = nil
 	s.setState(StateReady)
+	s.called = time.Now()
+	s.awaitRest(s.idle)
 	s.log.Info("connected", "name", s.last.Name, "version", s.last.Version, "protocol", s.last.Protocol, "took", took.Round(time.Millisecond))
 	s.wg.Go(func() { s.watch(d.session) })
 }
@@ -139,6 +141,42 @@ func (s *server) discard(sess *session) {
 	sess.retire()
 }
 
+// touch notes that the server is of use to somebody.
+func (s *server) touch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.called = time.Now()
+}
+
+// awaitRest looks after a while whether the session is idle. The caller holds mu.
+func (s *server) awaitRest(after time.Duration) {
+	switch {
+	case s.idle == 0:
+	case s.rest == nil:
+		s.rest = time.AfterFunc(after, s.restIfIdle)
+	default:
+		s.rest.Reset(after)
+	}
+}
+
+// restIfIdle ends a session without a call for long enough. The next use makes another.
+func (s *server) restIfIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.session == nil {
+		return
+	}
+	if left := s.idle - time.Since(s.called); left > 0 || s.session.busy() {
+		s.awaitRest(max(left, s.idle/10))
+		return
+	}
+	sess := s.session
+	s.session = nil
+	s.setState(StateIdle)
+	s.log.Info("stopped, as it was idle")
+	sess.retire()
+}
+
 // noteFailure counts a failure. The caller holds mu.
 func (s *server) noteFailure(err *run.Error) {
 	s.breaker.failed(time.Now(), jitter())
@@ -156,6 +194,9 @@ func (s *server) setState(state State) { s.state, s.since = state, time.Now() }
 func (s *server) close() {
 	s.mu.Lock()
 	s.closed = true
+	if s.rest != nil {
+		s.rest.Stop()
+	}
 	s.setState(StateClosed)
 	if s.session != nil {
 		s.session.link.fail(errClosed())

@@ -27,10 +27,15 @@ func offers(c *mcp.ServerCapabilities) Offers {
 // Request makes a request that has no effects, such as prompts/get, for the client of ctx, and
 // returns its result byte for byte. params must be a JSON object without _meta.
 func (p *Pool) Request(ctx context.Context, server, method string, params json.RawMessage) (result json.RawMessage, _ error) {
-	s, err := p.server(server)
+	n, err := p.instances(server)
 	if err != nil {
 		return nil, err.At(server, "")
 	}
+	s, done, err := n.take(ctx)
+	if err != nil {
+		return nil, err.At(server, "")
+	}
+	defer done()
 	err = s.do(ctx, "upstream.request", func(ctx context.Context, sess *session, x *exchange) (err error) {
 		result, err = sess.ask(ctx, x, method, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, params) })
 		return err
@@ -109,7 +114,8 @@ func (p *Pool) SetLogLevel(level string) {
 	}
 	p.level.Store(&level)
 	var wg sync.WaitGroup
-	for _, s := range p.servers {
+	for _, n := range p.servers {
+		s := n.main
 		s.mu.Lock()
 		sess := s.session
 		s.mu.Unlock()

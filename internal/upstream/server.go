@@ -28,6 +28,7 @@ type server struct {
 	spec    Server
 	connect *connector
 	base    context.Context // ends with the pool
+	idle    time.Duration   // without a call, before the session ends; 0 is for ever
 	stderr  tail
 	rubbish rubbish
 	changes *debounce
@@ -46,6 +47,8 @@ type server struct {
 	connects int
 	took     time.Duration // the last connecting
 	latency  time.Duration
+	called   time.Time   // when the last call began or ended, or the session began
+	rest     *time.Timer // of the session, when it may have been idle for long enough
 	closed   bool
 	wg       sync.WaitGroup // goroutines of dialings and sessions
 }
@@ -157,6 +160,17 @@ func (s *server) list(ctx context.Context) (Listing, *run.Error) {
 	return s.withResources(l), nil
 }
 
+// another is a server of the same kind whose session nobody shares with s. It begins with
+// what s has learned of the protocol and of the tools.
+func (s *server) another(base context.Context, o Options, place *spool, level func() string) *server {
+	twin := newServer(base, s.spec, o, place, level)
+	twin.connect.bindings = s.connect.bindings
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	twin.era = s.era
+	return twin
+}
+
 // do runs op on a session, within the call timeout. It is tried again on a new
 // session only if the server certainly did not see the request.
 func (s *server) do(ctx context.Context, op string, f func(context.Context, *session, *exchange) error) *run.Error {
@@ -179,6 +193,10 @@ func (s *server) do(ctx context.Context, op string, f func(context.Context, *ses
 // use runs f once on sess and settles what it means for the server's state.
 func (s *server) use(ctx context.Context, op string, sess *session, x *exchange, f func(context.Context, *session, *exchange) error) *run.Error {
 	defer sess.leave()
+	if op == "upstream.call" { // what lists the tools from time to time keeps nothing awake
+		s.touch()
+		defer s.touch()
+	}
 	began := time.Now()
 	limited, cancel := deadline.With(ctx, s.spec.CallTimeout)
 	defer cancel()

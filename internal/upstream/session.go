@@ -44,6 +44,13 @@ func (s *session) enter() bool {
 	return true
 }
 
+// busy reports whether somebody uses the session.
+func (s *session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.users > 0
+}
+
 func (s *session) leave() {
 	s.mu.Lock()
 	s.users--

@@ -39,6 +39,8 @@ type Status struct {
 	PID       int           // of the child process; 0 if there is none
 	Stderr    []string      // the last lines, cut and without terminal sequences
 	Rubbish   Rubbish
+	Isolation Isolation
+	Instances int // beside the one that all else here is about
 }
 
 // Rubbish is what a server wrote where only JSON-RPC messages belong.
@@ -50,20 +52,23 @@ type Rubbish struct {
 
 // Status tells how a server is; the State of an unknown one is StateInvalid.
 func (p *Pool) Status(server string) Status {
-	s, err := p.server(server)
+	n, err := p.instances(server)
 	if err != nil {
 		return Status{Server: server, State: StateInvalid, LastError: err}
 	}
-	return s.status()
+	st := n.main.status()
+	st.Instances, st.Isolation = n.count(), n.keep
+	return st
 }
 
 // Connection counts the connections that were made to a server so far; up says that
 // the last of them stands.
 func (p *Pool) Connection(server string) (count int, up bool) {
-	s, ok := p.servers[server]
+	n, ok := p.servers[server]
 	if !ok {
 		return 0, false
 	}
+	s := n.main
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.connects, s.session != nil && !s.session.link.isDown()

@@ -115,7 +115,7 @@ func TestDieInCall(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "calls sent", func() bool { return p.servers["s"].pendingCalls() == 8 })
+	eventually(t, "calls sent", func() bool { return p.servers["s"].main.pendingCalls() == 8 })
 	_, err := p.Call(t.Context(), "s", "die", nil)
 	e := wantError(t, err, run.KindUpstreamGone, "exit status 7", "panic: boom")
 	if e.Server != "s" || e.Tool != "die" || !errors.Is(err, ErrOutcomeUnknown) {
@@ -202,7 +202,7 @@ func TestEraIsRemembered(t *testing.T) {
 // error says why.
 func TestBreaker(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("die at start"))
-	s := p.servers["s"]
+	s := p.servers["s"].main
 	for range openAfter {
 		s.mu.Lock()
 		s.breaker.retryAt = time.Time{} // as if the wait were over
@@ -225,7 +225,7 @@ func TestBreaker(t *testing.T) {
 func TestBackoffIsWaited(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("proper"))
 	const wait = 150 * time.Millisecond
-	p.servers["s"].breaker = breaker{failures: 1, retryAt: time.Now().Add(wait)}
+	p.servers["s"].main.breaker = breaker{failures: 1, retryAt: time.Now().Add(wait)}
 	began := time.Now()
 	mustCall(t, p, "s", "t")
 	if d := time.Since(began); d < wait-10*time.Millisecond {
@@ -441,7 +441,7 @@ func TestCancelIsForwarded(t *testing.T) {
 		_, err := p.Call(ctx, "s", "hang", nil)
 		failed <- err
 	}()
-	eventually(t, "call sent", func() bool { return p.servers["s"].pendingCalls() == 1 })
+	eventually(t, "call sent", func() bool { return p.servers["s"].main.pendingCalls() == 1 })
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) || !errors.Is(err, ErrOutcomeUnknown) {
 		t.Errorf("%v", err)
@@ -504,7 +504,7 @@ func TestIgnoresTerm(t *testing.T) {
 func TestGrandchildren(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("grandchildren"))
 	mustCall(t, p, "s", "t")
-	eventually(t, "grandchildren run", func() bool { return len(markedProcesses(p.servers["s"].spec.Env[marker])) >= 4 })
+	eventually(t, "grandchildren run", func() bool { return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) >= 4 })
 }
 
 // kill -9 of a server from outside is a restart.

@@ -49,6 +49,16 @@ type Server struct {
 
 	// Client is what the server may have from the client whose calls are made.
 	Client Client
+	// Isolation says who shares an instance of the server; see there for the default.
+	Isolation Isolation
+	// Stateful says that the server remembers what it was told: principals don't share it,
+	// and it does not end because it is idle unless Idle says when.
+	Stateful bool
+	// Idle is after how long without a call an instance ends, to begin again with the next
+	// one; below 0 means never. Default 10 min, but never for what is shared and no process.
+	Idle time.Duration
+	// Instances bounds how many run beside the one that lists the tools; default 16.
+	Instances int
 
 	// Err is what is wrong with the configuration of this server, such as an
 	// unset variable. The server is listed, and every use answers Err.
@@ -113,11 +123,11 @@ type Listing struct {
 // server may have executed although no answer came.
 var ErrOutcomeUnknown = errors.New("it is unknown whether the call took effect")
 
-// Pool holds one client for each server. It is safe for use by several
+// Pool holds one client for each server, and more where callers are kept apart. It is safe for use by several
 // goroutines. All its errors are *run.Error.
 type Pool struct {
 	names   []string
-	servers map[string]*server
+	servers map[string]*instances
 	own     *reaper.Reaper // nil if Options.Processes was set
 	cancel  context.CancelFunc
 	level   atomic.Pointer[string] // of the log lines that clients want
@@ -127,7 +137,7 @@ type Pool struct {
 // one counts.
 func New(servers []Server, o Options) *Pool {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Pool{servers: map[string]*server{}, cancel: cancel}
+	p := &Pool{servers: map[string]*instances{}, cancel: cancel}
 	if o.Processes == nil {
 		p.own = reaper.New()
 		o.Processes = p.own
@@ -137,7 +147,11 @@ func New(servers []Server, o Options) *Pool {
 		if _, twice := p.servers[spec.Name]; !twice {
 			p.names = append(p.names, spec.Name)
 		}
-		p.servers[spec.Name] = newServer(ctx, spec, o, place, p.logLevel)
+		main := newServer(ctx, spec, o, place, p.logLevel)
+		main.idle = spec.idle(true)
+		p.servers[spec.Name] = newInstances(spec, main, func(owner run.Caller) *server {
+			return main.another(run.WithCaller(ctx, owner), o, place, p.logLevel)
+		})
 	}
 	slices.Sort(p.names)
 	return p
@@ -147,7 +161,8 @@ func New(servers []Server, o Options) *Pool {
 func (p *Pool) Names() []string { return slices.Clone(p.names) }
 
 // Call calls a tool and returns the server's CallToolResult, byte for byte; one
-// with isError set is no error here. args must be a JSON object; nil means {}.
+// with isError set is no error here. args must be a JSON object; nil means {}. The
+// run.Caller of ctx says which instance of the server is called.
 //
 // A call is sent at most once, except when it certainly did not reach the server.
 // An error for which errors.Is(err, ErrOutcomeUnknown) holds leaves open whether
@@ -164,10 +179,15 @@ func (p *Pool) Fetch(ctx context.Context, server, tool string, args json.RawMess
 }
 
 func (p *Pool) fetch(ctx context.Context, server, tool string, args json.RawMessage, spools bool) (json.RawMessage, *run.Spooled, error) {
-	s, err := p.server(server)
+	n, err := p.instances(server)
 	if err != nil {
 		return nil, nil, err.At(server, tool)
 	}
+	s, done, err := n.take(ctx)
+	if err != nil {
+		return nil, nil, err.At(server, tool)
+	}
+	defer done()
 	result, large, err := s.call(ctx, tool, args, spools)
 	if err != nil {
 		return nil, nil, err.At(server, tool)
@@ -222,9 +242,18 @@ func (p *Pool) Close() error {
 	return nil
 }
 
+// server is the instance of a server that lists its tools.
 func (p *Pool) server(name string) (*server, *run.Error) {
-	if s, ok := p.servers[name]; ok {
-		return s, nil
+	n, err := p.instances(name)
+	if err != nil {
+		return nil, err
+	}
+	return n.main, nil
+}
+
+func (p *Pool) instances(name string) (*instances, *run.Error) {
+	if n, ok := p.servers[name]; ok {
+		return n, nil
 	}
 	e := run.Errorf(run.KindToolNotFound, "upstream", "there is no server %q", name)
 	if near := run.Nearest(name, p.names, 3); len(near) > 0 {

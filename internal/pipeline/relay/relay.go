@@ -41,6 +41,7 @@ type Function func(ctx context.Context, arguments json.RawMessage) (any, error)
 // Execution is what the relay needs to know of the execution it serves.
 type Execution struct {
 	ID        string
+	Caller    run.Caller   // on whose behalf its calls are made
 	Tools     *run.Toolset // what this execution may see and call
 	Policy    *policy.View // by which calls are judged
 	Limits    run.Limits   // complete
@@ -195,7 +196,7 @@ func (r *Relay) out(x Execution) isolate.Host {
 			defer cancel()
 			ctx = timed
 		}
-		ctx = x.reaching(ctx, c)
+		ctx = run.WithCaller(x.reaching(ctx, c), x.Caller)
 		if x.Exact {
 			return r.exact(ctx, x, c)
 		}

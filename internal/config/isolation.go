@@ -1,0 +1,45 @@
+package config
+
+import "time"
+
+// Isolation is who shares an instance of a server: all, the sessions of a principal, or
+// the calls of one session. Empty is not stated.
+type Isolation string
+
+// The isolations.
+const (
+	IsolationShared    Isolation = "shared"
+	IsolationPrincipal Isolation = "principal"
+	IsolationSession   Isolation = "session"
+)
+
+// Never is the time after which something happens that does not.
+const Never time.Duration = -1
+
+// ServerInstances say who shares a server, and how many of it run for how long.
+type ServerInstances struct {
+	Isolation Isolation
+	Stateful  bool          // it remembers what it was told
+	Idle      time.Duration // without a call, after which an instance ends; 0 is not stated, or Never
+	Instances int           // at most; 0 is not stated
+}
+
+func (i *ServerInstances) fields() []field {
+	return []field{
+		{"isolation", oneOf(&i.Isolation, IsolationShared, IsolationPrincipal, IsolationSession)},
+		{"stateful", boolean(&i.Stateful)},
+		{"idle", orNever(&i.Idle, duration(&i.Idle, time.Second, 30*24*time.Hour))},
+		{"instances", integer(&i.Instances, 1, 10_000)},
+	}
+}
+
+// orNever reads a time, or the word never.
+func orNever(v *time.Duration, timed into) into {
+	return func(r *reader, n *node) {
+		if n.kind == textKind && n.text == "never" {
+			*v = Never
+			return
+		}
+		timed(r, n)
+	}
+}
