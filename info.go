@@ -7,7 +7,6 @@ import (
 
 	"retort/internal/config"
 	"retort/internal/ledger"
-	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
 	"retort/internal/upstream"
 )
@@ -44,16 +43,6 @@ type Stats struct {
 	Executions ledger.Summary `json:"executions"`         // since this engine began
 	Recorded   *Recorded      `json:"recorded,omitempty"` // by all engines, as long as the record goes back
 	Kept       run.Kept       `json:"kept"`               // of the session, or of the default one
-}
-
-// Diagnosis is what retort doctor prints.
-type Diagnosis struct {
-	Home      string                 `json:"home"`
-	Files     []string               `json:"files"`
-	Warnings  []string               `json:"warnings,omitempty"`
-	Sandboxes []isolate.Capabilities `json:"sandboxes"`
-	Servers   []ServerInfo           `json:"servers"`
-	NotBuilt  []string               `json:"not_built,omitempty"`
 }
 
 // Warnings are what was odd about the configuration.
@@ -137,14 +126,6 @@ func (e *Engine) problems(server string, status upstream.Status) []string {
 		all = append(all, fmt.Sprintf("%d lines on its standard output are no messages, such as: %s", n, strings.Join(status.Rubbish.Samples, " | ")))
 	}
 	return all
-}
-
-// Doctor tells what works on this machine and what does not.
-func (e *Engine) Doctor() Diagnosis {
-	return Diagnosis{
-		Home: e.config.Home, Files: e.config.Files, Warnings: e.config.Warnings,
-		Sandboxes: e.sandboxes.Capabilities(), Servers: e.Servers(), NotBuilt: notBuilt(),
-	}
 }
 
 // notBuilt lists what the settings know of and this version does not do.

@@ -223,7 +223,11 @@ func spills(t *testing.T, settings string, hides bool) {
 	}
 	tell(e.Call(t.Context(), retort.Request{}, "spill.get_it", json.RawMessage(`{"as":"json"}`)))
 	tell(e.Servers())
-	tell(e.Doctor())
+	diagnosis, err := e.Doctor(t.Context(), nil, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell(diagnosis)
 	found, err := e.Search(t.Context(), retort.Query{Text: "get it", Detail: "full"})
 	tell(found)
 	definitions, err2 := e.Describe(t.Context(), []string{"spill.getIt"}, run.TypeScript)

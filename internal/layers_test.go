@@ -66,6 +66,7 @@ var layers = []struct {
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
 	{"internal/audit", []string{"internal/seal"}, "keeps what it is told; who writes rows is an interface"},
 	{"internal/anomaly", nil, "pure: events in, findings out; who is told of them is given to it"},
+	{"internal/doctor", nil, "what is known of something in, causes in words out; it knows no part of the engine"},
 	{"internal/telemetry", nil, "is told of steps; who tells it is given the interface that it implements"},
 	{"internal/audit/export", []string{"internal/audit"}, "entries in, lines of other systems out"},
 	{"internal/audit/report", []string{"internal/audit"}, "entries in, counts and pages out; what the settings say is given to it"},

@@ -2,39 +2,76 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"retort"
+	"retort/internal/doctor"
 )
 
 func (a *app) doctor() *cobra.Command {
-	var asJSON bool
+	var asJSON, fix bool
+	var patience time.Duration
 	c := &cobra.Command{
-		Use: "doctor", Short: "What works on this machine, and what mends the rest", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd, func(e *retort.Engine) error {
-				a.settle(cmd.Context(), e, time.Minute)
-				report := e.Doctor()
-				if asJSON {
-					return a.printJSON(report)
+		Use: "doctor [SERVER]...", Short: "What works on this machine, and what mends the rest",
+		Long: `Starts the servers, all at once, and says of each whether it works, and else why not and
+which command mends it; the same of this machine. Ends with 1 if something is broken.
+
+--fix mends what is safe to mend: permissions of home and keys, folders that are missing,
+sockets of engines that have died. It touches no client's file.`,
+		RunE: func(cmd *cobra.Command, servers []string) error {
+			machine, err := retort.Examine(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, fix)
+			if err != nil {
+				return err
+			}
+			e, err := a.open(cmd.Context(), nil)
+			if err != nil {
+				if !asJSON {
+					a.printChecks(machine)
 				}
-				a.printDoctor(report)
-				return nil
-			})
+				return err
+			}
+			defer e.Close()
+			d, err := a.examined(cmd, e, machine, patience, servers)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = a.printJSON(d)
+			} else {
+				a.printDoctor(d)
+			}
+			if err == nil && !d.OK {
+				return exitError(exitFailed)
+			}
+			return err
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&fix, "fix", false, "mend what is safe to mend")
+	c.Flags().DurationVar(&patience, "timeout", time.Minute, "how long each server may take")
 	return c
 }
 
+// examined asks the servers, and says which ones it waits for.
+func (a *app) examined(cmd *cobra.Command, e *retort.Engine, machine []doctor.Check, patience time.Duration, servers []string) (retort.Diagnosis, error) {
+	say, done := a.progress("connecting")
+	defer done()
+	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.Pending(), ", ")) })
+	defer watch.Stop()
+	return e.Doctor(cmd.Context(), machine, patience, servers...)
+}
+
 func (a *app) printDoctor(d retort.Diagnosis) {
-	fmt.Fprintln(a.stdout, "home:", d.Home)
+	fmt.Fprintln(a.stdout, "retort", d.Version)
 	for _, f := range d.Files {
 		fmt.Fprintln(a.stdout, "read:", f)
 	}
+	a.printChecks(d.Machine)
 	for _, s := range d.Sandboxes {
 		a.mark(s.Unavailable == nil, fmt.Sprintf("sandbox %s (%s): %s", s.Name, strings.Join(s.Runtimes, ", "), strings.Join(s.Walls, "; ")))
 		if s.Unavailable != nil {
@@ -44,35 +81,70 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 			fmt.Fprintln(a.stdout, "     ", printable(s.Warning))
 		}
 		for _, m := range s.Missing {
-			a.mark(false, "runtime "+m.Runtime)
-			a.explain(m.Why)
+			fmt.Fprintln(a.stdout, a.style(a.stdout, dim, " -  runtime "+m.Runtime+": "+printable(m.Why.Message)))
+			if m.Why.Hint != "" {
+				fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, printable(m.Why.Hint)))
+			}
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(d.Runtimes)) {
+		a.mark(true, strings.TrimSpace("runtime "+name+": "+printable(d.Runtimes[name])))
+	}
 	for _, s := range d.Servers {
-		line := fmt.Sprintf("server %s: %s", printable(s.Name), s.State)
-		if s.Protocol != "" {
-			line += fmt.Sprintf(", %s %s, protocol %s, %d tools, connected in %.0f ms, answers in %.1f ms",
-				printable(s.Implementation), printable(s.Version), s.Protocol, s.Tools, s.ConnectMS, s.LatencyMS)
-		}
-		a.mark(s.Error == nil, line)
-		if s.Error != nil {
-			a.explain(s.Error)
-		}
-		for _, tool := range s.Changed {
-			fmt.Fprintf(a.stdout, "      %s has changed since it was trusted; retort tools --changed %s\n", printable(tool), printable(s.Name))
-		}
-		for _, tool := range s.Flagged {
-			fmt.Fprintf(a.stdout, "      %s has something in its definition that does not belong there; retort describe %s.%s\n", printable(tool), printable(s.Name), printable(tool))
-		}
-		for _, problem := range s.Problems {
-			fmt.Fprintln(a.stdout, "     ", printable(problem))
-		}
-		for _, text := range s.Stderr {
-			fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, printable(text)))
-		}
+		a.printDiagnosis(s)
 	}
 	for _, missing := range d.NotBuilt {
 		fmt.Fprintln(a.stdout, a.style(a.stdout, dim, "not built in this version: "+missing))
+	}
+}
+
+func (a *app) printChecks(checks []doctor.Check) {
+	for _, c := range checks {
+		sign := a.style(a.stdout, green, map[doctor.Level]string{doctor.OK: "ok ", doctor.Mended: "mended"}[c.Level])
+		switch c.Level {
+		case doctor.Warning:
+			sign = a.style(a.stdout, amber, "!  ")
+		case doctor.Broken:
+			sign = a.style(a.stdout, red, "no ")
+		}
+		fmt.Fprintln(a.stdout, sign, c.Name+":", printable(c.Words))
+		a.mend(c.Mend)
+	}
+}
+
+func (a *app) printDiagnosis(s retort.ServerDiagnosis) {
+	line := fmt.Sprintf("server %s: %s", printable(s.Name), s.State)
+	if s.Protocol != "" {
+		line += fmt.Sprintf(", %s %s, protocol %s (%s), %d tools, connected in %.0f ms, answers in %.1f ms",
+			printable(s.Implementation), printable(s.Version), printable(s.Protocol), s.Era, s.Tools, s.ConnectMS, s.LatencyMS)
+	}
+	if s.Login != "" {
+		line += ", login " + printable(s.Login)
+	}
+	a.mark(s.OK, line)
+	if s.Cause != nil {
+		fmt.Fprintln(a.stdout, "     ", printable(s.Cause.Words))
+		if s.Error != nil && !strings.Contains(s.Cause.Words, s.Error.Message) {
+			fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, printable(s.Error.Message)))
+		}
+		a.mend(s.Cause.Mend)
+	}
+	for _, r := range s.Remarks {
+		fmt.Fprintln(a.stdout, "     ", printable(r.Words))
+		a.mend(r.Mend)
+	}
+	for _, problem := range s.Problems {
+		fmt.Fprintln(a.stdout, "     ", printable(problem))
+	}
+	for _, text := range s.Stderr {
+		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, "| "+printable(text)))
+	}
+}
+
+// mend prints what a person does next.
+func (a *app) mend(how string) {
+	if how != "" {
+		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, bold, "→ "+printable(how)))
 	}
 }
 
@@ -86,7 +158,5 @@ func (a *app) mark(ok bool, line string) {
 
 func (a *app) explain(e *retort.Error) {
 	fmt.Fprintln(a.stdout, "     ", printable(e.Message))
-	if e.Hint != "" {
-		fmt.Fprintln(a.stdout, "     ", printable(e.Hint))
-	}
+	a.mend(e.Hint)
 }

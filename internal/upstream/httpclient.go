@@ -203,6 +203,13 @@ func errStatus(resp *http.Response) *run.Error {
 // statusError is the HTTP status of a refused request.
 type statusError int
 
+// HTTPStatus is the status with which a server refused what err is about, 0 if it did not.
+func HTTPStatus(err error) int {
+	var s statusError
+	errors.As(err, &s)
+	return int(s)
+}
+
 func (s statusError) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
 
 func errAuthorization(resp *http.Response, e *run.Error) *run.Error {

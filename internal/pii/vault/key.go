@@ -51,8 +51,8 @@ const (
 
 // fromKeyring is the key in the keyring of the system, or a new one.
 func fromKeyring() ([]byte, error) {
-	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
-		return nil, errors.New("there is no session bus, so no keyring") // to ask would start one
+	if err := noBus(); err != nil {
+		return nil, err
 	}
 	text, err := keyring.Get(keyringService, keyringUser)
 	if err == nil {
@@ -103,4 +103,38 @@ func decoded(text string) ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("the key is not %d bytes in base64 or hex", keySize)
+}
+
+// Place says where the key is, or will be, without making one: the keyring, a variable, an
+// age file, or File. keyring is why there is no keyring to use; nil if there is, or if it is not asked.
+func (k Keys) Place() (where string, keyring error) {
+	switch {
+	case k.Variable != "":
+		return "the variable " + k.Variable, nil
+	case k.Age != "":
+		return k.Age + ", encrypted with age", nil
+	}
+	if err := askKeyring(); err != nil {
+		return k.File, err
+	}
+	return "the keyring of the system", nil
+}
+
+// askKeyring reports whether the keyring of the system can be used.
+func askKeyring() error {
+	if err := noBus(); err != nil {
+		return err
+	}
+	if _, err := keyring.Get(keyringService, keyringUser); err != nil && !errors.Is(err, keyring.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+// noBus says that there is no keyring; to ask would start the bus that it is asked over.
+func noBus() error {
+	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
+		return errors.New("there is no session bus, so no keyring")
+	}
+	return nil
 }

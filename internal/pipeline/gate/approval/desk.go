@@ -64,7 +64,7 @@ func Listen(dir string, t *Table) (io.Closer, error) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return nil, err
 	}
-	sweep(dir)
+	Sweep(dir)
 	at, err := placeIn(dir, fmt.Sprintf("%d-%s.sock", os.Getpid(), strings.ToLower(rand.Text()[:6])))
 	if err != nil {
 		return nil, err
@@ -128,15 +128,18 @@ func (d *desk) answer(c *net.UnixConn) deskAnswer {
 	return deskAnswer{Waiting: d.table.Waiting("")}
 }
 
-// sweep removes the sockets that nobody listens at any more.
-func sweep(dir string) {
+// Sweep removes the sockets that nobody listens at any more, and counts them.
+func Sweep(dir string) (removed int) {
 	for _, name := range sockets(dir) {
 		if c, err := dial(dir, name); err == nil {
 			_ = c.Close()
 		} else if refused(err) {
-			_ = os.Remove(filepath.Join(dir, name))
+			if os.Remove(filepath.Join(dir, name)) == nil {
+				removed++
+			}
 		}
 	}
+	return removed
 }
 
 func sockets(dir string) []string {

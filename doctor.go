@@ -1,0 +1,322 @@
+package retort
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/doctor"
+	"retort/internal/pipeline/gate/approval"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+	"retort/internal/seal"
+	"retort/internal/secrets"
+	"retort/internal/store"
+	"retort/internal/upstream"
+)
+
+// Diagnosis is what retort doctor prints.
+type Diagnosis struct {
+	OK        bool                   `json:"ok"` // nothing is broken
+	Version   string                 `json:"version"`
+	Home      string                 `json:"home"`
+	Files     []string               `json:"files"`
+	Warnings  []string               `json:"warnings,omitempty"`
+	Machine   []doctor.Check         `json:"machine"`
+	Sandboxes []isolate.Capabilities `json:"sandboxes"`
+	Runtimes  map[string]string      `json:"runtimes"` // versions of those that are there
+	Servers   []ServerDiagnosis      `json:"servers"`
+	NotBuilt  []string               `json:"not_built,omitempty"`
+}
+
+// ServerDiagnosis is how one server is.
+type ServerDiagnosis struct {
+	ServerInfo
+	OK        bool           `json:"ok"`
+	Transport string         `json:"transport,omitempty"`
+	Era       string         `json:"era,omitempty"` // of the protocol: handshake, or stateless since 2026-07-28
+	Login     string         `json:"login,omitempty"`
+	Isolation string         `json:"isolation,omitempty"`
+	Restarts  int            `json:"restarts,omitempty"`
+	Cause     *doctor.Cause  `json:"cause,omitempty"`   // why it does not work
+	Remarks   []doctor.Cause `json:"remarks,omitempty"` // what is not as it should be though it works
+}
+
+const (
+	slowAnswer    = 2 * time.Second
+	recordTimeout = 10 * time.Second
+)
+
+// Doctor waits, at most for patience, until the servers named, or all, have answered or
+// failed, and tells what works here and what does not. machine is what Examine found.
+func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience time.Duration, servers ...string) (Diagnosis, error) {
+	for _, name := range servers {
+		if err := e.knows(name); err != nil {
+			return Diagnosis{}, err
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	e.Settle(limited, servers...)
+	d := Diagnosis{
+		OK: true, Version: Version, Home: e.config.Home, Files: e.config.Files, Warnings: e.config.Warnings, Machine: machine,
+		Sandboxes: e.sandboxes.Capabilities(), NotBuilt: notBuilt(),
+	}
+	d.Runtimes = e.runtimeVersions(ctx, d.Sandboxes)
+	for _, s := range e.Servers() {
+		if len(servers) == 0 || slices.Contains(servers, s.Name) {
+			d.Servers = append(d.Servers, e.diagnose(s, patience))
+		}
+	}
+	for _, s := range d.Servers {
+		d.OK = d.OK && s.OK
+	}
+	for _, s := range d.Sandboxes {
+		d.OK = d.OK && s.Unavailable == nil && !slices.ContainsFunc(s.Missing, func(m isolate.Missing) bool { return m.Runtime == e.config.Settings.Runtime })
+	}
+	for _, c := range machine {
+		d.OK = d.OK && c.Level != doctor.Broken
+	}
+	return d, nil
+}
+
+// knows refuses a name that no server has.
+func (e *Engine) knows(name string) error {
+	var known []string
+	for _, s := range e.Servers() {
+		known = append(known, s.Name)
+	}
+	if slices.Contains(known, name) {
+		return nil
+	}
+	err := run.Errorf(run.KindInvalidArguments, "retort.doctor", "there is no server %q", name)
+	if near := run.Nearest(name, known, 1); len(near) > 0 {
+		return err.WithHint("did you mean %s?", near[0])
+	}
+	return err.WithHint("configured are %s", strings.Join(known, ", "))
+}
+
+func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis {
+	d := ServerDiagnosis{ServerInfo: info, OK: true}
+	i := slices.IndexFunc(e.servers, func(s Server) bool { return s.Name == info.Name })
+	if i < 0 {
+		return d // it is static
+	}
+	spec, status := e.servers[i], e.pool.Status(info.Name)
+	d.Transport, d.Restarts, d.Isolation, d.Login = status.Transport, status.Restarts, string(status.Isolation), loginOf(spec)
+	if d.Era = "handshake"; status.Protocol >= "2026-07-28" {
+		d.Era = "stateless"
+	}
+	if status.Protocol == "" {
+		d.Era = ""
+	}
+	pending := info.Error == nil && status.State != upstream.StateReady && status.State != upstream.StateIdle
+	if info.Error != nil || pending {
+		cause := e.masked(doctor.Explain(symptom(spec, status, info, waited, pending)))
+		d.OK, d.Cause = false, &cause
+		return d
+	}
+	for _, r := range remarks(info, status) {
+		d.Remarks = append(d.Remarks, e.masked(r))
+	}
+	return d
+}
+
+// masked is a cause without secrets: it may quote a command line or an address.
+func (e *Engine) masked(c doctor.Cause) doctor.Cause {
+	c.Words, c.Mend = e.secrets.MaskString(c.Words), e.secrets.MaskString(c.Mend)
+	return c
+}
+
+func symptom(spec Server, status upstream.Status, info ServerInfo, waited time.Duration, pending bool) doctor.Symptom {
+	s := doctor.Symptom{
+		Server: spec.Name, Command: spec.Command, Args: spec.Args, Dir: spec.Dir, URL: spec.URL, Login: spec.Auth != nil,
+		Stderr: info.Stderr, Rubbish: status.Rubbish.Samples, Waited: waited, Pending: pending,
+	}
+	if info.Error != nil {
+		s.Message, s.Hint, s.Err = info.Error.Message, info.Error.Hint, info.Error
+	}
+	if e := status.LastError; e != nil {
+		s.Err = errors.Join(s.Err, e)
+		s.Message = cmp.Or(s.Message, e.Message)
+	}
+	if spec.Err != nil {
+		s.Message = spec.Err.Error()
+	}
+	s.Status = upstream.HTTPStatus(s.Err)
+	return s
+}
+
+// remarks are what is odd about a server that works.
+func remarks(info ServerInfo, status upstream.Status) (all []doctor.Cause) {
+	add := func(id, mend, words string, args ...any) {
+		all = append(all, doctor.Cause{ID: id, Words: fmt.Sprintf(words, args...), Mend: mend})
+	}
+	if len(info.Changed) > 0 {
+		add("changed_definitions", fmt.Sprintf("retort tools --changed %s, then retort tools --trust %s", info.Name, info.Name),
+			"tools are not as they were trusted: %s", strings.Join(info.Changed, ", "))
+	}
+	if len(info.Flagged) > 0 {
+		add("flagged_definitions", "retort describe "+info.Name+"."+info.Flagged[0], "definitions have something that does not belong there: %s", strings.Join(info.Flagged, ", "))
+	}
+	if n := status.Rubbish.Lines; n > 0 {
+		add("stdout_rubbish", "have it log to standard error: see its own settings", "it writes to standard output what is no message (%d lines)", n)
+	}
+	if status.Latency > slowAnswer {
+		add("slow_answers", "", "it answers slowly: %.1f s", status.Latency.Seconds())
+	}
+	if info.State == string(upstream.StateReady) && info.Tools == 0 {
+		add("no_tools", "", "it lists no tools")
+	}
+	return all
+}
+
+// loginOf says what a server is shown of who calls.
+func loginOf(spec Server) string {
+	if who, ok := spec.Auth.(interface{ LoginState() string }); ok {
+		return who.LoginState()
+	}
+	for name := range spec.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return "by a header of its configuration"
+		}
+	}
+	return ""
+}
+
+// runtimeVersions asks the runtimes that are there.
+func (e *Engine) runtimeVersions(ctx context.Context, sandboxes []isolate.Capabilities) map[string]string {
+	r := e.config.Settings.Runtimes
+	commands := map[string]string{"python": cmp.Or(r.Python, "python3"), "node": cmp.Or(r.Node, "node"), "bun": cmp.Or(r.Bun, "bun"), "deno": cmp.Or(r.Deno, "deno")}
+	versions := map[string]string{}
+	for _, s := range sandboxes {
+		for _, name := range s.Runtimes {
+			if path, err := exec.LookPath(commands[name]); err == nil && versions[name] == "" {
+				versions[name] = doctor.Version(ctx, path)
+			}
+		}
+	}
+	return versions
+}
+
+// Examine looks at the machine, without an engine: home, keys, record, clock. With fix it
+// mends what is safe to mend. The error says that the configuration cannot be read.
+func Examine(ctx context.Context, c Config, fix bool) ([]doctor.Check, error) {
+	p, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	p.secrets = &secrets.Masker{}
+	p.register()
+	checks := p.examine(ctx, fix)
+	for i := range checks {
+		checks[i].Words, checks[i].Mend = p.secrets.MaskString(checks[i].Words), p.secrets.MaskString(checks[i].Mend)
+	}
+	return checks, nil
+}
+
+func (p *parts) examine(ctx context.Context, fix bool) []doctor.Check {
+	home := p.config.Home
+	if home == "" {
+		return []doctor.Check{{Name: "home", Level: doctor.OK, Words: "nothing is kept"}}
+	}
+	checks := doctor.Folder("home", home, fix)
+	if own, ok := p.ownFile(""); ok {
+		checks = append(append(checks, doctor.Folder("keys", own, fix)...), doctor.Keys("keys", own, fix)...)
+	}
+	checks = append(checks, p.keyPlace(), sizes(home))
+	if engines := running(home); engines != "" {
+		checks = append(checks, doctor.Check{Name: "engines", Level: doctor.OK, Words: engines})
+	}
+	if fix {
+		checks = append(checks, swept(home)...)
+	}
+	return append(checks, p.recordChecks(ctx)...)
+}
+
+// keyPlace says where the key is that personal values and the record are encrypted with.
+func (p *parts) keyPlace() doctor.Check {
+	where, keyring := p.masterKeys().Place()
+	if keyring == nil {
+		return doctor.Check{Name: "key", Level: doctor.OK, Words: "in " + where}
+	}
+	return doctor.Check{Name: "key", Level: doctor.OK, Words: fmt.Sprintf("in the file %s, since the keyring cannot be used: %v", where, keyring)}
+}
+
+func sizes(home string) doctor.Check {
+	var parts []string
+	for _, part := range []string{"audit", "workspace", "vault", "catalog"} {
+		if n := doctor.Size(filepath.Join(home, part)); n > 0 {
+			parts = append(parts, part+" "+doctor.Bytes(n))
+		}
+	}
+	if parts == nil {
+		parts = []string{"nothing yet"}
+	}
+	return doctor.Check{Name: "kept", Level: doctor.OK, Words: strings.Join(parts, ", ")}
+}
+
+// running says which engines write the record of a home.
+func running(home string) string {
+	files, _ := store.Files(recordAt(home))
+	var pids []string
+	for _, f := range files {
+		lock := f + ".lock"
+		if _, err := os.Stat(lock); err != nil {
+			continue
+		}
+		unlock, err := seal.Share(lock, 0)
+		if err == nil {
+			unlock()
+			continue
+		}
+		if pid, err := os.ReadFile(lock); err == nil {
+			pids = append(pids, strings.TrimSpace(string(pid)))
+		}
+	}
+	if pids == nil {
+		return ""
+	}
+	return "at work in this home: " + strings.Join(pids, ", ")
+}
+
+// swept removes what engines left that have died.
+func swept(home string) (checks []doctor.Check) {
+	if n := approval.Sweep(filepath.Join(home, "approvals")); n > 0 {
+		checks = append(checks, doctor.Check{Name: "sockets", Level: doctor.Mended, Words: fmt.Sprintf("removed %d of engines that have ended", n)})
+	}
+	return checks
+}
+
+// recordChecks look at the end of the record and at the clock.
+func (p *parts) recordChecks(ctx context.Context) []doctor.Check {
+	now := time.Now()
+	database := p.config.Settings.Audit.Store != ""
+	if _, err := os.Stat(recordAt(p.config.Home)); !p.config.Settings.AuditLogging.Bool() || errors.Is(err, fs.ErrNotExist) && !database {
+		return []doctor.Check{doctor.Clock(now, 0)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	r, err := p.recorded(ctx, store.Options{ReadOnly: true})
+	if err != nil {
+		return []doctor.Check{{Name: "record", Level: doctor.Broken, Words: run.AsError(err).Message, Mend: run.AsError(err).Hint}, doctor.Clock(now, 0)}
+	}
+	defer r.close()
+	g, err := r.Glance(ctx)
+	record := doctor.Check{Name: "record", Level: doctor.OK, Words: fmt.Sprintf("entries: %d, chains: %d; none ends before its checkpoint", g.Entries, g.Chains)}
+	switch {
+	case err != nil:
+		record.Level, record.Words, record.Mend = doctor.Broken, "it cannot be read: "+run.AsError(err).Message, "retort audit verify"
+	case len(g.Findings) > 0:
+		record.Level, record.Words, record.Mend = doctor.Broken, g.Findings[0].Says, "retort audit verify"
+	}
+	return []doctor.Check{record, doctor.Clock(now, g.Behind(now))}
+}

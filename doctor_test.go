@@ -1,0 +1,226 @@
+//go:build unix
+
+package retort_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/demo"
+	"retort/internal/doctor"
+)
+
+// says is a server that writes a text to standard error and ends.
+func says(text string, code int) retort.Server {
+	return retort.Server{Command: "sh", Args: []string{"-c", fmt.Sprintf("printf '%%s\\n' \"$0\" >&2; exit %d", code), text}}
+}
+
+// responds is a server that answers every request in the same way.
+func responds(t *testing.T, status int, kind, body string) retort.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(s.Close)
+	return retort.Server{URL: s.URL + "/mcp"}
+}
+
+// certified is a server for HTTPS whose certificate is for a host, until then.
+func certified(t *testing.T, host string, until time.Time) retort.Server {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, NotBefore: until.Add(-48 * time.Hour), NotAfter: until, DNSNames: []string{host}}
+	if ip := net.ParseIP(host); ip != nil {
+		c.DNSNames, c.IPAddresses = nil, []net.IP{ip}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return retort.Server{URL: s.URL + "/mcp"}
+}
+
+// silent is an address where connections are made and nothing is ever said.
+func silent(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+// program is a file that can be executed, or not.
+func program(t *testing.T, text string, mode os.FileMode) string {
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Each thing that usually goes wrong, by a server with which it does: the cause that is
+// found, and a part of what mends it.
+func TestDoctorFindsCauses(t *testing.T) {
+	home := t.TempDir() // that of the person, with a program where no PATH leads
+	t.Setenv("HOME", home)
+	if err := os.MkdirAll(filepath.Join(home, ".local/bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".local/bin/hidden-tool"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	dir := t.TempDir()
+	empty := t.TempDir() // a PATH with nothing in it
+	bare := func(command string) retort.Server {
+		return retort.Server{Command: command, Env: map[string]string{"PATH": empty}}
+	}
+	cases := []struct {
+		cause, mend string
+		server      retort.Server
+	}{
+		{"command_not_found", "install Node.js", bare("npx")},
+		{"command_not_found", "astral.sh/uv", bare("uvx")},
+		{"command_not_found", "docs.docker.com", bare("docker")},
+		{"command_not_found", "install no-such-tool", bare("no-such-tool")},
+		{"command_not_found", "correct command", retort.Server{Command: "/no/such/tool"}},
+		{"not_in_path", ".local/bin/hidden-tool", bare("hidden-tool")},
+		{"no_directory", "mkdir -p " + dir + "/gone", retort.Server{Command: "sh", Dir: dir + "/gone"}},
+		{"no_directory", "cwd", retort.Server{Command: "sh", Dir: program(t, "", 0o600)}},
+		{"not_executable", "chmod +x", retort.Server{Command: program(t, "#!/bin/sh\n", 0o600)}},
+		{"not_a_program", "file ", retort.Server{Command: program(t, "\x7fELF\x00\x00\x00", 0o700)}},
+		{"no_interpreter", "head -1", retort.Server{Command: program(t, "#!/no/such/shell\n", 0o700)}},
+
+		{"node_too_old", "nvm install", says("npm WARN EBADENGINE Unsupported engine { required: { node: '>=20' } }", 1)},
+		{"node_too_old", "nvm install", says("ReferenceError: fetch is not defined\n    at file:///x.js:3:1\nNode.js v16.20.2", 1)},
+		{"node_too_old", "nvm install", says("SyntaxError: Unexpected token '??='", 1)},
+		{"python_too_old", "uv python install", says("ERROR: Package 'x' requires a different Python: 3.8.10 not in '>=3.10'", 1)},
+		{"package_not_found", "args", says("npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/@x%2fnope - Not found", 1)},
+		{"package_not_found", "args", says("  × No solution found when resolving tool dependencies:\n  ╰─▶ Because mcp-nope was not found in the package registry", 1)},
+		{"registry_unreachable", "npm ping", says("npm error code ENOTFOUND\nnpm error syscall getaddrinfo", 1)},
+		{"registry_certificate", "NODE_EXTRA_CA_CERTS", says("npm error code SELF_SIGNED_CERT_IN_CHAIN", 1)},
+		{"module_missing", "npm install", says("Error: Cannot find module 'zod'\nRequire stack:", 1)},
+		{"module_missing", "uvx", says("ModuleNotFoundError: No module named 'mcp'", 1)},
+		{"script_missing", "path in its args", says("python3: can't open file '/srv/x.py': [Errno 2] No such file or directory", 2)},
+		{"command_not_found", "install jq", says("sh: 1: jq: not found", 127)},
+		{"docker_not_running", "systemctl start docker", says("docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", 125)},
+		{"docker_denied", "usermod -aG docker", says("permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock", 1)},
+		{"docker_image", "docker login", says("docker: Error response from daemon: pull access denied for mcp/nope, repository does not exist", 125)},
+		{"port_taken", "lsof", says("Error: listen EADDRINUSE: address already in use :::3000", 1)},
+		{"missing_setting", "set GITHUB_TOKEN in its env", says("Error: GITHUB_TOKEN environment variable is required", 1)},
+		{"missing_setting", "set SLACK_BOT_TOKEN in its env", says("Please set the SLACK_BOT_TOKEN variable", 1)},
+		{"missing_setting", "its env", says("Fatal: no API key was provided: an api key is required", 1)},
+		{"refused_login", "renew", says("GitHub API error: 401 Bad credentials", 1)},
+		{"bad_arguments", "args", says("usage: server [-h] --root ROOT", 2)},
+		{"disk_full", "df -h", says("Error: ENOSPC: no space left on device, write", 1)},
+		{"out_of_memory", "max-old-space-size", says("FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", 134)},
+		{"no_access", "who owns", says("Error: EACCES: permission denied, open '/root/x'", 1)},
+		{"upstream_refused", "start that service", says("Error: connect ECONNREFUSED 127.0.0.1:5432", 1)},
+		{"ended", "exit 3", says("something that nobody knows", 3)},
+		{"ended_at_once", "", retort.Server{Command: "true"}},
+		{"not_stdio", "stdio", retort.Server{Command: "sh", Args: []string{"-c", "echo 'Listening on http://localhost:3000'; sleep 60"}}},
+		{"slow", "by hand", retort.Server{Command: "sh", Args: []string{"-c", "sleep 60"}}},
+		{"slow", "until it waits", retort.Server{Command: program(t, "#!/bin/sh\nsleep 60\n", 0o700), Args: []string{"npx"}}},
+
+		{"refused", "start the server", retort.Server{URL: "http://127.0.0.1:1/mcp"}},
+		{"unknown_host", "url", retort.Server{URL: "http://no-such-host.invalid/mcp"}},
+		{"untrusted_certificate", "SSL_CERT_FILE", certified(t, "127.0.0.1", time.Now().Add(time.Hour))},
+		{"expired_certificate", "-dates", certified(t, "127.0.0.1", time.Now().Add(-time.Hour))},
+		{"certificate_name", "openssl s_client", certified(t, "elsewhere.example", time.Now().Add(time.Hour))},
+		{"no_tls", "http://", retort.Server{URL: strings.Replace(plain.URL, "http:", "https:", 1) + "/mcp"}},
+		{"login", "renew the token", responds(t, 401, "text/plain", "no")},
+		{"forbidden", "somebody who may", responds(t, 403, "text/plain", "no")},
+		{"wrong_path", "/sse", responds(t, 404, "text/plain", "404 page not found")},
+		{"wrong_path", `"type": "sse"`, responds(t, 405, "text/plain", "")},
+		{"rate_limited", "retort doctor", responds(t, 429, "text/plain", "")},
+		{"server_error", "curl -i", responds(t, 503, "text/plain", "")},
+		{"refused_request", "headers", responds(t, 400, "application/json", `{"error":"x"}`)},
+		{"html", "/mcp", responds(t, 200, "text/html", "<html><body>Welcome</body></html>")},
+		{"not_mcp", "/mcp", responds(t, 200, "application/json", `{"hello": "world"}`)},
+		{"slow", "curl", retort.Server{URL: "http://" + silent(t) + "/mcp"}},
+	}
+	config := retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "works", Dial: demo.Dial("crm")}}}
+	for i, c := range cases {
+		c.server.Name = fmt.Sprintf("s%02d", i)
+		config.Servers = append(config.Servers, c.server)
+	}
+	e, err := retort.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	d, err := e.Doctor(t.Context(), nil, 8*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.OK {
+		t.Error("all is said to be fine")
+	}
+	found := map[string]retort.ServerDiagnosis{}
+	for _, s := range d.Servers {
+		found[s.Name] = s
+	}
+	if s := found["works"]; !s.OK || s.Cause != nil || s.Tools != 12 || s.Era != "stateless" || s.LatencyMS <= 0 {
+		t.Errorf("%+v", s)
+	}
+	for i, c := range cases {
+		s := found[fmt.Sprintf("s%02d", i)]
+		if s.OK || s.Cause == nil {
+			t.Errorf("%s: %+v is said to be fine", c.cause, c.server)
+			continue
+		}
+		if s.Cause.ID == "not_in_path" && c.cause == "command_not_found" {
+			continue // this machine has it, where an empty PATH does not lead
+		}
+		if s.Cause.ID != c.cause || !strings.Contains(s.Cause.Mend, c.mend) {
+			t.Errorf("want %s (%s), got %s: %s → %s\n%+v", c.cause, c.mend, s.Cause.ID, s.Cause.Words, s.Cause.Mend, s.Error)
+		}
+	}
+}
+
+// One server can be asked about, and a name that nobody has is refused.
+func TestDoctorOfOne(t *testing.T) {
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}, {Name: "bad", Command: "/no/such"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	d, err := e.Doctor(t.Context(), nil, time.Minute, "crm")
+	if err != nil || !d.OK || len(d.Servers) != 1 || d.Servers[0].Name != "crm" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if _, err := e.Doctor(t.Context(), nil, time.Minute, "crn"); err == nil || !strings.Contains(err.Error(), `no server "crn"`) {
+		t.Error(err)
+	}
+	d, err = e.Doctor(t.Context(), []doctor.Check{{Level: doctor.Broken}}, time.Minute, "crm")
+	if err != nil || d.OK {
+		t.Error("a broken machine is said to be fine")
+	}
+}

@@ -1,0 +1,58 @@
+package audit
+
+import (
+	"context"
+	"time"
+)
+
+// Glance is what is known of a record without reading it.
+type Glance struct {
+	Chains   int
+	Entries  int64 // as the chains count them, archives too
+	Newest   time.Time
+	Findings []Finding // chains that end before a checkpoint, or are nowhere
+}
+
+// Glance holds where the chains end against the checkpoints of this machine. Verify proves
+// the entries, too, and takes longer.
+func (r *Record) Glance(ctx context.Context) (Glance, error) {
+	v := &verifier{record: r}
+	_, v.signer, _ = r.signer(nil)
+	if err := v.readMarks(); err != nil {
+		return Glance{}, err
+	}
+	chains, err := r.chains(ctx) // after the checkpoints: it is at least as long as they say
+	if err != nil {
+		return Glance{}, err
+	}
+	g := Glance{Chains: len(chains)}
+	for _, c := range chains {
+		m := v.marks[c.Chain]
+		delete(v.marks, c.Chain)
+		if c.store == nil {
+			continue
+		}
+		g.Entries += c.Seq
+		if m != nil && m.last().seq > c.Seq {
+			v.find(Finding{c.Chain, c.Seq + 1, Truncated, "the end of chain " + c.Chain + " was cut off: a checkpoint has more entries"})
+		}
+		at, err := newest(ctx, c.store, c.Chain)
+		if err != nil {
+			return g, err
+		}
+		if at.After(g.Newest) {
+			g.Newest = at
+		}
+	}
+	v.missing()
+	g.Findings = v.out.Findings
+	return g, nil
+}
+
+// Behind is how far a clock that shows now is behind the record, 0 if it is right.
+func (g Glance) Behind(now time.Time) time.Duration {
+	if late := g.Newest.Sub(now); late > tolerance {
+		return late
+	}
+	return 0
+}

@@ -1,0 +1,184 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Level is how bad what was found is.
+type Level string
+
+// The levels. What is broken keeps Retort from doing what it should.
+const (
+	OK      Level = "ok"
+	Warning Level = "warning"
+	Broken  Level = "broken"
+	Mended  Level = "mended"
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	Name  string `json:"name"`
+	Level Level  `json:"level"`
+	Words string `json:"words"`
+	Mend  string `json:"mend,omitempty"`
+}
+
+const (
+	leastDisk  = 64 << 20  // bytes without which nothing can be kept
+	littleDisk = 512 << 20 // bytes that are soon used up
+	patience   = 3 * time.Second
+	maxCounted = 200_000 // files
+)
+
+// Folder looks at a folder that is this user's alone, and with fix makes it so.
+func Folder(name, dir string, fix bool) []Check {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []Check{absent(name, dir, fix)}
+	}
+	if err != nil {
+		return []Check{{name, Broken, "it cannot be looked at: " + err.Error(), "ls -ld " + shell(dir)}}
+	}
+	if !info.IsDir() {
+		return []Check{{name, Broken, dir + " is a file, and should be a folder", "mv " + shell(dir) + " " + shell(dir+".old")}}
+	}
+	if owner, mine := ownedByMe(info); !mine {
+		return []Check{{name, Broken, fmt.Sprintf("%s belongs to %s, perhaps since a command was run with sudo", dir, owner), `sudo chown -R "$USER" ` + shell(dir)}}
+	}
+	checks := []Check{open(name, dir, info, fix)}
+	if checks[0].Level == OK {
+		checks = nil
+	}
+	if c := writable(name, dir); c != nil {
+		return append(checks, *c)
+	}
+	return append(checks, space(name, dir))
+}
+
+func absent(name, dir string, fix bool) Check {
+	if !fix {
+		return Check{name, OK, dir + " is not there yet; it is made when it is needed", ""}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return Check{name, Broken, "it cannot be made: " + err.Error(), "mkdir -p " + shell(dir)}
+	}
+	return Check{name, Mended, "made " + dir, ""}
+}
+
+// open finds permissions that let other users in.
+func open(name, path string, info fs.FileInfo, fix bool) Check {
+	mode := info.Mode().Perm()
+	if !permissions || mode&0o077 == 0 {
+		return Check{name, OK, path, ""}
+	}
+	right := mode &^ 0o077
+	if fix {
+		if err := os.Chmod(path, right); err == nil {
+			return Check{name, Mended, fmt.Sprintf("%s was open to others (%o), and is yours alone now", path, mode), ""}
+		}
+	}
+	return Check{name, Warning, fmt.Sprintf("%s is open to other users (%o)", path, mode), fmt.Sprintf("chmod %o %s", right, shell(path))}
+}
+
+func writable(name, dir string) *Check {
+	f, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		return &Check{name, Broken, "nothing can be written there: " + err.Error(), "check the disk and who owns it: df -h " + shell(dir) + "; ls -ld " + shell(dir) + "; or choose another with --home"}
+	}
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+	return nil
+}
+
+func space(name, dir string) Check {
+	free, known := freeBytes(dir)
+	switch {
+	case !known:
+		return Check{name, OK, dir, ""}
+	case free < leastDisk:
+		return Check{name, Broken, fmt.Sprintf("%s: the disk is full (%s free)", dir, Bytes(free)), "df -h " + shell(dir)}
+	case free < littleDisk:
+		return Check{name, Warning, fmt.Sprintf("%s: little room is left (%s)", dir, Bytes(free)), "retort workspace gc; df -h " + shell(dir)}
+	}
+	return Check{name, OK, fmt.Sprintf("%s, %s free", dir, Bytes(free)), ""}
+}
+
+// Keys looks at files that only this user may read.
+func Keys(name, dir string, fix bool) (checks []Check) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.key"))
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			continue
+		}
+		if c := open(name, f, info, fix); c.Level != OK {
+			checks = append(checks, c)
+		}
+	}
+	return checks
+}
+
+// Size is how many bytes of files are below a folder; at least so many, if there are very many files.
+func Size(dir string) (bytes int64) {
+	counted := 0
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it may be gone
+		}
+		if counted++; counted > maxCounted {
+			return fs.SkipAll
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
+}
+
+// Clock looks at the time, which is behind what was recorded by so much.
+func Clock(now time.Time, behind time.Duration) Check {
+	words := now.Format(time.RFC3339)
+	switch {
+	case now.Year() < 2025:
+		return Check{"clock", Broken, words + " is in the past: certificates and the record do not hold", "timedatectl set-ntp true, or set the clock"}
+	case behind > 0:
+		return Check{"clock", Broken, fmt.Sprintf("%s is %s behind the newest entry of the record; calls that may have effects are refused", words, behind.Round(time.Second)), "set the clock right; if it is, and was wrong before: retort audit accept-clock"}
+	}
+	return Check{"clock", OK, words, ""}
+}
+
+// Version is what a program says of its version, in one line; empty if it says nothing.
+func Version(ctx context.Context, command string) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command, "--version")
+	cmd.WaitDelay = patience
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return line[:min(len(line), 80)]
+}
+
+// Bytes is a size in words.
+func Bytes(n int64) string {
+	for _, unit := range []struct {
+		size int64
+		name string
+	}{{1 << 40, "TB"}, {1 << 30, "GB"}, {1 << 20, "MB"}, {1 << 10, "KB"}} {
+		if n >= unit.size {
+			return fmt.Sprintf("%.3g %s", float64(n)/float64(unit.size), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

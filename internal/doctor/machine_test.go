@@ -1,0 +1,128 @@
+//go:build linux || darwin
+
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// level is the worst of some checks, and all that they say.
+func level(checks []Check) (worst Level, text string) {
+	order := map[Level]int{OK: 0, Mended: 1, Warning: 2, Broken: 3}
+	worst = OK
+	for _, c := range checks {
+		if order[c.Level] > order[worst] {
+			worst = c.Level
+		}
+		text += c.Words + " " + c.Mend + "\n"
+	}
+	return worst, text
+}
+
+func TestFolder(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Log("as root everything can be written")
+	}
+	base := t.TempDir()
+	at := func(name string, mode os.FileMode) string {
+		dir := filepath.Join(base, name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	file := filepath.Join(base, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		dir        string
+		fix        bool
+		want, then Level // now, and when it is looked at once more
+		says       string
+	}{
+		{at("right", 0o700), false, OK, OK, "free"},
+		{at("open", 0o755), false, Warning, Warning, "chmod 700"},
+		{at("mended", 0o757), true, Mended, OK, "was open to others (757)"},
+		{filepath.Join(base, "gone"), false, OK, OK, "made when it is needed"},
+		{filepath.Join(base, "made/below"), true, Mended, OK, "made"},
+		{file, false, Broken, Broken, "is a file"},
+		{file, true, Broken, Broken, "is a file"},
+	} {
+		got, text := level(Folder("home", c.dir, c.fix))
+		if got != c.want || !strings.Contains(text, c.says) {
+			t.Errorf("%s: %s, want %s: %s", c.dir, got, c.want, text)
+		}
+		if got, text := level(Folder("home", c.dir, c.fix)); got != c.then {
+			t.Errorf("%s, then: %s, want %s: %s", c.dir, got, c.then, text)
+		}
+	}
+}
+
+func TestKeysOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"a.key": 0o600, "b.key": 0o644, "other": 0o644} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, text := level(Keys("keys", dir, false)); got != Warning || !strings.Contains(text, "chmod 600") || strings.Contains(text, "a.key") || strings.Contains(text, "other") {
+		t.Errorf("%s: %s", got, text)
+	}
+	if got, _ := level(Keys("keys", dir, true)); got != Mended {
+		t.Error(got)
+	}
+	if checks := Keys("keys", dir, false); checks != nil {
+		t.Errorf("%+v", checks)
+	}
+}
+
+func TestClock(t *testing.T) {
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		now    time.Time
+		behind time.Duration
+		want   Level
+		says   string
+	}{
+		{now, 0, OK, "2026"},
+		{now, time.Hour, Broken, "accept-clock"},
+		{time.Unix(0, 0), 0, Broken, "past"},
+	} {
+		if got := Clock(c.now, c.behind); got.Level != c.want || !strings.Contains(got.Words+got.Mend, c.says) {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// What is told as a command is one that a shell reads as it is meant.
+func TestShell(t *testing.T) {
+	for word, want := range map[string]string{"a": "a", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "/a/b.c-d": "/a/b.c-d"} {
+		if got := shell(word); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tool")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho \"tool $1\"\necho more\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := Version(t.Context(), path); got != "tool --version" {
+		t.Errorf("%q", got)
+	}
+	if got := Version(t.Context(), path+"x"); got != "" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,35 @@
+//go:build linux || darwin
+
+package doctor
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"syscall"
+)
+
+// permissions says that bits of a mode keep other users out.
+const permissions = true
+
+// ownedByMe reports whether a file is this user's, and else whose.
+func ownedByMe(info fs.FileInfo) (owner string, mine bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(stat.Uid) == os.Getuid() {
+		return "", true
+	}
+	if u, err := user.LookupId(fmt.Sprint(stat.Uid)); err == nil {
+		return u.Username, false
+	}
+	return fmt.Sprintf("user %d", stat.Uid), false
+}
+
+// freeBytes is what this user may still write to the disk of dir.
+func freeBytes(dir string) (free int64, known bool) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, false
+	}
+	return int64(s.Bavail) * int64(s.Bsize), true
+}

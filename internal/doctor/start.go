@@ -1,0 +1,134 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+var (
+	unsetVariable = regexp.MustCompile(`the variable ([A-Za-z_][A-Za-z0-9_]*) is not set`)
+	editorInput   = regexp.MustCompile(`\$\{input:([^}]*)\}`)
+)
+
+// configured explains what is wrong before anything is started.
+func configured(s Symptom) *Cause {
+	if m := unsetVariable.FindStringSubmatch(s.Message); m != nil {
+		return &Cause{"unset_variable", fmt.Sprintf("its configuration needs the environment variable %s, which is not set", m[1]), "export " + m[1] + "=…"}
+	}
+	if m := editorInput.FindStringSubmatch(s.Message); m != nil {
+		return &Cause{"editor_input", "its configuration asks the person in an editor for ${input:" + m[1] + "}, which Retort cannot", "replace it by ${" + variableName(m[1]) + "} in the configuration and set that variable"}
+	}
+	return nil
+}
+
+// variableName is the name of a variable for an input such as api-key.
+func variableName(input string) string {
+	return strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(input, "_"))
+}
+
+// started explains why a process could not be started.
+func started(s Symptom) *Cause {
+	if s.Command == "" || s.Err == nil {
+		return nil
+	}
+	if c := directory(s.Dir); c != nil {
+		return c // the system says "no such file" of it and of the command alike
+	}
+	switch {
+	case errors.Is(s.Err, exec.ErrNotFound), errors.Is(s.Err, fs.ErrNotExist):
+		return missing(s)
+	case errors.Is(s.Err, fs.ErrPermission):
+		return &Cause{"not_executable", fmt.Sprintf("%s may not be executed", s.Command), "chmod +x " + shell(s.Command)}
+	case errors.Is(s.Err, syscall.ENOEXEC):
+		return &Cause{"not_a_program", fmt.Sprintf("%s is no program for this machine: it is made for another processor, or a script without its first line #!", s.Command), "file " + shell(s.Command)}
+	}
+	return nil
+}
+
+// directory explains a working directory that cannot be one.
+func directory(dir string) *Cause {
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Cause{"no_directory", fmt.Sprintf("its working directory %s does not exist", dir), "mkdir -p " + shell(dir) + ", or correct cwd in its configuration"}
+	case err != nil:
+		return &Cause{"no_directory", fmt.Sprintf("its working directory %s cannot be entered: %v", dir, err), "correct cwd in its configuration"}
+	case !info.IsDir():
+		return &Cause{"no_directory", fmt.Sprintf("its working directory %s is a file", dir), "correct cwd in its configuration"}
+	}
+	return nil
+}
+
+// missing explains a command that is not there: it may be where the PATH does not lead, as
+// that of a program started from a desktop does not.
+func missing(s Symptom) *Cause {
+	if s.Command != filepath.Base(s.Command) {
+		if _, err := os.Stat(s.Command); err == nil {
+			return &Cause{"no_interpreter", fmt.Sprintf("%s is there, but the interpreter that its first line names is not", s.Command), "head -1 " + shell(s.Command)}
+		}
+		return &Cause{"command_not_found", fmt.Sprintf("there is no file %s", s.Command), "correct command in its configuration"}
+	}
+	if at := elsewhere(s.Command); at != "" {
+		return &Cause{"not_in_path", fmt.Sprintf("%s is not in the PATH that the server is started with; it is at %s", s.Command, at), "set its command to " + at}
+	}
+	c := &Cause{"command_not_found", fmt.Sprintf("%s is not installed", s.Command), "install " + s.Command + ", or set its command to the full path"}
+	for _, t := range toolchains {
+		if slices.Contains(t.commands, s.Command) {
+			c.Words, c.Mend = fmt.Sprintf("%s is not installed; it comes with %s", s.Command, t.name), t.install
+		}
+	}
+	return c
+}
+
+// toolchains are what servers are usually started with.
+var toolchains = []struct {
+	name     string
+	commands []string
+	install  string
+}{
+	{"Node.js", []string{"node", "npx", "npm"}, "install Node.js 20 or later: https://nodejs.org, brew install node, or apt install nodejs npm"},
+	{"uv", []string{"uv", "uvx"}, "curl -LsSf https://astral.sh/uv/install.sh | sh (or brew install uv, pipx install uv)"},
+	{"Docker", []string{"docker"}, "install Docker: https://docs.docker.com/get-docker, or apt install docker.io"},
+	{"Podman", []string{"podman"}, "brew install podman, or apt install podman"},
+	{"Python", []string{"python", "python3", "pip", "pip3"}, "brew install python, or apt install python3 (python: apt install python-is-python3)"},
+	{"pipx", []string{"pipx"}, "brew install pipx, or apt install pipx"},
+	{"Bun", []string{"bun", "bunx"}, "curl -fsSL https://bun.sh/install | bash"},
+	{"Deno", []string{"deno"}, "curl -fsSL https://deno.land/install.sh | sh"},
+	{"Go", []string{"go"}, "install Go: https://go.dev/dl"},
+	{"Java", []string{"java"}, "brew install openjdk, or apt install default-jre"},
+	{".NET", []string{"dotnet", "dnx"}, "install .NET: https://dotnet.microsoft.com/download"},
+	{"Rust", []string{"cargo"}, "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"},
+	{"pnpm", []string{"pnpm", "pnpx"}, "npm install -g pnpm"},
+	{"Yarn", []string{"yarn"}, "npm install -g yarn"},
+}
+
+// elsewhere is where a command is that is not in the PATH: in one of the folders that
+// shells of people add to it.
+func elsewhere(command string) string {
+	folders := []string{"/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/snap/bin"}
+	if home, err := os.UserHomeDir(); err == nil {
+		for _, below := range []string{".local/bin", ".bun/bin", ".deno/bin", ".cargo/bin", ".volta/bin", ".asdf/shims", ".local/share/mise/shims", "go/bin", ".nvm/versions/node/*/bin", ".local/share/fnm/node-versions/*/installation/bin"} {
+			folders = append(folders, filepath.Join(home, below))
+		}
+	}
+	for _, folder := range folders {
+		found, _ := filepath.Glob(filepath.Join(folder, command))
+		for _, f := range slices.Backward(found) {
+			if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return f
+			}
+		}
+	}
+	return ""
+}
