@@ -162,7 +162,7 @@ func remarks(info ServerInfo, status upstream.Status) (all []doctor.Cause) {
 	}
 	if len(info.Changed) > 0 {
 		add("changed_definitions", fmt.Sprintf("retort tools --changed %s, then retort tools --trust %s", info.Name, info.Name),
-			"tools are not as they were trusted: %s", strings.Join(info.Changed, ", "))
+			"%s has changed since it was trusted", strings.Join(info.Changed, ", "))
 	}
 	if len(info.Flagged) > 0 {
 		add("flagged_definitions", "retort describe "+info.Name+"."+info.Flagged[0], "definitions have something that does not belong there: %s", strings.Join(info.Flagged, ", "))

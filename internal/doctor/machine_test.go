@@ -76,7 +76,7 @@ func TestKeysOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, text := level(Keys("keys", dir, false)); got != Warning || !strings.Contains(text, "chmod 600") || strings.Contains(text, "a.key") || strings.Contains(text, "other") {
+	if got, text := level(Keys("keys", dir, false)); got != Warning || !strings.Contains(text, "chmod 600") || strings.Contains(text, "/a.key") || strings.Contains(text, "/other") {
 		t.Errorf("%s: %s", got, text)
 	}
 	if got, _ := level(Keys("keys", dir, true)); got != Mended {
