@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"retort/internal/catalog"
 	"retort/internal/doctor"
 	"retort/internal/pipeline/gate/approval"
 	"retort/internal/pipeline/isolate"
@@ -236,6 +237,7 @@ func (p *parts) examine(ctx context.Context, fix bool) []doctor.Check {
 	if engines := running(home); engines != "" {
 		checks = append(checks, doctor.Check{Name: "engines", Level: doctor.OK, Words: engines})
 	}
+	checks = append(checks, brokenCache(home, fix)...)
 	if fix {
 		checks = append(checks, swept(home)...)
 	}
@@ -286,6 +288,19 @@ func running(home string) string {
 		return ""
 	}
 	return "at work in this home: " + strings.Join(pids, ", ")
+}
+
+// brokenCache finds kept definitions that cannot be read. Nothing is lost with them: what is
+// trusted of tools is elsewhere.
+func brokenCache(home string, fix bool) (checks []doctor.Check) {
+	for _, file := range catalog.Broken(filepath.Join(home, "catalog")) {
+		c := doctor.Check{Name: "catalog", Level: doctor.Warning, Words: file + " cannot be read, so its tools are not known before their server is up", Mend: "retort doctor --fix"}
+		if fix && os.Remove(file) == nil {
+			c.Level, c.Words, c.Mend = doctor.Mended, file+" could not be read; it is written anew when its server is listed", ""
+		}
+		checks = append(checks, c)
+	}
+	return checks
 }
 
 // swept removes what engines left that have died.

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -223,4 +224,80 @@ func TestDoctorOfOne(t *testing.T) {
 	if err != nil || d.OK {
 		t.Error("a broken machine is said to be fine")
 	}
+}
+
+// What is wrong with home is found, and mended only where that is asked for and safe.
+func TestExamine(t *testing.T) {
+	home, keys := filepath.Join(t.TempDir(), "home"), filepath.Join(t.TempDir(), "keys")
+	c := retort.Config{NoFiles: true, Home: home, Keys: keys, Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}}}
+	open := func() {
+		t.Helper()
+		e, err := retort.Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		e.Settle(t.Context())
+		if o := e.Execute(t.Context(), retort.Request{Code: "return 1"}); o.Error != nil {
+			t.Fatal(o.Error)
+		}
+		if text := examined(t, c, false); !strings.Contains(text, "ok engines: at work in this home: "+fmt.Sprint(os.Getpid())) {
+			t.Errorf("the engine is not seen:\n%s", text)
+		}
+	}
+	lacks := func(text string, words ...string) {
+		t.Helper()
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				t.Errorf("%s is said:\n%s", w, text)
+			}
+		}
+	}
+	has := func(text string, words ...string) {
+		t.Helper()
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s is not said:\n%s", w, text)
+			}
+		}
+	}
+	has(examined(t, c, false), "ok home: "+home+" is not there yet")
+	has(examined(t, c, true), "mended home: made "+home, "mended keys: made "+keys)
+	open()
+	text := examined(t, c, false)
+	has(text, "ok home: ", "ok record: entries: ", "ok clock: ", "ok key: ")
+	lacks(text, "warning", "broken", "mended", "at work")
+
+	kept, _ := filepath.Glob(filepath.Join(home, "catalog", "*.tools.json"))
+	if err := errors.Join(os.Chmod(home, 0o755), os.Chmod(filepath.Join(keys, "audit.key"), 0o644), os.WriteFile(kept[0], []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	has(examined(t, c, false), "warning home: ", "warning keys: ", "warning catalog: ")
+	has(examined(t, c, true), "mended home: ", "mended keys: ", "mended catalog: ")
+	lacks(examined(t, c, false), "warning", "broken", "mended")
+	open()
+	if again, err := os.ReadFile(kept[0]); err != nil || len(again) < 1000 {
+		t.Errorf("the definitions are not written anew: %v", err)
+	}
+
+	records, _ := filepath.Glob(filepath.Join(home, "audit", "record-*"))
+	for _, f := range records {
+		_ = os.Remove(f)
+	}
+	text = examined(t, c, true)
+	has(text, "broken record: ", "is nowhere")
+	lacks(text, "ok record")
+}
+
+// examined is what Examine finds, a line for each.
+func examined(t *testing.T, c retort.Config, fix bool) (text string) {
+	t.Helper()
+	checks, err := retort.Examine(t.Context(), c, fix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		text += fmt.Sprintf("%s %s: %s → %s\n", c.Level, c.Name, c.Words, c.Mend)
+	}
+	return text
 }

@@ -118,6 +118,18 @@ func Open(o Options) (*Catalog, error) {
 	return c, nil
 }
 
+// Broken lists the files of kept definitions below dir that cannot be read. They are ignored,
+// and written anew when their server is listed.
+func Broken(dir string) (files []string) {
+	all, _ := filepath.Glob(filepath.Join(dir, "*"+suffix))
+	for _, path := range all {
+		if _, _, err := readFile(path); err != nil {
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
 // load reads the files of all servers.
 func (c *Catalog) load() error {
 	files, err := os.ReadDir(c.dir)

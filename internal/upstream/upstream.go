@@ -93,7 +93,8 @@ type Options struct {
 }
 
 // Authorizer gives the requests to one HTTP server their credentials. It is used
-// by several goroutines, Authorize by one at a time.
+// by several goroutines, Authorize by one of each instance at a time. The run.Caller
+// of ctx is that of the instance.
 type Authorizer interface {
 	// Authorization returns the value of the header of that name, empty for none.
 	Authorization(ctx context.Context) (string, error)
@@ -179,11 +180,7 @@ func (p *Pool) Fetch(ctx context.Context, server, tool string, args json.RawMess
 }
 
 func (p *Pool) fetch(ctx context.Context, server, tool string, args json.RawMessage, spools bool) (json.RawMessage, *run.Spooled, error) {
-	n, err := p.instances(server)
-	if err != nil {
-		return nil, nil, err.At(server, tool)
-	}
-	s, done, err := n.take(ctx)
+	s, done, err := p.taken(ctx, server)
 	if err != nil {
 		return nil, nil, err.At(server, tool)
 	}
@@ -240,6 +237,15 @@ func (p *Pool) Close() error {
 		p.own.Close(0)
 	}
 	return nil
+}
+
+// taken is the instance of a server for the caller of ctx, which does not end before done.
+func (p *Pool) taken(ctx context.Context, name string) (_ *server, done func(), _ *run.Error) {
+	n, err := p.instances(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return n.take(ctx)
 }
 
 // server is the instance of a server that lists its tools.
