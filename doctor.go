@@ -122,7 +122,7 @@ func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis
 	pending := info.Error == nil && status.State != upstream.StateReady && status.State != upstream.StateIdle
 	if info.Error != nil || pending {
 		cause := e.masked(doctor.Explain(symptom(spec, status, info, waited, pending)))
-		d.OK, d.Cause = false, &cause
+		d.OK, d.Cause, d.Stderr = false, &cause, unique(info.Stderr)
 		return d
 	}
 	for _, r := range remarks(info, status) {
@@ -140,7 +140,7 @@ func (e *Engine) masked(c doctor.Cause) doctor.Cause {
 func symptom(spec Server, status upstream.Status, info ServerInfo, waited time.Duration, pending bool) doctor.Symptom {
 	s := doctor.Symptom{
 		Server: spec.Name, Command: spec.Command, Args: spec.Args, Dir: spec.Dir, URL: spec.URL, Login: spec.Auth != nil,
-		Stderr: info.Stderr, Rubbish: status.Rubbish.Samples, Waited: waited, Pending: pending,
+		Stderr: unique(info.Stderr), Rubbish: status.Rubbish.Samples, Waited: waited, Pending: pending,
 	}
 	if info.Error != nil {
 		s.Message, s.Hint, s.Err = info.Error.Message, info.Error.Hint, info.Error
@@ -154,6 +154,17 @@ func symptom(spec Server, status upstream.Status, info ServerInfo, waited time.D
 	}
 	s.Status = upstream.HTTPStatus(s.Err)
 	return s
+}
+
+// unique is lines without those that were there before, as of a server that is started
+// again and again.
+func unique(lines []string) (once []string) {
+	for _, line := range lines {
+		if !slices.Contains(once, line) {
+			once = append(once, line)
+		}
+	}
+	return once
 }
 
 // remarks are what is odd about a server that works.

@@ -136,7 +136,10 @@ func (a *app) printDiagnosis(s retort.ServerDiagnosis) {
 	for _, problem := range s.Problems {
 		fmt.Fprintln(a.stdout, "     ", printable(problem))
 	}
-	for _, text := range s.Stderr {
+	if s.OK {
+		return
+	}
+	for _, text := range s.Stderr[max(0, len(s.Stderr)-8):] {
 		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, "| "+printable(text)))
 	}
 }
