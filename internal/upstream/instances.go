@@ -59,6 +59,7 @@ type instances struct {
 	keep Isolation
 	idle time.Duration
 	most int
+	wait time.Duration // for room
 
 	mu      sync.Mutex
 	own     map[run.Caller]*instance
@@ -79,7 +80,7 @@ type instance struct {
 func newInstances(spec Server, main *server, create func(run.Caller) *server) *instances {
 	return &instances{
 		main: main, make: create, keep: spec.isolation(), idle: spec.idle(false), most: cmp.Or(max(spec.Instances, 0), defaultInstances),
-		own: map[run.Caller]*instance{}, room: make(chan struct{}),
+		wait: roomPatience, own: map[run.Caller]*instance{}, room: make(chan struct{}),
 	}
 }
 
@@ -101,7 +102,7 @@ func (n *instances) take(ctx context.Context) (_ *server, done func(), _ *run.Er
 	if owner == (run.Caller{}) {
 		return n.main, func() {}, nil
 	}
-	late := time.NewTimer(roomPatience)
+	late := time.NewTimer(n.wait)
 	defer late.Stop()
 	for evicted := false; ; {
 		i, room, err := n.enter(owner, &evicted)

@@ -188,6 +188,10 @@ func TestInstanceCapWaits(t *testing.T) {
 	defer cancel()
 	_, _, err := tells(impatient, p, "carol", "1", "t", "c")
 	wantError(t, err, run.KindUpstreamTimeout, "waiting for an instance")
+	p.servers["s"].wait = time.Millisecond
+	_, _, err = tells(t.Context(), p, "carol", "1", "t", "c")
+	wantError(t, err, run.KindLimit, "all 1 instances", "servers.s.instances")
+	p.servers["s"].wait = 20 * time.Second
 	if heard, _ := tell(t, p, "bob", "1", "b"); strings.Contains(heard, `"a"`) {
 		t.Errorf("bob got alice's process: %s", heard)
 	}
