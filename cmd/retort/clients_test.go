@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -43,12 +46,53 @@ func (s story) check(t *testing.T) {
 }
 
 // targets runs f against the command with the bundled servers: over standard input and
-// output, where words are the command.
+// output, where words are the command, and over HTTP, where they are its address.
 func targets(t *testing.T, f func(t *testing.T, dir string, words []string)) {
 	t.Run("stdio", func(t *testing.T) {
 		dir, server := demoFolder(t)
+		t.Chdir(dir)
 		f(t, dir, []string{server, "serve"})
 	})
+	t.Run("http", func(t *testing.T) {
+		dir, server := demoFolder(t)
+		f(t, dir, []string{listening(t, dir, server)})
+	})
+}
+
+var listensOn = regexp.MustCompile(`listens on (http://\S+)`)
+
+// listening starts the command as a listener over HTTP, with the files of a folder, until
+// the test ends, and returns its address.
+func listening(t *testing.T, dir, command string) string {
+	t.Helper()
+	cmd := exec.Command(command, "serve", "--http", "127.0.0.1:0")
+	cmd.Dir = dir
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		late := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+		defer late.Stop()
+		_ = cmd.Wait()
+	})
+	var said strings.Builder
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if m := listensOn.FindStringSubmatch(lines.Text()); m != nil {
+			go func() { _, _ = io.Copy(io.Discard, stderr) }()
+			return m[1]
+		}
+		said.WriteString(lines.Text() + "\n")
+	}
+	if strings.Contains(said.String(), "is not built in this version") {
+		t.Skip(said.String())
+	}
+	t.Fatalf("it does not listen: %s", said.String())
+	return ""
 }
 
 // demoFolder is a folder with the bundled servers in its client file, which is the home of
@@ -62,7 +106,6 @@ func demoFolder(t *testing.T) (dir, command string) {
 	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(demoConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(dir)
 	return dir, command
 }
 

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"retort/internal/testenv"
+)
+
+// passing are the settings under which the everything-server is seen as it is: the suites ask
+// for what it is made to answer, and a person's part is played by them.
+const passing = `permissionLevel: execute_full
+approval: {autoApproveHigh: true}
+piiTokenization: false
+http: {rate: 10000/minute}
+servers: {everything: {expose: direct, sampling: allow}}
+`
+
+// The server side of MCP's conformance tests, through Retort in front of the server that the
+// SDK for Go has for them. Each era is spoken on both sides of Retort.
+func TestServerConformance(t *testing.T) {
+	for _, c := range []struct {
+		name, module string
+		args         []string
+		upstream     func(t *testing.T, command string) map[string]any
+	}{
+		{"legacy", "@modelcontextprotocol/conformance", nil, overHTTP},
+		{"modern", "conformance-next", []string{"--requirements", "2026-07-28"}, overPipes},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			testenv.NPM22(t)
+			expected, err := filepath.Abs(filepath.Join("testdata", "conformance-"+c.name+".txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			everything := everythingServer(t)
+			dir, retort := demoFolder(t)
+			servers, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"everything": c.upstream(t, everything)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, text := range map[string]string{".mcp.json": string(servers), "retort.yaml": passing} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			testenv.Conformance(t, c.module, expected, append([]string{"server", "--url", listening(t, dir, retort)}, c.args...)...)
+		})
+	}
+}
+
+// everythingServer builds the server.
+func everythingServer(t *testing.T) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "everything")
+	if said, err := exec.Command("go", "build", "-o", out, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return out
+}
+
+func overPipes(_ *testing.T, command string) map[string]any {
+	return map[string]any{"command": command}
+}
+
+// overHTTP has sessions, and with them no version without.
+func overHTTP(t *testing.T, command string) map[string]any {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	cmd := exec.Command(command, "-http", address, "-stateless=false")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for range 200 {
+		if c, err := net.Dial("tcp", address); err == nil {
+			_ = c.Close()
+			return map[string]any{"type": "http", "url": fmt.Sprintf("http://%s/mcp", address)}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("the everything-server does not listen")
+	return nil
+}
