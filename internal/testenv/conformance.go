@@ -65,7 +65,7 @@ var summaryLine = regexp.MustCompile(`(?m)^([✓✗~]) ([\w./-]+): ((\d+) passed
 
 func verdicts(out string) (list []verdict) {
 	for _, m := range summaryLine.FindAllStringSubmatch(out, -1) {
-		list = append(list, verdict{name: m[2], checks: m[3], passed: m[1] == "✓" && m[4] != "0" && m[5] == "0"})
+		list = append(list, verdict{name: m[2], checks: m[3], passed: m[1] != "✗" && m[4] != "0" && m[5] == "0"})
 	}
 	return list
 }
