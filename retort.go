@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -192,14 +193,22 @@ func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) 
 }
 
 // Waiting lists what waits for a person, of one execution or of all if it is
-// empty, oldest first.
+// empty, oldest first. Of an engine for one principal it lists what that one has asked for.
 func (e *Engine) Waiting(execution string) []Approval {
-	return e.pipeline.Approvals.Table.Waiting(execution)
+	waiting, principal := e.pipeline.Approvals.Table.Waiting(execution), e.pipeline.Policy.Principal()
+	if principal == "" {
+		return waiting
+	}
+	return slices.DeleteFunc(waiting, func(a Approval) bool { return a.Principal != principal })
 }
 
 // Decide answers what waits, for whoever calls it is the person. digest is that of
-// what the person has seen. An error says that the answer does not count.
+// what the person has seen. An error says that the answer does not count. An engine for one
+// principal answers only what Waiting lists.
 func (e *Engine) Decide(id, digest string, a Answer) error {
+	if e.pipeline.Policy.Principal() != "" && !slices.ContainsFunc(e.Waiting(""), func(w Approval) bool { return w.ID == id }) {
+		return run.Errorf(run.KindInvalidArguments, "approval", "nothing waits with the id %q: it was answered, ran out, or was cancelled", id)
+	}
 	if err := e.pipeline.Approvals.Table.Decide(id, digest, a); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -67,34 +66,29 @@ func (s *Server) outcome(req *mcp.CallToolRequest, o run.Outcome, round int) any
 		s.offerResume()
 		return o
 	}
-	state := requestState{Execution: o.ExecutionID, Round: round + 1, Digests: map[string]string{}}
+	state := requestState{Execution: o.ExecutionID, Round: round + 1, Digests: map[string]string{}, Principal: s.principal, Call: digestOf(req)}
 	result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}
 	for _, a := range waiting {
 		state.Digests[a.ID] = a.Digest
 		result.InputRequests[a.ID] = form(a)
+		if a.Expires.After(state.Expires) {
+			state.Expires = a.Expires
+		}
 	}
-	text, err := json.Marshal(state)
+	text, err := s.rounds.issue(state)
 	if err != nil {
 		return o
 	}
-	result.RequestState = string(text)
+	result.RequestState = text
 	return result
-}
-
-// requestState is what the client brings back with the answers.
-type requestState struct {
-	Conversation string            `json:"conversation,omitempty"` // that goes on meanwhile
-	Execution    string            `json:"execution_id,omitempty"`
-	Round        int               `json:"round"`
-	Digests      map[string]string `json:"digests"` // of what was shown, by the id of the approval
 }
 
 // answered goes on with an execution whose questions the client brings answers to.
 // The call's own arguments were used when the execution began: nothing runs again.
 func (s *Server) answered(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
-	var state requestState
-	if err := json.Unmarshal([]byte(req.Params.RequestState), &state); err != nil || state.Execution == "" {
-		return nil, run.Errorf(run.KindInvalidArguments, "mcpserver", "the requestState is not one of this server; nothing ran")
+	state, refused := s.rounds.take(req.Params.RequestState, s.principal, digestOf(req), time.Now())
+	if refused != nil {
+		return nil, refused
 	}
 	for _, a := range s.engine.Waiting(state.Execution) {
 		result, ok := req.Params.InputResponses[a.ID].(*mcp.ElicitResult)

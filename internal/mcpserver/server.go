@@ -48,12 +48,17 @@ type Engine interface {
 type Options struct {
 	Version string
 	Lean    bool // only the four tools that everything else can be reached with
+	// Principal is who the clients are; Rounds are shared by the servers of all principals.
+	Principal string
+	Rounds    *Rounds
 }
 
 // Server answers MCP clients.
 type Server struct {
-	mcp    *mcp.Server
-	engine Engine
+	mcp       *mcp.Server
+	engine    Engine
+	principal string
+	rounds    *Rounds
 	// offerResume offers the lean surface's resume_execution, once something waits.
 	offerResume func()
 	direct      *direct // nil: no server is exposed
@@ -62,7 +67,10 @@ type Server struct {
 
 // New makes a server in front of an engine.
 func New(e Engine, o Options) (*Server, error) {
-	s := &Server{engine: e, offerResume: func() {}}
+	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}}
+	if s.rounds == nil {
+		s.rounds = NewRounds()
+	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "retort", Title: "Retort", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: capabilities(e, o), SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe,
 	})

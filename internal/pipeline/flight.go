@@ -340,6 +340,23 @@ func (p *Pipeline) lost(id string) run.Outcome {
 		WithHint("look at what is there before anything is done again; nothing was repeated")}
 }
 
+// Running counts the executions of a principal that have not ended, those that wait for a
+// person too.
+func (s *Flights) Running(principal string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.flying {
+		select {
+		case <-f.ended:
+		default:
+			if f.principal == principal {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Close cancels what is under way and waits for its end.
 func (s *Flights) Close() error {
 	s.mu.Lock()

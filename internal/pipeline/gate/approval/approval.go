@@ -48,6 +48,8 @@ type Rule struct {
 	// Crosses is the personal data that goes where it does not come from; a yes to
 	// calls without any is none to this.
 	Crosses string `json:"crosses,omitempty"`
+	// Principal is for whom it was approved: one's yes is none for another.
+	Principal string `json:"principal,omitempty"`
 }
 
 // grant is a yes for the rest of a run.
@@ -164,7 +166,7 @@ func grantOf(q run.Question) grant {
 }
 
 func ruleOf(q run.Question) Rule {
-	return Rule{q.Server, q.Tool, q.Pin, q.Policy, Shape(q.Arguments), q.Crosses}
+	return Rule{q.Server, q.Tool, q.Pin, q.Policy, Shape(q.Arguments), q.Crosses, q.Principal}
 }
 
 // open puts a question on the table; nil if there is a yes already.
