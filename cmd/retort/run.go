@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,23 +22,43 @@ func (a *app) serve() *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve", Short: "Be an MCP server on standard input and output", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if http != "" {
-				return run.Errorf(run.KindInvalidArguments, "serve", "serve --http is not built in this version").WithHint("leave it out: the server speaks over standard input and output")
-			}
 			if surface != "full" && surface != "lean" {
 				return run.Errorf(run.KindInvalidArguments, "serve", "--surface %q is not full or lean", surface)
 			}
-			e, err := a.open(cmd.Context(), nil)
+			e, err := a.open(context.WithoutCancel(cmd.Context()), nil)
 			if err != nil {
 				return err
 			}
 			defer e.Close()
+			if http != "" {
+				return a.listen(cmd.Context(), e, http, surface == "lean")
+			}
 			return e.Serve(cmd.Context(), a.stdin, a.stdout, surface == "lean")
 		},
 	}
 	c.Flags().StringVar(&surface, "surface", "full", "tools to offer: full or lean")
-	c.Flags().StringVar(&http, "http", "", "listen on this address instead")
+	c.Flags().StringVar(&http, "http", "", "listen on this address instead, such as 127.0.0.1:7337; on is that of the settings")
 	return c
+}
+
+// listen answers clients over HTTP until a signal comes, and then what is under way. A
+// second signal ends it at once.
+func (a *app) listen(ctx context.Context, e *retort.Engine, address string, lean bool) error {
+	if address == "on" {
+		address = ""
+	}
+	l, err := e.Listen(retort.Listening{Addr: address, Lean: lean})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stderr, "retort listens on", l.URL())
+	context.AfterFunc(ctx, func() {
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		<-again
+		os.Exit(exitFailed)
+	})
+	return l.Serve(ctx)
 }
 
 // runFlags are the flags of retort run.

@@ -62,6 +62,7 @@ type Settings struct {
 	Anomalies        Anomalies
 	Telemetry        Telemetry
 	Stats            Stats
+	HTTP             HTTP
 }
 
 // SandboxMode is the backend that programs run in.
@@ -422,6 +423,7 @@ func (s Settings) Defaults() Settings {
 	state(&s.Network.Default, NetworkDeny)
 	state(&s.Telemetry.Ratio, 1)
 	state(&s.Stats.Price.Currency, "$")
+	s.HTTP = s.HTTP.defaults()
 	state(&s.Network.RateLimitPerDomain, Rate{Count: 100, Per: time.Minute})
 	limits := s.Limits()
 	s.MaxExecutionTime = limits.Timeout
@@ -476,6 +478,7 @@ func (s *Settings) read() into {
 		field{"search", object(field{"embeddings", s.Search.Embeddings.read()})},
 		field{"telemetry", s.Telemetry.read()},
 		field{"stats", s.Stats.read()},
+		field{"http", s.HTTP.read()},
 	))
 }
 

@@ -1,0 +1,200 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"retort/internal/mcpserver"
+)
+
+// ServeHTTP answers one request.
+func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
+	w := newWriter(plain, l.Limits.Write)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	switch r.URL.Path {
+	case livePath:
+		answer(w, http.StatusOK, "ok")
+		return
+	case readyPath:
+		l.ready(w)
+		return
+	}
+	if !l.guard(w, r) || l.share(w, r) {
+		return
+	}
+	if open, ok := l.routes[r.URL.Path]; ok {
+		open.ServeHTTP(w, r)
+		return
+	}
+	if r.URL.Path != Path && r.URL.Path != EventsPath {
+		l.refuse(w, r, http.StatusNotFound, "there is nothing here; clients are answered on "+Path)
+		return
+	}
+	principal, ok := l.authenticate(w, r)
+	if !ok {
+		return
+	}
+	t, err := l.tenant(principal)
+	if err != nil {
+		l.refuse(w, r, http.StatusInternalServerError, "the server can't be made")
+		return
+	}
+	defer t.enter(-1)
+	l.serve(w, r, t)
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n"))
+}
+
+func (l *Listener) ready(w http.ResponseWriter) {
+	if l.draining.Load() {
+		answer(w, http.StatusServiceUnavailable, "draining")
+		return
+	}
+	answer(w, http.StatusOK, "ready")
+}
+
+// authenticate says who asks. It answers itself if it reports false.
+func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (principal string, ok bool) {
+	if l.Authenticator == nil {
+		return "", true
+	}
+	scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		bearer = ""
+	}
+	p, err := l.Authenticator.Authenticate(r.Context(), strings.TrimSpace(bearer))
+	var challenge interface{ Challenge() string }
+	switch {
+	case errors.As(err, &challenge):
+		w.Header().Set("WWW-Authenticate", challenge.Challenge())
+		l.refuse(w, r, http.StatusForbidden, "the token does not allow this")
+		return "", false
+	case err != nil || p.Name == "":
+		w.Header().Set("WWW-Authenticate", l.Authenticator.Challenge(r))
+		l.refuse(w, r, http.StatusUnauthorized, "who asks must say so with a token: Authorization: Bearer …")
+		return "", false
+	}
+	return p.Name, true
+}
+
+// serve answers a request of a principal.
+func (l *Listener) serve(w *writer, r *http.Request, t *tenant) {
+	var a asked
+	if r.Method == http.MethodPost {
+		var ok bool
+		if a, ok = l.read(w, r); !ok {
+			return
+		}
+	}
+	if wait := t.take(max(1, a.messages)); wait > 0 {
+		l.later(w, r, wait, "there are too many requests; http.rate says how many are answered")
+		return
+	}
+	if a.calls > 0 {
+		if l.calls.Add(int64(a.calls)); !l.begin(w, r, t, a.calls) {
+			l.calls.Add(-int64(a.calls))
+			return
+		}
+		defer func() { l.calls.Add(-int64(a.calls)); t.end(a.calls) }()
+	}
+	l.route(w, r, t, a)
+}
+
+// begin lets calls of tools begin. It answers itself if it reports false.
+func (l *Listener) begin(w http.ResponseWriter, r *http.Request, t *tenant, calls int) bool {
+	switch {
+	case l.draining.Load():
+		w.Header().Set("Retry-After", "5")
+		l.refuse(w, r, http.StatusServiceUnavailable, "the server is ending; nothing ran")
+	case !t.begin(calls):
+		l.later(w, r, time.Second, "too many executions have not ended yet; http.executions says how many may be under way, and one that waits for a person counts")
+	default:
+		return true
+	}
+	return false
+}
+
+// route hands a request to the handler of its era.
+func (l *Listener) route(w *writer, r *http.Request, t *tenant, a asked) {
+	switch {
+	case r.URL.Path == EventsPath:
+		l.events(w, r, t)
+	case modern(r, a):
+		t.http.Stateless.ServeHTTP(w, r)
+	default:
+		l.inSession(w, r, t, a)
+	}
+}
+
+// events serves the oldest transport: the stream is the session.
+func (l *Listener) events(w *writer, r *http.Request, t *tenant) {
+	if r.Method == http.MethodGet {
+		if !l.admit(w, r, t) {
+			return
+		}
+		id := stream()
+		t.open(id)
+		defer t.close(id)
+	}
+	t.http.Events.ServeHTTP(w, r)
+}
+
+func (l *Listener) inSession(w *writer, r *http.Request, t *tenant, a asked) {
+	id := r.Header.Get(mcpserver.SessionHeader)
+	switch {
+	case r.Method == http.MethodDelete && id != "":
+		defer t.close(id)
+	case id != "":
+		t.touch(id)
+		defer t.release(id)
+	case a.begins:
+		if !l.admit(w, r, t) {
+			return
+		}
+		w.begins = func(h http.Header) {
+			if begun := h.Get(mcpserver.SessionHeader); begun != "" {
+				t.open(begun)
+				id = begun
+			}
+		}
+		defer func() { t.release(id) }()
+	}
+	t.http.Sessions.ServeHTTP(w, r)
+}
+
+// admit lets a session begin. It answers itself if it reports false.
+func (l *Listener) admit(w http.ResponseWriter, r *http.Request, t *tenant) bool {
+	if l.draining.Load() || l.sessions.Load() >= int64(l.Limits.AllSessions) {
+		w.Header().Set("Retry-After", "5")
+		l.refuse(w, r, http.StatusServiceUnavailable, "no more sessions can begin here now")
+		return false
+	}
+	if !t.room() {
+		l.later(w, r, 5*time.Second, "all sessions are in use; http.sessions says how many there may be")
+		return false
+	}
+	return true
+}
+
+func (l *Listener) later(w http.ResponseWriter, r *http.Request, wait time.Duration, why string) {
+	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait/time.Second))))
+	l.refuse(w, r, http.StatusTooManyRequests, why)
+}
+
+// refuse answers with an error that clients of the protocol can read.
+func (l *Listener) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
+	l.Log.Info("refused", "status", status, "why", why, "from", r.RemoteAddr)
+	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32000, "message": why}})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n'))
+}

@@ -1,0 +1,45 @@
+package retort
+
+import (
+	"cmp"
+	"time"
+
+	"retort/internal/mcpserver"
+	"retort/internal/mcpserver/web"
+)
+
+// The nouns of listening.
+type (
+	Listener      = web.Listener      // answers clients over HTTP
+	Authenticator = web.Authenticator // knows bearer tokens
+	Caller        = web.Principal     // whose a bearer token is
+)
+
+// Listening says how clients are answered over HTTP; the rest stands in the settings.
+type Listening struct {
+	Addr string // host:port; that of the settings if empty
+	Lean bool   // only the tools that everything else can be reached with
+	// Authenticator says whose a bearer token is. Without one only this machine is listened to.
+	Authenticator Authenticator
+}
+
+// Listen takes an address for clients over HTTP. Its Serve answers them until its context
+// is done; the engine must be open until it returns.
+func (e *Engine) Listen(l Listening) (*Listener, error) {
+	s := e.config.Settings.HTTP
+	return web.Listen(web.Options{
+		Addr: cmp.Or(l.Addr, s.Addr), Cert: s.TLS.Cert, Key: s.TLS.Key, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,
+		Authenticator: l.Authenticator,
+		Engine:        func(principal string) web.Engine { return e.As(principal) },
+		Cancel:        func() { _ = e.pipeline.Flights.Close() },
+		Server:        mcpserver.Options{Version: Version, Lean: l.Lean},
+		Limits: web.Limits{
+			Body: s.MaxBody, Connections: s.Connections, Sessions: s.Sessions, Executions: s.Executions, Programs: s.Programs,
+			Requests: max(1, int(int64(s.Rate.Count)*int64(time.Minute)/int64(max(s.Rate.Per, 1)))), Idle: s.Idle, Read: s.ReadTimeout, Drain: s.Drain,
+		},
+		Log: e.log,
+	})
+}
+
+// Running counts the executions that have not ended, of the principal that the engine is for.
+func (e *Engine) Running() int { return e.pipeline.Flights.Running(e.pipeline.Policy.Principal()) }
