@@ -366,6 +366,10 @@ func TestSettingsInReadme(t *testing.T) {
 	if diff := cmp.Diff(read[0].Anomalies, read[5].Anomalies); diff != "" {
 		t.Errorf("the actions shown are not the defaults:\n%s", diff)
 	}
+	read[7].HTTP.AllowedHosts, read[7].HTTP.AllowedOrigins, read[7].HTTP.TLS = nil, nil, TLS{}
+	if diff := cmp.Diff(read[0].HTTP, read[7].HTTP); diff != "" {
+		t.Errorf("the listener shown is not the default:\n%s", diff)
+	}
 }
 
 // The zero Settings must be complete and safe once Defaults filled them in.
