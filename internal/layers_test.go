@@ -63,6 +63,7 @@ var layers = []struct {
 	{"internal/seal", nil, "files and a key; it does not know what they are for"},
 	{"internal/upstream", []string{"internal/deadline", "internal/jsonscan", "internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
 	{"internal/mcpserver", []string{"internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
+	{"internal/mcpserver/web", []string{"internal/mcpserver"}, "decides who may ask and how much; the protocol and the engine are behind it"},
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
 	{"internal/audit", []string{"internal/seal"}, "keeps what it is told; who writes rows is an interface"},
 	{"internal/anomaly", nil, "pure: events in, findings out; who is told of them is given to it"},
@@ -88,7 +89,7 @@ var owners = []struct {
 	dirs   []string
 	why    string
 }{
-	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/upstream", "internal/mcpserver", "internal/bench"}, "the protocol has two edges, and its plain client is the yardstick"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/upstream", "internal/mcpserver", "internal/mcpserver/web", "internal/bench"}, "the protocol has two edges, and its plain client is the yardstick"},
 	{"github.com/segmentio/encoding", []string{"internal/upstream"}, "messages are read with the decoder of the SDK, without its copies"},
 	{"github.com/microsoft/typescript-go/tsc", []string{"internal/pipeline/gate/typescript"}, "nothing else sees the compiler"},
 	{"modernc.org/quickjs", []string{"internal/guest"}, "untrusted code never runs in the host's own process"},

@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retort": func() { detach(); main() }, "changing": changing, "client": client})
+	testscript.Main(m, map[string]func(){"retort": func() { detach(); main() }, "changing": changing, "client": client, "ask": ask})
 }
 
 // Each script of testdata/script is the command as people use it. Those named
@@ -28,7 +28,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "lives": lives},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "lives": lives, "port": port},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".user")) // where the key lies
