@@ -54,6 +54,7 @@ var steps = []step{
 	{"search", (*bench).search},
 	{"tokens", (*bench).tokens},
 	{"memory", (*bench).memory},
+	{"http", (*bench).http},
 	{"binary", (*bench).binary},
 }
 

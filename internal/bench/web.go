@@ -1,0 +1,206 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// crowd is how many clients there are at once.
+const crowd = 1000
+
+// crowded lets every client, which are one principal here, do what it wants.
+const crowded = "http: {executions: 2000, sessions: 2000, rate: 1000000/minute}\n"
+
+// http measures a crowd of clients over HTTP, each with one small program that makes one
+// call. Half of them are of the era with sessions.
+func (b *bench) http(ctx context.Context) error {
+	url, pid, stop, err := b.listener(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	program, err := smallProgram()
+	if err != nil {
+		return err
+	}
+	first := guest{url, program, http.DefaultClient}
+	if err := first.stateless(ctx); err != nil { // a warm-up
+		return err
+	}
+	idle, _ := resident(pid)
+	peak, unwatch := watch(pid)
+	took, failures := b.crowd(ctx, first)
+	engine, sandboxes := unwatch(), peak()
+	if len(took) == 0 {
+		return fmt.Errorf("no client was answered: %w", errors.Join(failures...))
+	}
+	name := fmt.Sprintf("%d clients over HTTP at once, a program each", crowd)
+	b.add(name, took, "ms", 0)
+	slices.Sort(took)
+	b.rows = append(b.rows,
+		Row{Name: name + ": 99 of 100 within", Median: took[len(took)*99/100], Unit: "ms"},
+		Row{Name: name + ": errors", Median: float64(len(failures))},
+		Row{Name: name + ": resident memory of the engine, before", Median: idle, Unit: "MB"},
+		Row{Name: name + ": and at most", Median: engine, Unit: "MB"},
+		Row{Name: name + ": of all sandboxes together, at most", Median: sandboxes, Unit: "MB"})
+	if len(failures) > 0 {
+		return fmt.Errorf("%d of %d clients failed, the first: %w", len(failures), crowd, failures[0])
+	}
+	return nil
+}
+
+// listener starts a Retort that listens, with one server behind it.
+func (b *bench) listener(ctx context.Context) (url string, pid int, stop func(), err error) {
+	dir := filepath.Join(b.home, "http")
+	servers, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"bench": map[string]any{"command": b.Self, "args": []string{"bench", "--upstream", "20"}}}})
+	for name, text := range map[string]string{"mcp.json": string(servers), "retort.yaml": crowded} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", 0, nil, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return "", 0, nil, err
+		}
+	}
+	cmd := exec.CommandContext(ctx, b.Self, "--config", filepath.Join(dir, "mcp.json"), "--config", filepath.Join(dir, "retort.yaml"), "--home", filepath.Join(dir, "home"), "serve", "--http", "127.0.0.1:0")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return "", 0, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", 0, nil, err
+	}
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		if _, url, ok := strings.Cut(lines.Text(), "retort listens on "); ok {
+			go func() { _, _ = io.Copy(io.Discard, said) }()
+			return url, cmd.Process.Pid, func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() }, nil
+		}
+	}
+	return "", 0, nil, errors.Join(errors.New("the listener did not start"), cmd.Wait())
+}
+
+// crowd has all clients begin at once.
+func (b *bench) crowd(ctx context.Context, g guest) (took []float64, failures []error) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range crowd {
+		g.http = &http.Client{Transport: &http.Transport{}}
+		work := g.stateless
+		if i%2 == 1 {
+			work = g.inSession
+		}
+		all.Go(func() {
+			<-begin
+			start := time.Now()
+			err := work(ctx)
+			g.http.CloseIdleConnections()
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failures = append(failures, err)
+				return
+			}
+			took = append(took, float64(time.Since(start))/float64(time.Millisecond))
+		})
+	}
+	close(begin)
+	all.Wait()
+	return took, failures
+}
+
+// watch looks at the memory of a process and its children until engine is called.
+func watch(pid int) (sandboxes, engine func() float64) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	var own, others float64
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+			if m, err := resident(pid); err == nil {
+				own = max(own, m)
+			}
+			sum := 0.0
+			for _, child := range children(pid) {
+				m, _ := unique(child)
+				sum += m
+			}
+			others = max(others, sum)
+		}
+	}()
+	return func() float64 { <-ended; return others }, func() float64 { close(done); <-ended; return own }
+}
+
+// guest is the smallest client over HTTP.
+type guest struct {
+	url, program string
+	http         *http.Client
+}
+
+// smallProgram is what a guest calls: a program that makes one call that reads.
+func smallProgram() (string, error) {
+	var tool struct{ Name string }
+	if err := json.Unmarshal(definitions(1)[0], &tool); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`"name":"execute_code","arguments":{"code":"return (await callMCPTool('bench__%s', {id: '1'})).id"}`, tool.Name), nil
+}
+
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+
+func (g guest) stateless(ctx context.Context) error {
+	_, err := g.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+g.program+`,`+modernMeta+`}}`,
+		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "execute_code")
+	return err
+}
+
+func (g guest) inSession(ctx context.Context) error {
+	id, err := g.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
+	if err == nil {
+		_, err = g.send(ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", id)
+	}
+	if err == nil {
+		_, err = g.send(ctx, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+g.program+`}}`, "Mcp-Session-Id", id)
+	}
+	return err
+}
+
+// send is one request. A call must be answered with the program's result.
+func (g guest) send(ctx context.Context, body string, headers ...string) (session string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := g.http.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && (response.StatusCode >= 300 || strings.Contains(body, "tools/call") && !strings.Contains(string(text), `"result":42`)) {
+		err = fmt.Errorf("%s: %.300s", response.Status, text)
+	}
+	return response.Header.Get("Mcp-Session-Id"), err
+}
