@@ -60,7 +60,8 @@ func (e *Engine) Toolset() *run.Toolset { return e.pipeline.Toolset() }
 // Stats counts servers, tools and executions: those of one session, or of all.
 func (e *Engine) Stats(_ context.Context, session string) any {
 	saved, _ := e.pipeline.Skills.List()
-	s := Stats{Executions: e.ledger.Summary(session), Recorded: e.history(session), Skills: len(saved), Kept: e.pipeline.Kept(sessionOf(session))}
+	s := Stats{Executions: e.ledger.Summary(e.pipeline.Account(session)), Recorded: e.history(session), Skills: len(saved), Kept: e.pipeline.Kept(sessionOf(session))}
+	s.Executions.Session = session
 	for _, server := range e.Servers() {
 		s.Servers++
 		s.Tools += server.Tools

@@ -3,6 +3,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -243,7 +244,7 @@ type execution struct {
 }
 
 func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, error) {
-	x := &execution{pipeline: p, req: req, flight: f, plan: plan, entry: p.Ledger.Open(req.Session), tools: p.Toolset()}
+	x := &execution{pipeline: p, req: req, flight: f, plan: plan, entry: p.Ledger.Open(p.Account(req.Session)), tools: p.Toolset()}
 	files, err := p.Workspaces.Open(p.own(req.Session))
 	if err != nil {
 		return x, err
@@ -271,6 +272,15 @@ func (p *Pipeline) own(session string) string {
 		return screen.SessionName(principal, session)
 	}
 	return session
+}
+
+// Account is the name under which the ledger has a session. Only whoever sits at the machine
+// has an account of all, which is "".
+func (p *Pipeline) Account(session string) string {
+	if p.Policy.Principal() == "" {
+		return session
+	}
+	return p.own(cmp.Or(session, "default"))
 }
 
 // scope is whose answers may be given again in a session.

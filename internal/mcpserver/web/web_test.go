@@ -394,6 +394,21 @@ func TestAlwaysIsOnesOwn(t *testing.T) {
 	}
 }
 
+// What one principal did is not counted for another.
+func TestStatsAreOnesOwn(t *testing.T) {
+	p := open(t, nil)
+	ann, bob := p.engine.As("ann"), p.engine.As("bob")
+	if o := ann.Execute(t.Context(), run.Request{Code: "return 1"}); o.Status != run.StatusOK {
+		t.Fatalf("%+v", o)
+	}
+	for _, session := range []string{"", "default"} {
+		theirs, own := bob.Stats(t.Context(), session).(retort.Stats), ann.Stats(t.Context(), session).(retort.Stats)
+		if theirs.Executions.Total != 0 || own.Executions.Total != 1 {
+			t.Errorf("%q: %+v, %+v", session, theirs.Executions, own.Executions)
+		}
+	}
+}
+
 // Who loses the connection gets the answer later, and the program runs once.
 func TestLostStream(t *testing.T) {
 	p := open(t, nil)
