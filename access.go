@@ -1,8 +1,10 @@
 package retort
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"time"
 
@@ -115,22 +117,62 @@ func (p *parts) recordToken(t Token, how string) error {
 	return p.recordAlone(e)
 }
 
-// Access says who calls over the network: whoever has a token of this configuration, or one
+// callers says who calls over the network: whoever has a token of this configuration, or one
 // of the authorization server that the settings name. It goes with the engine.
-func (e *Engine) Access() (*access.Guard, error) {
+type callers struct {
+	guard *access.Guard
+	book  *access.Book // nil: there is no place for tokens
+	oauth bool
+}
+
+func (e *Engine) callers() (*callers, error) {
+	c := &callers{}
 	var oauth *access.Resource
 	if s := e.config.Settings.HTTP.OAuth; s.Issuer != "" {
 		var err error
 		if oauth, err = access.NewResource(access.OAuth(s), e.log); err != nil {
 			return nil, err
 		}
+		c.oauth = true
 	}
-	book, err := e.tokens()
-	if err != nil && oauth == nil {
-		return nil, err
-	}
-	if book != nil {
+	if book, err := e.tokens(); err == nil {
+		c.book = book
+		if _, err := book.Tokens(); err != nil {
+			e.log.Warn("tokens do not count", "error", err)
+		}
 		e.onClose(book.Close)
 	}
-	return access.NewGuard(book, oauth), nil
+	c.guard = access.NewGuard(c.book, oauth)
+	return c, nil
 }
+
+// Required says whether callers must have a token: as soon as there ever was one.
+func (c *callers) Required() bool { return c.oauth || c.book != nil && !c.book.Empty() }
+
+func (c *callers) Authenticate(ctx context.Context, bearer string) (Caller, error) {
+	p, err := c.guard.Authenticate(ctx, bearer)
+	if err != nil {
+		return Caller{}, refusal{err, c.guard}
+	}
+	return Caller{Name: p.Name, Scopes: p.Scopes, Holds: func() bool { return c.guard.Holds(p) }}, nil
+}
+
+func (c *callers) Challenge(r *http.Request) string { return c.guard.Challenge(r) }
+
+// Routes are where clients ask for the authorization server.
+func (c *callers) Routes() map[string]http.Handler {
+	routes := map[string]http.Handler{}
+	paths, h := c.guard.Metadata()
+	for _, path := range paths {
+		routes[path] = h
+	}
+	return routes
+}
+
+// refusal is an error that says itself how it is answered.
+type refusal struct {
+	error
+	guard *access.Guard
+}
+
+func (r refusal) Refuse(w http.ResponseWriter) { r.guard.Refuse(w, r.error) }

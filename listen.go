@@ -2,6 +2,8 @@ package retort
 
 import (
 	"cmp"
+	"net/url"
+	"slices"
 	"time"
 
 	"retort/internal/mcpserver"
@@ -19,7 +21,9 @@ type (
 type Listening struct {
 	Addr string // host:port; that of the settings if empty
 	Lean bool   // only the tools that everything else can be reached with
-	// Authenticator says whose a bearer token is. Without one only this machine is listened to.
+	// Authenticator says whose a bearer token is, instead of the tokens of this configuration
+	// and the authorization server of the settings. Where there never was any of them, only
+	// this machine is listened to.
 	Authenticator Authenticator
 }
 
@@ -27,8 +31,19 @@ type Listening struct {
 // is done; the engine must be open until it returns.
 func (e *Engine) Listen(l Listening) (*Listener, error) {
 	s := e.config.Settings.HTTP
+	if l.Authenticator == nil {
+		callers, err := e.callers()
+		if err != nil {
+			return nil, err
+		}
+		l.Authenticator = callers
+	}
+	hosts := s.AllowedHosts
+	if u, err := url.Parse(cmp.Or(s.OAuth.Resource, s.OAuth.Audience)); err == nil && u.Hostname() != "" {
+		hosts = append(slices.Clone(hosts), u.Hostname()) // clients know this server by it
+	}
 	return web.Listen(web.Options{
-		Addr: cmp.Or(l.Addr, s.Addr), Cert: s.TLS.Cert, Key: s.TLS.Key, AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins,
+		Addr: cmp.Or(l.Addr, s.Addr), Cert: s.TLS.Cert, Key: s.TLS.Key, AllowedHosts: hosts, AllowedOrigins: s.AllowedOrigins,
 		Authenticator: l.Authenticator,
 		Engine:        func(principal string) web.Engine { return e.As(principal) },
 		Cancel:        func() { _ = e.pipeline.Flights.Close() },

@@ -12,6 +12,7 @@ type HTTP struct {
 	AllowedHosts   []string // further names that requests may name as their host
 	AllowedOrigins []string // of web pages
 	TLS            TLS
+	OAuth          OAuth
 	MaxBody        int64 // bytes of a request
 	Connections    int   // at once
 	Sessions       int   // of one principal
@@ -45,6 +46,7 @@ func (h *HTTP) read() into {
 		field{"allowedHosts", list(&h.AllowedHosts, domain)},
 		field{"allowedOrigins", list(&h.AllowedOrigins, origin)},
 		field{"tls", object(field{"cert", folder(&h.TLS.Cert)}, field{"key", folder(&h.TLS.Key)})},
+		field{"oauth", h.OAuth.read()},
 		field{"maxBody", size(&h.MaxBody, kib, gib)},
 		field{"connections", integer(&h.Connections, 1, 1_000_000)},
 		field{"sessions", integer(&h.Sessions, 1, 100_000)},

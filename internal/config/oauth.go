@@ -6,11 +6,6 @@ import (
 	"regexp"
 )
 
-// HTTP says who may call over the network.
-type HTTP struct {
-	OAuth OAuth
-}
-
 // OAuth is the authorization server whose tokens count. An empty Issuer means none.
 type OAuth struct {
 	Issuer     string
@@ -21,8 +16,6 @@ type OAuth struct {
 	Principal  string   // the claim that names the principal
 	Algorithms []string // of signatures
 }
-
-func (h *HTTP) read() into { return object(field{"oauth", h.OAuth.read()}) }
 
 func (o *OAuth) read() into {
 	address := func(s *string) into {

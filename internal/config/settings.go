@@ -55,7 +55,6 @@ type Settings struct {
 	Network          Network
 	Servers          map[string]ServerSettings // by the server's name in the client's file
 	Principals       map[string]Principal
-	HTTP             HTTP
 	ToolChanges      ToolChanges
 	ToolDefinitions  []string // absolute paths of folders
 	Search           Search
@@ -472,7 +471,6 @@ func (s *Settings) read() into {
 		field{"network", s.Network.read()},
 		field{"servers", dict(&s.Servers, serverName, (*ServerSettings).read)},
 		field{"principals", dict(&s.Principals, principalName, (*Principal).read)},
-		field{"http", s.HTTP.read()},
 		field{"toolChanges", toolChanges(&s.ToolChanges)},
 		field{"toolDefinitions", list(&s.ToolDefinitions, folder)},
 		field{"search", object(field{"embeddings", s.Search.Embeddings.read()})},

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -34,11 +35,16 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 		l.refuse(w, r, http.StatusNotFound, "there is nothing here; clients are answered on "+Path)
 		return
 	}
-	principal, ok := l.authenticate(w, r)
+	p, ok := l.authenticate(w, r)
 	if !ok {
 		return
 	}
-	t, err := l.tenant(principal)
+	if r.Method == http.MethodGet && p.Holds != nil {
+		ctx, end := whileHeld(r.Context(), p.Holds)
+		defer end()
+		r = r.WithContext(ctx)
+	}
+	t, err := l.tenant(p.Name)
 	if err != nil {
 		l.refuse(w, r, http.StatusInternalServerError, "the server can't be made")
 		return
@@ -63,9 +69,9 @@ func (l *Listener) ready(w http.ResponseWriter) {
 }
 
 // authenticate says who asks. It answers itself if it reports false.
-func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (principal string, ok bool) {
-	if l.Authenticator == nil {
-		return "", true
+func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (p Principal, ok bool) {
+	if l.loopback && !required(l.Authenticator) {
+		return p, true
 	}
 	scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -73,17 +79,44 @@ func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (princip
 	}
 	p, err := l.Authenticator.Authenticate(r.Context(), strings.TrimSpace(bearer))
 	var challenge interface{ Challenge() string }
+	var refusal interface{ Refuse(http.ResponseWriter) }
 	switch {
+	case errors.As(err, &refusal):
+		refusal.Refuse(w)
+		return p, false
 	case errors.As(err, &challenge):
 		w.Header().Set("WWW-Authenticate", challenge.Challenge())
 		l.refuse(w, r, http.StatusForbidden, "the token does not allow this")
-		return "", false
+		return p, false
 	case err != nil || p.Name == "":
 		w.Header().Set("WWW-Authenticate", l.Authenticator.Challenge(r))
 		l.refuse(w, r, http.StatusUnauthorized, "who asks must say so with a token: Authorization: Bearer …")
-		return "", false
+		return p, false
 	}
-	return p.Name, true
+	return p, true
+}
+
+// required says whether callers must have a token.
+func required(a Authenticator) bool {
+	r, may := a.(interface{ Required() bool })
+	return a != nil && (!may || r.Required())
+}
+
+// whileHeld is ctx until a token does not count any more.
+func whileHeld(ctx context.Context, holds func() bool) (context.Context, func()) {
+	ctx, end := context.WithCancel(ctx)
+	go func() {
+		every := time.NewTicker(time.Second)
+		defer every.Stop()
+		for ctx.Err() == nil && holds() {
+			select {
+			case <-ctx.Done():
+			case <-every.C:
+			}
+		}
+		end()
+	}()
+	return ctx, end
 }
 
 // serve answers a request of a principal.

@@ -30,13 +30,17 @@ const (
 type Principal struct {
 	Name   string // never empty
 	Scopes []string
+	// Holds says whether the token still counts; nil is always. A stream ends when it does not.
+	Holds func() bool
 }
 
 // Authenticator knows bearer tokens. One that has a method Routes() map[string]http.Handler
-// has these paths served, to everybody.
+// has these paths served, to everybody. One that has a method Required() bool may say no as
+// long as there are no tokens at all: it counts as none then.
 type Authenticator interface {
 	// Authenticate says whose token it is; bearer is empty if there was none. An error is
-	// answered with 401; one with a method Challenge() string with 403 and that challenge.
+	// answered with 401; one with a method Challenge() string with 403 and that challenge; one
+	// with a method Refuse(http.ResponseWriter) by that.
 	Authenticate(ctx context.Context, bearer string) (Principal, error)
 	// Challenge is the WWW-Authenticate header of a 401.
 	Challenge(r *http.Request) string
@@ -92,7 +96,7 @@ func Listen(o Options) (*Listener, error) {
 		return nil, run.Errorf(run.KindInvalidArguments, "http", "%q is no address to listen on: %w", o.Addr, err).WithHint("write it as 127.0.0.1:7337")
 	}
 	loopback := address.IP != nil && address.IP.IsLoopback()
-	if !loopback && o.Authenticator == nil {
+	if !loopback && !required(o.Authenticator) {
 		return nil, run.Errorf(run.KindPolicy, "http", "%s can be reached from other machines, and nobody would have to say who they are", o.Addr).
 			WithHint("listen on 127.0.0.1, or make tokens: retort token create NAME")
 	}
