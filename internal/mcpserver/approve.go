@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -66,7 +67,7 @@ func (s *Server) outcome(req *mcp.CallToolRequest, o run.Outcome, round int) any
 		s.offerResume()
 		return o
 	}
-	state := requestState{Execution: o.ExecutionID, Round: round + 1, Digests: map[string]string{}, Principal: s.principal, Call: digestOf(req)}
+	state := requestState{Execution: o.ExecutionID, Round: round + 1, Digests: map[string]string{}}
 	result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}
 	for _, a := range waiting {
 		state.Digests[a.ID] = a.Digest
@@ -75,20 +76,20 @@ func (s *Server) outcome(req *mcp.CallToolRequest, o run.Outcome, round int) any
 			state.Expires = a.Expires
 		}
 	}
-	text, err := s.rounds.issue(state)
+	text, err := json.Marshal(state) // it is signed on its way to the client
 	if err != nil {
 		return o
 	}
-	result.RequestState = text
+	result.RequestState = string(text)
 	return result
 }
 
 // answered goes on with an execution whose questions the client brings answers to.
 // The call's own arguments were used when the execution began: nothing runs again.
 func (s *Server) answered(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
-	state, refused := s.rounds.take(req.Params.RequestState, s.principal, digestOf(req), time.Now())
-	if refused != nil {
-		return nil, refused
+	state, ok := roundOf(ctx)
+	if !ok {
+		return nil, errNoRound()
 	}
 	for _, a := range s.engine.Waiting(state.Execution) {
 		result, ok := req.Params.InputResponses[a.ID].(*mcp.ElicitResult)

@@ -33,6 +33,7 @@ type conversation struct {
 
 	mu        sync.Mutex
 	turn      *turn
+	method    string
 	req       mcp.Request // the last one
 	told      *run.Peer   // its client
 	round     int
@@ -129,7 +130,13 @@ func (s *Server) wantsLog(level string) {
 func (s *Server) converse(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	given, responses := broughtBy(req)
 	var state requestState
-	_ = json.Unmarshal([]byte(given), &state) // what is none is refused by the handler
+	if given != "" {
+		var refused *run.Error
+		if state, refused = s.rounds.take(given, s.principal, digestOf(method, req), time.Now()); refused != nil {
+			return refusal(req, refused)
+		}
+		ctx = context.WithValue(ctx, round{}, state)
+	}
 	c := s.talks.get(state.Conversation)
 	switch {
 	case c == nil && state.Conversation != "" && state.Execution == "":
@@ -140,7 +147,7 @@ func (s *Server) converse(ctx context.Context, next mcp.MethodHandler, method st
 			return nil, failed(run.KindLimit, "too many requests wait for a person")
 		}
 	}
-	stop := c.follow(ctx, req, state.Round)
+	stop := c.follow(ctx, method, req, state.Round)
 	defer stop()
 	c.answered(responses)
 	t := c.current()
@@ -148,6 +155,19 @@ func (s *Server) converse(ctx context.Context, next mcp.MethodHandler, method st
 		t = c.begin(ctx, next, method, req)
 	}
 	return s.await(ctx, c, t)
+}
+
+// refusal answers a request with an error, as its method does.
+func refusal(req mcp.Request, e *run.Error) (mcp.Result, error) {
+	if _, ok := req.(*mcp.CallToolRequest); !ok {
+		return nil, failure(run.Outcome{Error: e})
+	}
+	result, err := resultOf(map[string]any{"error": e}, true)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := marshal(result)
+	return &exact{raw: raw, modern: true}, err
 }
 
 func failed(kind run.Kind, message string) error {
@@ -207,7 +227,7 @@ func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Resul
 		case <-c.news:
 			if c.gather(t) {
 				c.park(func() { s.talks.remove(c) })
-				return c.asking(nil, "")
+				return s.asking(c, nil, "")
 			}
 		}
 	}
@@ -217,7 +237,7 @@ func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Resul
 		return t.result, t.err
 	}
 	c.park(func() { s.talks.remove(c) })
-	return c.asking(asked.InputRequests, asked.RequestState)
+	return s.asking(c, asked.InputRequests, asked.RequestState)
 }
 
 // gather waits for what is asked at the same time, and reports whether anything is.
@@ -242,7 +262,7 @@ func (c *conversation) park(end func()) {
 }
 
 // asking is the answer that has all questions which are open, beside those about approvals.
-func (c *conversation) asking(more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
+func (s *Server) asking(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var state requestState
@@ -252,16 +272,20 @@ func (c *conversation) asking(more mcp.InputRequestMap, approvals string) (mcp.R
 		}
 	}
 	state.Conversation, state.Round = c.id, max(state.Round, c.round+1)
+	state.Principal, state.Call = s.principal, digestOf(c.method, c.req)
+	if state.Expires.IsZero() {
+		state.Expires = time.Now().Add(askPatience)
+	}
 	requests := mcp.InputRequestMap{}
 	maps.Copy(requests, more)
 	for id, q := range c.questions {
 		requests[id] = q.request
 	}
-	text, err := json.Marshal(state)
+	text, err := s.rounds.issue(state)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": string(text)})
+	raw, err := marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": text})
 	if err != nil {
 		return nil, err
 	}
@@ -269,14 +293,14 @@ func (c *conversation) asking(more mcp.InputRequestMap, approvals string) (mcp.R
 }
 
 // follow makes req the request by which the client is reached, until stop.
-func (c *conversation) follow(ctx context.Context, req mcp.Request, round int) (stop func()) {
+func (c *conversation) follow(ctx context.Context, method string, req mcp.Request, round int) (stop func()) {
 	told, stop := telling(ctx, req)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.parked != nil {
 		c.parked.Stop()
 	}
-	c.req, c.told, c.round = req, told, max(c.round, round)
+	c.method, c.req, c.told, c.round = method, req, told, max(c.round, round)
 	return stop
 }
 

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -69,7 +70,7 @@ func (r *Rounds) take(state, principal, call string, now time.Time) (requestStat
 	s, ok := r.open(state)
 	switch {
 	case !ok:
-		return s, run.Errorf(run.KindInvalidArguments, "mcpserver", "the requestState is not one of this server; nothing ran").WithHint("call the tool without requestState")
+		return s, errNoRound()
 	case s.Principal != principal || s.Call != call:
 		return s, run.Errorf(run.KindInvalidArguments, "mcpserver", "the requestState is for another call; nothing ran").WithHint("repeat the call that was answered with it, with the same arguments")
 	case !now.Before(s.Expires):
@@ -78,6 +79,19 @@ func (r *Rounds) take(state, principal, call string, now time.Time) (requestStat
 		return s, run.Errorf(run.KindInvalidArguments, "mcpserver", "the requestState was used before; nothing ran").WithHint("call resume_execution with the execution_id %s", s.Execution)
 	}
 	return s, nil
+}
+
+func errNoRound() *run.Error {
+	return run.Errorf(run.KindInvalidArguments, "mcpserver", "the requestState is not one of this server; nothing ran").WithHint("call the tool without requestState")
+}
+
+// round is the key of the state that a client has brought, in a context.
+type round struct{}
+
+// roundOf is the state that the client of ctx has brought, which was issued for its call.
+func roundOf(ctx context.Context) (s requestState, ok bool) {
+	s, ok = ctx.Value(round{}).(requestState)
+	return s, ok
 }
 
 // open is a state that was signed here.
@@ -112,16 +126,30 @@ func (r *Rounds) spend(s requestState, now time.Time) bool {
 
 // digestOf tells calls apart: by their tool and arguments, in whatever order and with
 // whatever spaces a client writes them.
-func digestOf(req *mcp.CallToolRequest) string {
-	var arguments any
-	dec := json.NewDecoder(bytes.NewReader(req.Params.Arguments))
+func digestOf(method string, req mcp.Request) string {
+	name, text := "", []byte(nil)
+	switch p := req.GetParams().(type) {
+	case *mcp.CallToolParamsRaw:
+		name, text = p.Name, canonical(p.Arguments)
+	case *mcp.GetPromptParams:
+		name = p.Name
+		text, _ = json.Marshal(p.Arguments) // of strings
+	case *mcp.ReadResourceParams:
+		name = p.URI
+	}
+	sum := sha256.Sum256(append([]byte(method+"\x00"+name+"\x00"), text...))
+	return hex.EncodeToString(sum[:])
+}
+
+// canonical is JSON in one of its spellings; what is none stays as it is.
+func canonical(arguments json.RawMessage) []byte {
+	var value any
+	dec := json.NewDecoder(bytes.NewReader(arguments))
 	dec.UseNumber()
-	text := []byte(req.Params.Arguments)
-	if dec.Decode(&arguments) == nil {
-		if canonical, err := json.Marshal(arguments); err == nil {
-			text = canonical
+	if dec.Decode(&value) == nil {
+		if text, err := json.Marshal(value); err == nil {
+			return text
 		}
 	}
-	sum := sha256.Sum256(append([]byte(req.Params.Name+"\x00"), text...))
-	return hex.EncodeToString(sum[:])
+	return arguments
 }

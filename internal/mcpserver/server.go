@@ -138,14 +138,19 @@ func (s *Server) serve(h handler) mcp.ToolHandler {
 		if o, ok := answer.(run.Outcome); ok {
 			failed = o.Status != run.StatusOK && o.Status != run.StatusPendingApproval
 		}
-		text, err := marshal(answer)
-		if err != nil {
-			return nil, err
-		}
-		return &mcp.CallToolResult{
-			Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: text, IsError: failed,
-		}, nil
+		return resultOf(answer, failed)
 	}
+}
+
+// resultOf is an answer as structured content, and the same JSON as text.
+func resultOf(answer any, failed bool) (*mcp.CallToolResult, error) {
+	text, err := marshal(answer)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{
+		Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: text, IsError: failed,
+	}, nil
 }
 
 // traced makes what a call does part of the trace that the client says it belongs to.
