@@ -228,7 +228,7 @@ func (d *direct) lists(next mcp.MethodHandler) mcp.MethodHandler {
 			if err != nil || !ok {
 				return result, err
 			}
-			return d.listed(own)
+			return d.listed(own, modern(req))
 		case "tools/call":
 			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
 				d.await(ctx, p.Name)
@@ -253,7 +253,7 @@ func (d *direct) await(ctx context.Context, name string) {
 }
 
 // listed is the list of Retort's own tools, and on its last page those of exposed servers.
-func (d *direct) listed(own *mcp.ListToolsResult) (mcp.Result, error) {
+func (d *direct) listed(own *mcp.ListToolsResult, modern bool) (mcp.Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own.Tools = slices.DeleteFunc(slices.Clone(own.Tools), func(t *mcp.Tool) bool { _, theirs := d.byName[t.Name]; return theirs })
@@ -276,5 +276,5 @@ func (d *direct) listed(own *mcp.ListToolsResult) (mcp.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &exact{raw: withMember(text, "tools", json.RawMessage(all))}, nil
+	return &exact{raw: withMember(text, "tools", json.RawMessage(all)), modern: modern}, nil
 }
