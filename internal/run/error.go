@@ -82,3 +82,7 @@ func AsError(err error) *Error {
 	}
 	return &Error{Kind: KindInternal, Message: err.Error(), Err: err}
 }
+
+// ErrLogin is what errors.Is finds in the error of a call to a server that needs a person
+// to log in first. The call had no effect.
+var ErrLogin = errors.New("a login is needed")

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"slices"
@@ -15,10 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
-
 	"retort/internal/testenv"
+	"retort/internal/upstream/oauth"
 )
 
 // The client side of MCP's conformance tests against a Pool: the suite of the versions up to
@@ -55,7 +52,7 @@ func conformanceClient(server string) int {
 	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
 	var given conformanceContext
 	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given)
-	p := New([]Server{{Name: "s", URL: server, Auth: conformanceAuth(scenario, given)}}, Options{ClientVersion: "test"})
+	p := New([]Server{{Name: "s", URL: server, Auth: conformanceAuth(scenario, server, given)}}, Options{ClientVersion: "test"})
 	defer p.Close()
 	listing, err := p.List(ctx, "s")
 	if err != nil {
@@ -109,61 +106,32 @@ func conformanceCalls(scenario string, given conformanceContext, tools []json.Ra
 	return calls
 }
 
-// conformanceAuth authorizes with the SDK's flow; the suite's authorization
-// server sends the code back at once.
-func conformanceAuth(scenario string, given conformanceContext) Authorizer {
+// conformanceAuth logs in; the suite's authorization server sends the browser back at once.
+func conformanceAuth(scenario, server string, given conformanceContext) Authorizer {
 	if !strings.HasPrefix(scenario, "auth/") {
 		return nil
 	}
-	config := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL:                    "http://localhost:3000/callback",
-		AuthorizationCodeFetcher:       fetchCode,
-		ClientIDMetadataDocumentConfig: &auth.ClientIDMetadataDocumentConfig{URL: "https://conformance-test.local/client-metadata.json"},
-		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{
-			Metadata: &oauthex.ClientRegistrationMetadata{RedirectURIs: []string{"http://localhost:3000/callback"}},
-		},
-	}
-	if given.ClientID != "" && given.ClientSecret != "" {
-		config.PreregisteredClient = &oauthex.ClientCredentials{ClientID: given.ClientID, ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: given.ClientSecret}}
-	}
-	handler, err := auth.NewAuthorizationCodeHandler(config)
+	dir, err := os.MkdirTemp("", "retort-conformance-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "auth:", err)
 		return nil
 	}
-	return sdkAuthorizer{handler}
+	return oauth.New(oauth.Options{
+		Server: "s", URL: server, Open: browse,
+		Store:    oauth.Open(dir, func() ([]byte, error) { return make([]byte, 32), nil }),
+		Settings: oauth.Settings{ClientID: given.ClientID, ClientSecret: given.ClientSecret, ClientMetadata: "https://conformance-test.local/client-metadata.json"},
+	})
 }
 
-func fetchCode(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, args.URL, nil)
+// browse is a browser whose person agrees to everything.
+func browse(ctx context.Context, address string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	resp, err := client.Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer resp.Body.Close()
-	location, err := url.Parse(resp.Header.Get("Location"))
-	if err != nil {
-		return nil, err
-	}
-	q := location.Query()
-	return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
-}
-
-// sdkAuthorizer is an authorization flow of the SDK as an Authorizer.
-type sdkAuthorizer struct{ auth.OAuthHandler }
-
-func (a sdkAuthorizer) Authorization(ctx context.Context) (string, error) {
-	source, err := a.TokenSource(ctx)
-	if err != nil || source == nil {
-		return "", err
-	}
-	token, err := source.Token()
-	if err != nil {
-		return "", nil // the server's refusal starts a new flow
-	}
-	return "Bearer " + token.AccessToken, nil
+	return resp.Body.Close()
 }

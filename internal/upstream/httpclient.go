@@ -96,17 +96,22 @@ type message struct {
 	sent   func() // told, if set, that the server may have seen the request
 }
 
+// maxAuthorizations is how often one message is sent again with other credentials: with
+// renewed ones, and with those that have more rights.
+const maxAuthorizations = 2
+
 // do sends a message with the configured headers and with credentials. If the
-// server refuses these, they are renewed once.
+// server refuses these, they are renewed.
 func (e *endpoint) do(ctx context.Context, m message) (*http.Response, *run.Error) {
-	resp, err := e.once(ctx, m)
-	if err != nil || e.auth == nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-		return resp, err
+	for try := 0; ; try++ {
+		resp, err := e.once(ctx, m)
+		if err != nil || e.auth == nil || try == maxAuthorizations || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, err
+		}
+		if err := e.authorize(ctx, resp); err != nil {
+			return nil, err
+		}
 	}
-	if err := e.authorize(ctx, resp); err != nil {
-		return nil, err
-	}
-	return e.once(ctx, m)
 }
 
 func (e *endpoint) once(ctx context.Context, m message) (*http.Response, *run.Error) {
@@ -156,8 +161,20 @@ func (e *endpoint) authorize(ctx context.Context, resp *http.Response) *run.Erro
 	return nil
 }
 
+// errUnauthorized: a request was refused for its credentials, or did not leave for want of
+// any, so it had no effect.
+var errUnauthorized = errors.New("unauthorized")
+
 func errAuthorizing(err error) *run.Error {
-	return run.Errorf(run.KindUpstreamGone, "upstream.http", "no authorization for the server could be obtained: %w", err)
+	var known *run.Error
+	if errors.As(err, &known) {
+		c := *known
+		c.Err = errors.Join(errUnauthorized, known.Err)
+		return &c
+	}
+	e := run.Errorf(run.KindUpstreamGone, "upstream.http", "no authorization for the server could be obtained: %w", err)
+	e.Err = errors.Join(errUnauthorized, err)
+	return e
 }
 
 func (e *endpoint) close() { e.client.CloseIdleConnections() }

@@ -146,6 +146,7 @@ func (s *sse) request(ctx context.Context, m outgoing) *run.Error {
 	header := http.Header{"Content-Type": {"application/json"}}
 	resp, err := s.at.do(ctx, message{method: http.MethodPost, url: s.post, body: m.data, header: header, sent: sent})
 	if err != nil {
+		m.refused(err)
 		return err
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {

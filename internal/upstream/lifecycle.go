@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -177,9 +178,12 @@ func (s *server) restIfIdle() {
 	sess.retire()
 }
 
-// noteFailure counts a failure. The caller holds mu.
+// noteFailure counts a failure; one that a login mends is none of the server, which may be
+// tried again at once. The caller holds mu.
 func (s *server) noteFailure(err *run.Error) {
-	s.breaker.failed(time.Now(), jitter())
+	if !errors.Is(err, run.ErrLogin) {
+		s.breaker.failed(time.Now(), jitter())
+	}
 	s.lastErr = err.At(s.spec.Name, "")
 	s.setState(StateFailing)
 	if s.breaker.failures >= openAfter {

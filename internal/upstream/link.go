@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,6 +54,13 @@ type outgoing struct {
 	msg  jsonrpc.Message
 	data []byte    // msg encoded, without a newline
 	call *exchange // nil unless msg is a call
+}
+
+// refused notes that a message was not accepted for its credentials: then it had no effect.
+func (m outgoing) refused(err *run.Error) {
+	if m.call != nil && errors.Is(err, errUnauthorized) {
+		m.call.sent.Store(false)
+	}
 }
 
 // exchange is one call and its answer.

@@ -147,6 +147,7 @@ func (h *streamable) post(ctx context.Context, m outgoing) (*http.Response, *run
 	}
 	resp, err := h.at.do(ctx, message{method: http.MethodPost, url: h.at.url, body: m.data, header: header, sent: sent})
 	if err != nil {
+		m.refused(err)
 		return nil, err
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {

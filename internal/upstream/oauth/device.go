@@ -1,0 +1,89 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
+
+// deviceCode is a login with a code, RFC 8628.
+type deviceCode struct {
+	Device   string `json:"device_code"`
+	User     string `json:"user_code"`
+	Address  string `json:"verification_uri"`
+	Complete string `json:"verification_uri_complete"`
+	Lasts    int64  `json:"expires_in"`
+	Interval *int64 `json:"interval"`
+}
+
+// startDevice asks for a code.
+func (l *Login) startDevice(ctx context.Context) (err error) {
+	c, m := l.client, l.found.server
+	if m.Device == "" {
+		return fail("the authorization server %s offers no login with a code", shown(m.Issuer)).
+			WithHint("retort auth login --paste %s works without a browser on this machine", quoted(c.o.Server))
+	}
+	if l.who, err = c.identify(ctx, m, "http://127.0.0.1/callback"); err != nil {
+		return err
+	}
+	form := url.Values{"resource": {l.found.resource}}
+	if len(l.scopes) > 0 {
+		form.Set("scope", strings.Join(l.scopes, " "))
+	}
+	body, err := c.post(ctx, m.Device, l.who, form)
+	if err != nil {
+		return err
+	}
+	var d deviceCode
+	if json.Unmarshal(body, &d) != nil || d.Device == "" || d.User == "" {
+		return fail("what the authorization server answers is no code for a login")
+	}
+	c.o.Secret("device code", d.Device)
+	u, err := url.Parse(d.Address)
+	if err != nil {
+		return fail("the authorization server names no page to log in at")
+	}
+	if err := c.http.Transport.(*guard).check(ctx, u); err != nil {
+		return err
+	}
+	if err := c.outside(ctx, d.Address); err != nil {
+		return err
+	}
+	l.device, l.URL, l.Code = &d, d.Address, d.User
+	return nil
+}
+
+// poll asks for the token until the person has typed the code in.
+func (l *Login) poll(ctx context.Context) error {
+	pause := 5 * time.Second
+	if d := l.device.Interval; d != nil {
+		pause = time.Duration(min(max(*d, 0), 60)) * time.Second
+	}
+	late := time.After(time.Duration(min(max(l.device.Lasts, 1), 3600)) * time.Second)
+	for {
+		select {
+		case <-ctx.Done():
+			return l.late(ctx)
+		case <-late:
+			return fail("nobody has typed the code in before it ended").WithHint("retort auth login --device %s", quoted(l.client.o.Server))
+		case <-time.After(max(pause, 50*time.Millisecond)):
+		}
+		err := l.exchange(ctx, url.Values{"grant_type": {grantDevice}, "device_code": {l.device.Device}})
+		var no *denial
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &no):
+			return err
+		case no.Code == "slow_down":
+			pause += 5 * time.Second
+		case no.Code != "authorization_pending":
+			return err
+		}
+	}
+}
