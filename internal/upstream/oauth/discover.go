@@ -98,7 +98,8 @@ func (c *Client) discover(ctx context.Context, asked challenge) (found, error) {
 		old.resource, old.scopes = out.resource, out.scopes
 		return old, err
 	}
-	out.server, err = c.metadata(ctx, r.Servers[0])
+	issuer := r.Servers[0]
+	out.server, err = c.metadata(ctx, issuer, func(m string) bool { return strings.TrimRight(m, "/") == strings.TrimRight(issuer, "/") })
 	if errors.As(err, &none) {
 		return out, fail("the authorization server %s has no metadata", shown(r.Servers[0]))
 	}
@@ -158,8 +159,9 @@ func isPartOf(address, resource string) bool {
 	return strings.HasPrefix(below, path)
 }
 
-// metadata reads what an authorization server says of itself, RFC 8414 or OpenID Connect.
-func (c *Client) metadata(ctx context.Context, issuer string) (metadata, error) {
+// metadata reads what an authorization server says of itself, RFC 8414 or OpenID Connect. is
+// says whether the name that it gives itself is its own.
+func (c *Client) metadata(ctx context.Context, issuer string, is func(string) bool) (metadata, error) {
 	for _, place := range serverPlaces(issuer) {
 		var m metadata
 		err := c.fetch(ctx, place, &m)
@@ -169,7 +171,7 @@ func (c *Client) metadata(ctx context.Context, issuer string) (metadata, error) 
 			continue
 		case err != nil:
 			return m, err
-		case strings.TrimRight(m.Issuer, "/") != strings.TrimRight(issuer, "/"):
+		case !is(m.Issuer):
 			return m, fail("the metadata of the authorization server %s says that it is another one, %s", shown(issuer), shown(m.Issuer)).
 				WithHint("tell who runs it: a login would go to the wrong place")
 		}
@@ -239,7 +241,10 @@ func (c *Client) older(ctx context.Context) (found, error) {
 	}
 	root := u.Scheme + "://" + u.Host
 	out := found{resource: canonical(u)}
-	out.server, err = c.metadata(ctx, root)
+	out.server, err = c.metadata(ctx, root, func(m string) bool {
+		named, err := url.Parse(m)
+		return err == nil && named.Host != "" && origin(named) == origin(u)
+	})
 	var none *absent
 	if errors.As(err, &none) {
 		out.guessed = true
