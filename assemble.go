@@ -37,6 +37,7 @@ import (
 	"retort/internal/skills"
 	"retort/internal/telemetry"
 	"retort/internal/upstream"
+	"retort/internal/upstream/oauth"
 )
 
 // parts are what an engine is made of. closers end them, last first.
@@ -55,10 +56,11 @@ type parts struct {
 	secrets   *secrets.Masker
 	audit     *audit.Log // nil: nothing is recorded
 	recalled  *recalled
-	watch     *watching            // beside audit
-	telemetry *telemetry.Telemetry // nil: nobody is told
-	before    *started             // what the engine said of itself that wrote the record before
-	screen    *screen.Screen       // nil: nothing is hidden
+	watch     *watching                // beside audit
+	clients   map[string]*oauth.Client // of servers that may want a login
+	telemetry *telemetry.Telemetry     // nil: nobody is told
+	before    *started                 // what the engine said of itself that wrote the record before
+	screen    *screen.Screen           // nil: nothing is hidden
 	pipeline  *pipeline.Pipeline
 	passing   *passing // who is told what exposed servers have otherwise than before
 	closers   []func() error
@@ -86,6 +88,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 	if p.servers, err = c.servers(loaded); err != nil {
 		return nil, err
 	}
+	p.authorizes()
 	p.register()
 	if err := c.strangers(loaded); err != nil {
 		return nil, err
@@ -277,6 +280,8 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
+	p.pipeline.Logins = &logins{parts: p, under: map[string]*loggingIn{}}
+	p.awaitLogins()
 	if p.telemetry != nil {
 		p.pipeline.Tracer = p.telemetry
 	}

@@ -62,6 +62,8 @@ var layers = []struct {
 	{"internal/catalog/shape", nil, "pure: documents in, their types out"},
 	{"internal/seal", nil, "files and a key; it does not know what they are for"},
 	{"internal/upstream", []string{"internal/deadline", "internal/jsonscan", "internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
+	{"internal/upstream/oauth", []string{"internal/seal"}, "logs in at servers and gives requests their credentials; it knows nothing of the protocol in them"},
+	{"internal/upstream/oauth/oauthtest", nil, "a server that wants a login, for tests; it knows nothing of who logs in"},
 	{"internal/mcpserver", []string{"internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
 	{"internal/mcpserver/web", []string{"internal/mcpserver"}, "decides who may ask and how much; the protocol and the engine are behind it"},
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
@@ -89,7 +91,7 @@ var owners = []struct {
 	dirs   []string
 	why    string
 }{
-	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/upstream", "internal/mcpserver", "internal/mcpserver/web", "internal/bench"}, "the protocol has two edges, and its plain client is the yardstick"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/upstream", "internal/upstream/oauth", "internal/mcpserver", "internal/bench"}, "the protocol has two edges, and its plain client is the yardstick"},
 	{"github.com/segmentio/encoding", []string{"internal/upstream"}, "messages are read with the decoder of the SDK, without its copies"},
 	{"github.com/microsoft/typescript-go/tsc", []string{"internal/pipeline/gate/typescript"}, "nothing else sees the compiler"},
 	{"modernc.org/quickjs", []string{"internal/guest"}, "untrusted code never runs in the host's own process"},
@@ -115,7 +117,7 @@ var owners = []struct {
 }
 
 // testOnly packages are imported by tests and by nothing else.
-var testOnly = []string{"internal/testenv", "internal/pipeline/gate/gatetest", "internal/pipeline/isolate/isolatetest"}
+var testOnly = []string{"internal/testenv", "internal/pipeline/gate/gatetest", "internal/pipeline/isolate/isolatetest", "internal/upstream/oauth/oauthtest"}
 
 // testModules may be imported by the tests of every package.
 var testModules = []string{"cel.dev/cel-go", "github.com/goccy/go-yaml", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "golang.org/x/tools", "google.golang.org/protobuf"}

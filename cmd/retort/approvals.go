@@ -166,7 +166,7 @@ func (a *app) asked(ctx context.Context) context.Context {
 	}
 	_ = tty.Close() // opened when somebody is asked
 	var one sync.Mutex
-	return run.WithChannel(ctx, func(ctx context.Context, q run.Approval) (run.Answer, bool) {
+	return run.WithChannel(run.WithBrowser(ctx), func(ctx context.Context, q run.Approval) (run.Answer, bool) {
 		one.Lock()
 		defer one.Unlock()
 		a.asking.Store(true)
@@ -185,6 +185,9 @@ func (a *app) asked(ctx context.Context) context.Context {
 // askAt asks until the person has chosen.
 func askAt(ctx context.Context, tty *os.File, q run.Approval) (run.Answer, bool) {
 	choices := "y = yes, once · n = no"
+	if q.Login != "" {
+		choices = "y = it is open · n = no"
+	}
 	if q.IsCall() {
 		choices = "y = yes, once · r = yes, and for the rest of this run · a = always, with arguments of this shape · n = no"
 	}

@@ -101,7 +101,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")
 	flags.StringVar(&a.logForm, "log-format", "text", "text or json")
 	flags.BoolVar(&a.noColor, "no-color", false, "plain output")
-	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.stats(), a.workspace(), a.skills(), a.generate(), a.token(),
+	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.stats(), a.workspace(), a.skills(), a.auth(), a.generate(), a.token(),
 		a.demo(), a.doctor(), a.bench(), a.version(), a.man(), a.demoServer())
 	root.AddCommand(a.importServers(), a.install(), a.uninstall())
 	root.AddCommand(unbuilt()...)
@@ -142,7 +142,7 @@ func (a *app) version() *cobra.Command {
 // instead of failing as if they had never been heard of.
 func unbuilt() []*cobra.Command {
 	var commands []*cobra.Command
-	for _, name := range []string{"auth", "ask", "tasks", "vm", "templates"} {
+	for _, name := range []string{"ask", "tasks", "vm", "templates"} {
 		commands = append(commands, &cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: notBuilt,

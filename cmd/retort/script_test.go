@@ -18,7 +18,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retort": func() { detach(); main() }, "changing": changing, "client": client, "ask": ask})
+	testscript.Main(m, map[string]func(){
+		"retort": func() { detach(); main() }, "changing": changing, "client": client, "ask": ask, "oauthserver": oauthServer, "browse": browse,
+	})
 }
 
 // Each script of testdata/script is the command as people use it. Those named
@@ -28,7 +30,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "lives": lives, "port": port},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "lives": lives, "appears": appears, "port": port},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".user")) // where the key lies
@@ -53,6 +55,17 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if args[0] != strconv.Itoa(code) {
 		ts.Fatalf("%s ended with %d, want %s", strings.Join(args[1:], " "), code, args[0])
 	}
+}
+
+// appears waits until there is a file: appears FILE
+func appears(ts *testscript.TestScript, _ bool, args []string) {
+	for range 400 {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	ts.Fatalf("there is no %s", args[0])
 }
 
 // awaits waits until something waits for a person, and sets a variable to its id:

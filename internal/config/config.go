@@ -202,6 +202,7 @@ func (l *loader) join() {
 		}
 		server.Category, server.Reveal = extra.Category, extra.PII.Reveal
 		server.Disabled = server.Disabled || extra.Disabled
+		server.OAuth = extra.OAuth.with(server.OAuth)
 		if extra.Timeout > 0 {
 			server.Timeout = extra.Timeout
 		}

@@ -38,6 +38,7 @@ type Server struct {
 	Headers   map[string]string // http, sse, auto
 	Timeout   time.Duration     // of one call; 0 is not stated
 	Disabled  bool
+	OAuth     Login // http, sse, auto
 	// Allow and Deny are patterns of tools, besides those of the settings; nil means all.
 	Allow, Deny []string
 	Err         *run.Error // why this server cannot be started; nil if it can
@@ -83,6 +84,8 @@ func (s *serverEntry) fields() []field {
 		{"headers", dict(&s.Headers, headerName, headerValue)},
 		{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
 		{"disabled", boolean(&s.Disabled)},
+		{"oauth", s.OAuth.readEntry()},
+		{"auth", s.OAuth.readEntry()},
 		{"allow", patterns(&s.Allow)},
 		{"includeTools", patterns(&s.Allow)}, // Gemini CLI
 		{"enabled_tools", patterns(&s.Allow)},

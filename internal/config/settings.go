@@ -330,6 +330,7 @@ type ServerSettings struct {
 	Timeout  time.Duration // of one call; 0 is not stated
 	Changes  ToolChanges   // for its tools; empty is not stated
 	PII      ServerPII
+	OAuth    Login
 	Passing
 }
 
@@ -690,6 +691,7 @@ func (s *ServerSettings) read() into {
 		field{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
 		field{"toolChanges", toolChanges(&s.Changes)},
 		field{"pii", s.PII.read()},
+		field{"oauth", s.OAuth.read()},
 	), s.Passing.fields()...)...)
 }
 

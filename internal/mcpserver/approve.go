@@ -27,6 +27,20 @@ func asks(req *mcp.CallToolRequest) bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
+// opens reports whether the client can show a person an address to open.
+func opens(req *mcp.CallToolRequest) bool {
+	c := req.ClientCapabilities()
+	return c != nil && c.Elicitation != nil && c.Elicitation.URL != nil
+}
+
+// shows reports whether the client can bring what waits to a person.
+func shows(req *mcp.CallToolRequest, a run.Approval) bool {
+	if a.Login != "" {
+		return opens(req)
+	}
+	return asks(req)
+}
+
 func roundTrips(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() >= multiRoundTrip }
 
 // patience is how long a model that resumes an execution waits for a person. It
@@ -41,10 +55,16 @@ func patience(req *mcp.CallToolRequest) time.Duration {
 // asking lets executions of ctx ask the person at the client, where the protocol has
 // requests from servers.
 func asking(ctx context.Context, req *mcp.CallToolRequest) context.Context {
-	if !asks(req) || roundTrips(req) {
+	if opens(req) {
+		ctx = run.WithBrowser(ctx)
+	}
+	if !asks(req) && !opens(req) || roundTrips(req) {
 		return ctx
 	}
 	return run.WithChannel(ctx, func(ctx context.Context, a run.Approval) (run.Answer, bool) {
+		if !shows(req, a) {
+			return run.Answer{}, false
+		}
 		result, err := req.Session.Elicit(ctx, form(a))
 		if err != nil {
 			return run.Answer{}, false
@@ -62,8 +82,8 @@ func (s *Server) outcome(req *mcp.CallToolRequest, o run.Outcome, round int) any
 		}
 		return o
 	}
-	waiting := s.engine.Waiting(o.ExecutionID)
-	if len(waiting) == 0 || !asks(req) || !roundTrips(req) || round >= maxRounds {
+	waiting := slices.DeleteFunc(s.engine.Waiting(o.ExecutionID), func(a run.Approval) bool { return !shows(req, a) })
+	if len(waiting) == 0 || !roundTrips(req) || round >= maxRounds {
 		s.offerResume()
 		return o
 	}
@@ -106,6 +126,9 @@ const denied = "no"
 
 // form is what a person sees of what waits.
 func form(a run.Approval) *mcp.ElicitParams {
+	if a.Login != "" {
+		return &mcp.ElicitParams{Mode: "url", URL: a.Login, ElicitationID: a.ID, Message: fmt.Sprintf("%s needs you to log in. The program that waits for it goes on then.", run.Legible(a.Server))}
+	}
 	values, titles := []string{string(run.ScopeOnce)}, []string{"Approve once"}
 	if a.IsCall() {
 		values = append(values, string(run.ScopeRun), string(run.ScopeAlways))
@@ -149,6 +172,8 @@ func answerOf(a run.Approval, r *mcp.ElicitResult) run.Answer {
 	switch {
 	case r.Action == "cancel":
 		return run.Answer{Note: "the question was dismissed", By: "client"}
+	case r.Action == "accept" && a.Login != "":
+		return run.Answer{Approve: true, By: "client"} // the page is open
 	case r.Action != "accept" || decision == "" || err != nil:
 		return run.Answer{Note: note, By: "client"}
 	case !a.IsCall():

@@ -71,7 +71,7 @@ type Sandboxes interface {
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields but Routing, Secrets, Privacy, Learner, Recorder, Watch and Tracer are needed.
+// Pipeline executes programs. All fields but Logins, Routing, Secrets, Privacy, Learner, Recorder, Watch and Tracer are needed.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -79,6 +79,7 @@ type Pipeline struct {
 	Sandboxes  Sandboxes
 	Relay      *relay.Relay
 	Policy     *policy.View // of whoever this pipeline executes for
+	Logins     Logins       // nil: a call that needs a login fails
 	Approvals  Approvals
 	Flights    *Flights
 	Ledger     *ledger.Ledger
@@ -317,8 +318,7 @@ func (x *execution) see(tools *run.Toolset) {
 		ID: x.req.ID, Caller: run.Caller{Principal: x.pipeline.Policy.Principal(), Session: x.req.Session}, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
-		Vet: x.vet, Approve: x.approveCall, CallTimeout: x.callTimeout, Leaves: x.goes, Refused: x.flight.record.refusal,
-		Asked: x.flight.record.asked,
+		Vet: x.vet, Approve: x.approveCall, Asked: x.flight.record.asked, Login: x.login, CallTimeout: x.callTimeout, Leaves: x.goes, Refused: x.flight.record.refusal,
 	}
 	r.Privacy = privacy{x.pipeline.Secrets, x.screen, x.flight.record.saw, x.flight.record.named}
 	if x.rehearses() {

@@ -47,6 +47,7 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 	if pending := p.Tools.Pending(); len(pending) > 0 {
 		found.Warnings = append(found.Warnings, "still starting, so not searched: "+strings.Join(pending, ", "))
 	}
+	found.Warnings = append(found.Warnings, p.unlisted()...)
 	for _, hit := range answer.Hits {
 		found.Tools = append(found.Tools, describe(tools, hit.Tool, q))
 	}

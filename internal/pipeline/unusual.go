@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -55,8 +56,16 @@ func (x *execution) leaves(t *run.Tool, c run.Call, d policy.Decision) (came fun
 	return x.flight.record.call(t, c, d)
 }
 
-// warned is an Outcome with warnings of what is unusual in its execution.
+// warned is an Outcome with warnings of what is unusual in its execution, and of tools that
+// it may have missed.
 func (p *Pipeline) warned(o run.Outcome) run.Outcome {
+	if o.Status == run.StatusRejected {
+		for _, w := range p.unlisted() {
+			if !slices.Contains(o.Warnings, w) {
+				o.Warnings = append(o.Warnings, w)
+			}
+		}
+	}
 	if p.Watch != nil {
 		o.Warnings = append(o.Warnings, p.Watch.Warnings(o.ExecutionID)...)
 	}

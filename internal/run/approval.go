@@ -40,6 +40,7 @@ type Question struct {
 	Level     string          `json:"level,omitempty"`     // the same in a word: "low" to "critical"
 	Reasons   []string        `json:"reasons,omitempty"`   // in words, what weighs most first
 	Change    string          `json:"change,omitempty"`    // how the tool's definition differs from the trusted one, in lines
+	Login     string          `json:"login,omitempty"`     // address that a person opens to log in at Server; a yes says that it is open
 	Pin       string          `json:"-"`                   // of the tool's definition
 	Policy    string          `json:"-"`                   // version of the policy
 }
@@ -53,6 +54,9 @@ func (q Question) Digest() string {
 	}
 	for _, e := range q.Effects {
 		parts = append(parts, e.Server, e.Tool, string(e.Arguments), e.Pin)
+	}
+	if q.Login != "" {
+		parts = append(parts, q.Login)
 	}
 	for _, part := range parts {
 		var size [8]byte
@@ -68,6 +72,9 @@ func (q Question) IsCall() bool { return q.Tool != "" }
 
 // Action is what a yes allows, in one line.
 func (q Question) Action() string {
+	if q.Login != "" {
+		return fmt.Sprintf("use %s, which needs you to log in", Legible(q.Server))
+	}
 	if q.IsCall() {
 		return fmt.Sprintf("call %s.%s (%s)", Legible(q.Server), Legible(q.Tool), q.Effect)
 	}
@@ -122,6 +129,9 @@ func (a Approval) ForModel() Approval {
 func (a Approval) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s wants to %s\n", Legible(nonEmpty(a.Client, "A program")), a.Action())
+	if a.Login != "" {
+		fmt.Fprintf(&b, "\nopen this address in a browser on this machine; the program goes on when you have logged in:\n%s\n", Legible(a.Login))
+	}
 	if a.IsCall() {
 		fmt.Fprintf(&b, "\narguments:\n%s\n", indented(a.Arguments))
 	}
@@ -217,6 +227,17 @@ type Answer struct {
 type Channel func(ctx context.Context, a Approval) (Answer, bool)
 
 type channelKey struct{}
+
+type opensKey struct{}
+
+// WithBrowser returns a context at the other end of which a person can be shown an address
+// to open, by its Channel or by what the request is answered with.
+func WithBrowser(ctx context.Context) context.Context {
+	return context.WithValue(ctx, opensKey{}, true)
+}
+
+// HasBrowser reports whether a context is one of WithBrowser.
+func HasBrowser(ctx context.Context) bool { return ctx.Value(opensKey{}) != nil }
 
 // WithChannel returns a context whose executions ask through c, beside all other
 // ways to answer.

@@ -7,6 +7,7 @@ package relay
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"retort/internal/deadline"
@@ -73,6 +74,9 @@ type Execution struct {
 	NoCache bool
 	// Learn, if it is set, is told of each answer as the program gets it. It must not wait.
 	Learn func(t *run.Tool, answer json.RawMessage)
+	// Login, if it is set, has a person log in at the server of a call that was refused for
+	// want of that, and returns nil when the call may be made again.
+	Login func(ctx context.Context, c run.Call, needed *run.Error) *run.Error
 	// CallTimeout, if it is not 0, bounds each call from when it leaves.
 	CallTimeout time.Duration
 	// Exact has the program, or who calls without one, get MCP's results as they are but for
@@ -191,38 +195,69 @@ func rehearse(x Execution, t *run.Tool, c run.Call, d policy.Decision) (run.Resu
 // back becomes the value that programs see.
 func (r *Relay) out(x Execution) isolate.Host {
 	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
-		if x.CallTimeout > 0 {
-			timed, cancel := deadline.With(ctx, x.CallTimeout)
-			defer cancel()
-			ctx = timed
-		}
 		ctx = run.WithCaller(x.reaching(ctx, c), x.Caller)
-		if x.Exact {
-			return r.exact(ctx, x, c)
-		}
-		answer, spooled, err := r.fetch(ctx, x, c)
-		if err != nil {
-			return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
-		}
-		if spooled != nil {
-			return filedAway(ctx, x, c, spooled)
-		}
-		files := x
-		if x.Privacy != nil && x.Files != nil {
-			files.Files = hiding{x.Files, x.Privacy, c.Server}
-		}
-		value, err := toValue(ctx, answer, files)
-		if err != nil {
-			return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
-		}
-		result, err := shown(x, c.Server, value)
-		if err == nil && x.Learn != nil {
-			if t, ok := x.Tools.Exact(c.Server, c.Tool); ok {
-				x.Learn(t, result.Value)
+		timed, cancel := x.timed(ctx)
+		defer func() { cancel() }()
+		result, err := r.reach(timed, x, c)
+		if x.Login != nil && errors.Is(err, run.ErrLogin) {
+			if failed := x.loggedIn(ctx, c, run.AsError(err)); failed != nil {
+				return run.Result{}, failed.At(c.Server, c.Tool)
 			}
+			cancel()
+			timed, cancel = x.timed(ctx)
+			result, err = r.reach(timed, x, c)
 		}
 		return result, err
 	})
+}
+
+// reach makes the call.
+func (r *Relay) reach(ctx context.Context, x Execution, c run.Call) (run.Result, error) {
+	if x.Exact {
+		return r.exact(ctx, x, c)
+	}
+	answer, spooled, err := r.fetch(ctx, x, c)
+	if err != nil {
+		return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+	}
+	if spooled != nil {
+		return filedAway(ctx, x, c, spooled)
+	}
+	files := x
+	if x.Privacy != nil && x.Files != nil {
+		files.Files = hiding{x.Files, x.Privacy, c.Server}
+	}
+	value, err := toValue(ctx, answer, files)
+	if err != nil {
+		return run.Result{}, run.AsError(err).At(c.Server, c.Tool)
+	}
+	result, err := shown(x, c.Server, value)
+	if err == nil && x.Learn != nil {
+		if t, ok := x.Tools.Exact(c.Server, c.Tool); ok {
+			x.Learn(t, result.Value)
+		}
+	}
+	return result, err
+}
+
+// timed is ctx for as long as one call may take.
+func (x Execution) timed(ctx context.Context) (context.Context, context.CancelFunc) {
+	if x.CallTimeout > 0 {
+		return deadline.With(ctx, x.CallTimeout)
+	}
+	return ctx, func() {}
+}
+
+// loggedIn waits until a person has logged in. The tool is looked at again, since that may
+// take long.
+func (x Execution) loggedIn(ctx context.Context, c run.Call, needed *run.Error) *run.Error {
+	if failed := x.Login(ctx, c, needed); failed != nil {
+		return failed
+	}
+	if t, ok := x.Tools.Exact(c.Server, c.Tool); ok && x.Vet != nil {
+		return x.Vet(ctx, t)
+	}
+	return nil
 }
 
 // fetch makes the call, for an answer that is not in memory if there is a place for it.

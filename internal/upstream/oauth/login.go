@@ -40,6 +40,7 @@ type Login struct {
 	verifier string
 	server   *http.Server
 	device   *deviceCode
+	before   string // the token when the login began
 
 	once sync.Once
 	done chan struct{}
@@ -87,7 +88,11 @@ func (c *Client) begin(ctx context.Context, asked challenge, how How) (*Login, e
 	if err != nil {
 		kept = nil // it can't be read, so it is replaced
 	}
-	l := &Login{client: c, found: at, scopes: c.scopes(asked, at, kept), done: make(chan struct{}), state: rand.Text(), verifier: rand.Text() + rand.Text()}
+	before := ""
+	if kept != nil {
+		before = kept.Access
+	}
+	l := &Login{before: before, client: c, found: at, scopes: c.scopes(asked, at, kept), done: make(chan struct{}), state: rand.Text(), verifier: rand.Text() + rand.Text()}
 	c.o.Secret("login state", l.state)
 	c.o.Secret("login verifier", l.verifier)
 	if how.Device {
@@ -273,18 +278,31 @@ func (l *Login) exchange(ctx context.Context, form url.Values) error {
 	return c.keep(&t)
 }
 
-// Wait waits until the login has ended, and says how.
+// Wait waits until the login has ended, and says how. One that another process makes
+// meanwhile, as where the browser is on another machine, is as good.
 func (l *Login) Wait(ctx context.Context) error {
 	if l.device != nil {
 		return l.poll(ctx)
 	}
-	select {
-	case <-l.done:
-		return l.err
-	case <-ctx.Done():
-		return l.late(ctx)
+	look := time.NewTicker(lookAgain)
+	defer look.Stop()
+	for {
+		select {
+		case <-l.done:
+			return l.err
+		case <-ctx.Done():
+			return l.late(ctx)
+		case <-look.C:
+			t, err := l.client.read(ctx)
+			if err == nil && t != nil && !t.Renewed && t.Access != l.before && len(t.Wanted) == 0 {
+				return nil
+			}
+		}
 	}
 }
+
+// lookAgain is how often a login that waits looks for one of another process.
+const lookAgain = 500 * time.Millisecond
 
 func (l *Login) late(ctx context.Context) *run.Error {
 	return fail("nobody has logged in meanwhile: %w", ctx.Err()).WithHint("retort auth login %s", quoted(l.client.o.Server))

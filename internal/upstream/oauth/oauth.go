@@ -92,7 +92,7 @@ func (c *Client) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 	if t != nil && t.Access != sent && err == nil {
 		return nil
 	}
-	if err != nil && !errors.Is(err, run.ErrLogin) {
+	if err != nil && (c.o.Open == nil || !errors.Is(err, run.ErrLogin)) {
 		return err
 	}
 	if c.o.Open == nil && t == nil && err == nil && !c.uses(ctx, asked) {
@@ -100,10 +100,7 @@ func (c *Client) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 			WithHint("put them into this server's headers, as in \"Authorization\": \"Bearer …\"; it names no login, but perhaps has one: retort auth login %s", quoted(c.o.Server))
 	}
 	why := "nobody has logged in"
-	switch {
-	case err != nil:
-		why = run.AsError(err).Message
-	case t != nil:
+	if t != nil {
 		why = "the server does not accept the login any more"
 	}
 	return c.demand(ctx, asked, why)

@@ -14,6 +14,7 @@ const (
 	StateLogged  = "logged in"
 	StateExpired = "expired" // and can't be renewed
 	StateNeeded  = "login needed"
+	StateUnknown = "unknown" // the server could not be asked
 )
 
 // Status is what is known of the login at a server, without asking anybody.
@@ -23,6 +24,7 @@ type Status struct {
 	Issuer  string     `json:"issuer,omitempty"`
 	Scopes  []string   `json:"scopes,omitempty"`
 	Wanted  []string   `json:"wanted,omitempty"`  // scopes that the server asked for since
+	Since   *time.Time `json:"since,omitempty"`   // it was given or renewed
 	Until   *time.Time `json:"until,omitempty"`   // of the token; nil: it says nothing
 	Renews  bool       `json:"renews,omitempty"`  // by itself
 	Client  string     `json:"client,omitempty"`  // "document", "settings" or "registered"
@@ -42,6 +44,7 @@ func (c *Client) Status(ctx context.Context) (Status, bool) {
 		return s, false
 	}
 	s.Issuer, s.Scopes, s.Wanted, s.Client, s.Renews = t.Issuer, t.Scopes, t.Wanted, t.Client.How, t.Refresh != ""
+	s.Since = &t.Issued
 	if !t.Expires.IsZero() {
 		s.Until = &t.Expires
 	}

@@ -49,6 +49,7 @@ type token struct {
 	Expires  time.Time `json:"expires,omitzero"`
 	Renewed  bool      `json:"renewed,omitempty"` // by a refresh, not by a login
 	Begun    time.Time `json:"begun,omitzero"`    // of a refresh whose answer was not kept yet
+	Ended    string    `json:"ended,omitempty"`   // why it can't be renewed any more
 	Client   identity  `json:"client"`
 	At       endpoints `json:"endpoints"`
 }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -157,9 +158,9 @@ func (c *Client) renew(ctx context.Context, t token, refused string) (*token, er
 	case t.Refresh == "" && alive:
 		return &t, nil
 	case t.Refresh == "" && t.Access == refused:
-		return nil, c.needed("the server does not accept the login any more")
+		return nil, c.needed(cmp.Or(t.Ended, "the server does not accept the login any more"))
 	case t.Refresh == "":
-		return nil, c.needed("the login has ended")
+		return nil, c.needed(cmp.Or(t.Ended, "the login has ended"))
 	case t.Renewed && t.Access == refused && now.Sub(t.Issued) < time.Minute:
 		return nil, c.needed("the server does not accept what was just renewed")
 	case alive && now.Sub(t.Begun) < betweenTries:
@@ -196,14 +197,13 @@ func (c *Client) renew(ctx context.Context, t token, refused string) (*token, er
 
 // ended notes that a refresh token is worth nothing any more, and says why.
 func (c *Client) ended(t token, no *denial, cutOff bool) error {
-	t.Refresh, t.Begun = "", time.Time{}
-	t.Expires = time.Now()
-	if err := c.keep(&t); err != nil {
-		return err
-	}
 	why := "the login could not be renewed, " + no.Error()
 	if cutOff {
 		why += ", after an earlier renewal was cut off before its answer was kept"
+	}
+	t.Refresh, t.Begun, t.Expires, t.Ended = "", time.Time{}, time.Now(), why
+	if err := c.keep(&t); err != nil {
+		return err
 	}
 	return c.needed(why)
 }

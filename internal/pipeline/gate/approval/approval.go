@@ -103,7 +103,9 @@ func (t *Table) Ask(ctx context.Context, q run.Question) *run.Error {
 		go t.through(ctx, ask, e)
 	}
 	for _, ask := range t.also {
-		go t.through(ctx, ask, e)
+		if q.Login == "" { // to log in is for who is at this machine
+			go t.through(ctx, ask, e)
+		}
 	}
 	select {
 	case <-e.decided:

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+	"retort/internal/upstream/oauth"
+)
+
+func (a *app) auth() *cobra.Command {
+	c := &cobra.Command{Use: "auth", Short: "Logins at servers that want one"}
+	c.AddCommand(a.login(), a.loginStatus(), a.logout())
+	return c
+}
+
+func (a *app) login() *cobra.Command {
+	var device, paste bool
+	var patience time.Duration
+	c := &cobra.Command{
+		Use: "login SERVER", Short: "Log in at a server, in a browser", Args: cobra.ExactArgs(1),
+		Long: "Log in at a server, in a browser on this machine. Where there is none, --device gives a code to\ntype in elsewhere, and --paste takes the address that a browser elsewhere shows in the end.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if device && paste {
+				return run.Errorf(run.KindInvalidArguments, "auth", "--device and --paste are two ways")
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+			defer cancel()
+			l, err := retort.BeginLogin(ctx, a.config(), args[0], retort.LoginHow{Device: device})
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			if err := a.loggingIn(ctx, l, paste); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.stdout, "logged in at %s, with %s\n", printable(args[0]), printable(l.Issuer()))
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&device, "device", false, "type a code in on another device")
+	c.Flags().BoolVar(&paste, "paste", false, "read the address of the redirect from standard input")
+	c.Flags().DurationVar(&patience, "timeout", 10*time.Minute, "how long to wait")
+	return c
+}
+
+func (a *app) config() retort.Config { return retort.Config{Files: a.configs, Home: a.home} }
+
+// loggingIn shows the person where to go, and waits.
+func (a *app) loggingIn(ctx context.Context, l *retort.Login, paste bool) error {
+	switch {
+	case l.Code != "":
+		fmt.Fprintf(a.stderr, "open  %s\nand type in  %s\n", printable(l.URL), printable(l.Code))
+	case paste:
+		fmt.Fprintf(a.stderr, "open this address in a browser:\n\n%s\n\nIn the end the browser shows, or can't show, an address that begins with %s\nPaste it here: ", printable(l.URL), l.Redirect())
+		return a.pasted(ctx, l)
+	default:
+		fmt.Fprintf(a.stderr, "open this address in a browser on this machine, if none opens by itself:\n\n%s\n\n(elsewhere: --paste or --device)\n", printable(l.URL))
+		if err := openBrowser(ctx, l.URL); err != nil {
+			a.warn("no browser opened: " + printable(err.Error()))
+		}
+	}
+	return l.Wait(ctx)
+}
+
+// pasted ends a login with a line of standard input.
+func (a *app) pasted(ctx context.Context, l *retort.Login) error {
+	line := make(chan string, 1)
+	go func() {
+		in := bufio.NewScanner(a.stdin)
+		in.Buffer(nil, 64<<10)
+		in.Scan()
+		line <- in.Text()
+	}()
+	select {
+	case text := <-line:
+		return l.Paste(ctx, text)
+	case <-ctx.Done():
+		return run.Errorf(run.KindCancelled, "auth", "nothing was pasted: %w", ctx.Err())
+	}
+}
+
+// openBrowser opens an address as the system does, or with what BROWSER says.
+func openBrowser(ctx context.Context, address string) error {
+	command := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	if command == nil {
+		command = []string{"xdg-open"}
+	}
+	if first, _, _ := strings.Cut(os.Getenv("BROWSER"), ":"); first != "" && runtime.GOOS != "windows" {
+		command = strings.Fields(first)
+	}
+	found := false
+	for i, word := range command {
+		if strings.Contains(word, "%s") {
+			command[i], found = strings.ReplaceAll(word, "%s", address), true
+		}
+	}
+	if !found {
+		command = append(command, address)
+	}
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	if err := c.Start(); err != nil {
+		return err
+	}
+	go func() { _ = c.Wait() }()
+	return nil
+}
+
+func (a *app) loginStatus() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "status [SERVER...]", Short: "Where a login is needed, and how long those that there are last",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+			defer cancel()
+			all, err := retort.Logins(ctx, a.config(), args...)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(map[string]any{"servers": append([]retort.LoginStatus{}, all...)})
+			}
+			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "SERVER\tLOGIN\tWHAT TO DO")
+			for _, s := range all {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", printable(s.Server), printable(loginText(s)), printable(cmp.Or(s.Command, problemOf(s.Error))))
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func problemOf(e *run.Error) string {
+	if e == nil {
+		return ""
+	}
+	return e.Message
+}
+
+// loginText is how a login stands, in words.
+func loginText(s retort.LoginStatus) string {
+	switch {
+	case s.State != oauth.StateLogged:
+		if len(s.Wanted) > 0 {
+			return s.State + " for more rights: " + strings.Join(s.Wanted, " ")
+		}
+		return s.State
+	case s.Renews:
+		return s.State + ", renews by itself"
+	case s.Until != nil:
+		return s.State + " until " + s.Until.Local().Format(time.DateTime)
+	}
+	return s.State
+}
+
+func (a *app) logout() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "logout SERVER", Short: "Forget a login, and have it revoked where that is offered", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+			defer cancel()
+			out, err := retort.Logout(ctx, a.config(), args[0])
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return a.printJSON(out)
+			case !out.Was:
+				fmt.Fprintln(a.stderr, "nobody was logged in at", printable(args[0]))
+			case out.Revoked:
+				fmt.Fprintln(a.stdout, "logged out of", printable(args[0])+", and the login is revoked")
+			default:
+				fmt.Fprintln(a.stdout, "logged out of", printable(args[0])+"; the server offers no revocation, so what was given may count until it ends")
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"retort/internal/upstream/oauth/oauthtest"
+)
+
+// oauthServer is an MCP server that wants a login, for scripts: oauthserver [FLAG...]. It
+// writes .mcp.json, and does what the last line of the file "do" says: "expire", "end", or
+// "stop". All secrets that it has given are in the file "given" when it has stopped.
+func oauthServer() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	rules := oauthtest.Rules{Rotates: true}
+	for _, flag := range os.Args[1:] {
+		if flag == "hostile" {
+			rules.Change = func(doc string, m map[string]any) {
+				if doc == "resource" {
+					m["authorization_servers"] = []string{"https://169.254.169.254/"}
+				}
+			}
+		}
+	}
+	s, err := oauthtest.Start(rules)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_ = os.WriteFile(".mcp.json.new", []byte(`{"mcpServers": {"vault": {"url": "`+s.URL+`"}}}`), 0o600)
+	_ = os.Rename(".mcp.json.new", ".mcp.json")
+	for last := ""; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		text, _ := os.ReadFile("do")
+		if what := strings.TrimSpace(string(text)); what != last {
+			last = what
+			switch what {
+			case "expire":
+				s.Expire(false)
+			case "end":
+				s.Expire(true)
+			case "stop":
+				stop()
+			}
+			_ = os.WriteFile("given", []byte(strings.Join(s.Known(), "\n")), 0o600)
+			_ = os.WriteFile("done-"+what, []byte(fmt.Sprint(s.Count("token refresh_token"))), 0o600)
+		}
+	}
+	s.Close()
+}
+
+// browse is a browser whose person agrees to everything: browse URL. As "browse -n URL" it
+// prints the address to which it would be redirected, and goes nowhere.
+func browse() {
+	if len(os.Args) == 3 {
+		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		resp, err := client.Get(os.Args[2])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println(resp.Header.Get("Location"))
+		return
+	}
+	if err := oauthtest.Browse(context.Background(), os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,398 @@
+package retort
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/config"
+	"retort/internal/run"
+	"retort/internal/secrets"
+	"retort/internal/upstream/oauth"
+)
+
+// The nouns of logins at servers.
+type (
+	LoginStatus = oauth.Status // what is known of the login at a server
+	LoginHow    = oauth.How    // how a person logs in
+)
+
+// authorizes gives servers behind HTTP their logins: those whose headers have no credentials.
+func (p *parts) authorizes() {
+	dir, ok := p.ownFile("logins")
+	if !ok {
+		return
+	}
+	key := sync.OnceValues(p.keyed("vault.key", p.masterKeys().Read))
+	store := oauth.Open(dir, key)
+	p.clients = map[string]*oauth.Client{}
+	for i, s := range p.servers {
+		if s.URL == "" || s.Auth != nil || s.Err != nil || hasCredentials(s.Headers) {
+			continue
+		}
+		c := oauth.New(oauth.Options{
+			Server: s.Name, URL: s.URL, Headers: s.Headers, Settings: oauth.Settings(p.oauthOf(s.Name)), Store: store,
+			Secret: func(label, value string) { p.secrets.Add(secrets.Secret{Label: s.Name + " " + label, Value: value}) },
+		})
+		p.clients[s.Name], p.servers[i].Auth = c, c
+	}
+}
+
+func hasCredentials(headers map[string]string) bool {
+	for name := range headers {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	return false
+}
+
+// oauthOf is what the configuration says of the login at a server.
+func (p *parts) oauthOf(server string) config.Login {
+	for _, s := range p.config.Servers {
+		if s.Name == server {
+			return s.OAuth
+		}
+	}
+	return p.config.Settings.Servers[server].OAuth
+}
+
+// Login is a login at a server that is under way. Close it.
+type Login struct {
+	*oauth.Login
+	server string
+	parts  *parts
+}
+
+// BeginLogin prepares a login at a server: the person opens Login.URL, and Wait, or Paste
+// with the address of the redirect, ends it. It is recorded.
+func BeginLogin(ctx context.Context, c Config, server string, how LoginHow) (*Login, error) {
+	p, client, err := c.client(server)
+	if err != nil {
+		return nil, err
+	}
+	l, err := client.Begin(ctx, how)
+	if err != nil {
+		return nil, masked(p.secrets, at(err, server))
+	}
+	return &Login{l, server, p}, nil
+}
+
+// Wait waits until the person has logged in.
+func (l *Login) Wait(ctx context.Context) error { return l.ended(l.Login.Wait(ctx)) }
+
+// Paste ends the login with the address to which the browser was redirected.
+func (l *Login) Paste(ctx context.Context, address string) error {
+	return l.ended(l.Login.Paste(ctx, address))
+}
+
+// ended records what became of the login.
+func (l *Login) ended(err error) error {
+	e := loginEvent(l.server, "ok", l.Issuer())
+	if err != nil {
+		e.Status = "failed"
+		err = masked(l.parts.secrets, at(err, l.server))
+	}
+	if unrecorded := l.parts.recordAlone(e); unrecorded != nil && err == nil {
+		err = run.Errorf(run.KindInternal, "retort.login", "the login counts, and could not be recorded: %w", unrecorded)
+	}
+	return err
+}
+
+func loginEvent(server, status, issuer string) run.Event {
+	e := run.Event{Kind: run.EventLogin, Server: server, Status: status, Facts: map[string]any{}}
+	if u, err := url.Parse(issuer); err == nil && u.Host != "" {
+		e.Facts["issuer"] = u.Host
+	}
+	return e
+}
+
+// at is an error that names its server.
+func at(err error, server string) error {
+	if err == nil {
+		return nil
+	}
+	return run.AsError(err).At(server, "")
+}
+
+// LoggedOut says what a logout did.
+type LoggedOut struct {
+	Server  string `json:"server"`
+	Was     bool   `json:"was_logged_in"`
+	Revoked bool   `json:"revoked"` // by the authorization server
+}
+
+// Logout forgets the login at a server, and has the authorization server forget it if it
+// offers that.
+func Logout(ctx context.Context, c Config, server string) (LoggedOut, error) {
+	out := LoggedOut{Server: server}
+	p, client, err := c.client(server)
+	if err != nil {
+		return out, err
+	}
+	status, _ := client.Status(ctx)
+	out.Was, out.Revoked, err = client.Logout(ctx)
+	if err != nil || !out.Was {
+		return out, masked(p.secrets, at(err, server))
+	}
+	return out, p.recordAlone(loginEvent(server, "logout", status.Issuer))
+}
+
+// Logins says of all servers behind HTTP, or of those named, how they stand. Those of which
+// nothing is kept are asked whether they want a login.
+func Logins(ctx context.Context, c Config, servers ...string) ([]LoginStatus, error) {
+	p, err := c.withClients()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range servers {
+		if _, _, err := p.client(name); err != nil {
+			return nil, err
+		}
+	}
+	var all []LoginStatus
+	for _, s := range p.servers {
+		if len(servers) == 0 || slices.Contains(servers, s.Name) {
+			all = append(all, LoginStatus{Server: s.Name, State: oauth.StateNone})
+		}
+	}
+	var wait sync.WaitGroup
+	for i := range all {
+		if client := p.clients[all[i].Server]; client != nil {
+			wait.Go(func() { all[i] = p.loginAt(ctx, client, all[i]) })
+		}
+	}
+	wait.Wait()
+	return all, nil
+}
+
+func (p *parts) loginAt(ctx context.Context, client *oauth.Client, none LoginStatus) LoginStatus {
+	s, kept := client.Status(ctx)
+	if kept {
+		s.Error = maskedError(p.secrets, s.Error)
+		return s
+	}
+	needs, err := client.Needs(ctx)
+	if err != nil {
+		none.State, none.Error = oauth.StateUnknown, maskedError(p.secrets, run.AsError(err))
+		return none
+	}
+	if needs {
+		return s
+	}
+	return none
+}
+
+// withClients are the servers of a configuration and their logins, without an engine.
+func (c Config) withClients() (*parts, error) {
+	p, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	p.secrets = &secrets.Masker{}
+	p.log = hushed(c.Log, p.secrets)
+	if p.servers, err = c.servers(p.config); err != nil {
+		return nil, err
+	}
+	p.authorizes()
+	p.register()
+	return p, nil
+}
+
+func (c Config) client(server string) (*parts, *oauth.Client, error) {
+	p, err := c.withClients()
+	if err != nil {
+		return nil, nil, err
+	}
+	_, client, err := p.client(server)
+	return p, client, err
+}
+
+// client is the login at a server.
+func (p *parts) client(server string) (*Server, *oauth.Client, error) {
+	var names []string
+	for i, s := range p.servers {
+		if s.Name == server {
+			return &p.servers[i], p.clients[server], p.whyNoLogin(s)
+		}
+		names = append(names, s.Name)
+	}
+	e := run.Errorf(run.KindInvalidArguments, "retort.login", "there is no server %q", server)
+	if near := run.Nearest(server, names, 3); len(near) > 0 {
+		return nil, nil, e.WithHint("did you mean %q?", near[0])
+	}
+	return nil, nil, e.WithHint("configured are %s", cmp.Or(strings.Join(names, ", "), "none"))
+}
+
+// whyNoLogin says why nobody can log in at a server, nil if that is possible.
+func (p *parts) whyNoLogin(s Server) error {
+	e := func(format string, args ...any) error {
+		return run.Errorf(run.KindInvalidArguments, "retort.login", format, args...).At(s.Name, "")
+	}
+	switch {
+	case p.clients[s.Name] != nil:
+		return nil
+	case s.Err != nil:
+		return s.Err
+	case s.URL == "":
+		return e("the server %q is a program on this machine, and logs in by itself", s.Name)
+	case hasCredentials(s.Headers):
+		return e("the server %q has its credentials in the headers of its entry", s.Name)
+	}
+	return e("logins can't be kept: this user has no home directory")
+}
+
+// logins are those that programs wait for.
+type logins struct {
+	*parts
+	mu    sync.Mutex
+	under map[string]*loggingIn // by server
+}
+
+type loggingIn struct {
+	done chan struct{}
+	err  *run.Error
+}
+
+// loginPatience is how long a program waits for a person who has opened the page.
+const loginPatience = 10 * time.Minute
+
+// Login logs in at a server once for all who wait for it.
+func (l *logins) Login(ctx context.Context, server string, ask func(context.Context, string) *run.Error) *run.Error {
+	l.mu.Lock()
+	if other := l.under[server]; other != nil {
+		l.mu.Unlock()
+		select {
+		case <-other.done:
+			return other.err
+		case <-ctx.Done():
+			return run.Errorf(run.KindCancelled, "retort.login", "the execution was cancelled while it waited for a login").At(server, "")
+		}
+	}
+	own := &loggingIn{done: make(chan struct{})}
+	l.under[server] = own
+	l.mu.Unlock()
+	own.err = l.through(ctx, server, ask)
+	l.mu.Lock()
+	delete(l.under, server)
+	l.mu.Unlock()
+	close(own.done)
+	return own.err
+}
+
+func (l *logins) through(ctx context.Context, server string, ask func(context.Context, string) *run.Error) *run.Error {
+	client := l.clients[server]
+	if client == nil {
+		return run.Errorf(run.KindUpstreamGone, "retort.login", "nobody can log in at the server").At(server, "")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*loginPatience)
+	defer cancel()
+	login, err := client.Begin(ctx, oauth.How{})
+	if err != nil {
+		return run.AsError(at(err, server))
+	}
+	defer login.Close()
+	failed := l.wait(ctx, login, ask)
+	if failed == nil {
+		l.live.Changed(server)
+	}
+	if l.audit != nil {
+		e := loginEvent(server, "ok", login.Issuer())
+		if failed != nil {
+			e.Status = "failed"
+		}
+		if refused := l.audit.Record(e, true); failed == nil {
+			return refused
+		}
+	}
+	return failed
+}
+
+// wait asks a person and waits for the login, whichever comes first: a person may need no
+// question, having logged in at the command line.
+func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.Context, string) *run.Error) *run.Error {
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	answered, done := make(chan *run.Error, 1), make(chan error, 1)
+	go func() { answered <- ask(asking, login.URL) }()
+	go func() { done <- login.Wait(ctx) }()
+	select {
+	case refused := <-answered:
+		if refused != nil {
+			return refused
+		}
+	case err := <-done:
+		l.settle(login.URL, err == nil)
+		defer time.AfterFunc(time.Second, stop).Stop() // if it was not asked yet
+		<-answered
+		return run.AsError(err)
+	}
+	timer := time.NewTimer(loginPatience)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return run.AsError(err)
+	case <-timer.C:
+		return run.Errorf(run.KindUpstreamGone, "retort.login", "nobody has logged in within %v: %w", loginPatience, run.ErrLogin).WithHint("run the program again to be asked again")
+	}
+}
+
+// Needed are the servers of which no tools are known for want of a login.
+func (l *logins) Needed() (all []*run.Error) {
+	tools := l.live.Toolset()
+	for name := range l.clients {
+		if s, known := tools.Server(name); known && s.Name == name && len(s.Tools) > 0 {
+			continue
+		}
+		if e := l.live.Problem(name); e != nil && errors.Is(e, run.ErrLogin) {
+			all = append(all, e.At(name, ""))
+		}
+	}
+	slices.SortFunc(all, func(a, b *run.Error) int { return strings.Compare(a.Server, b.Server) })
+	return all
+}
+
+// awaitLogins has servers that need a login listed again soon after there is one, as the
+// command line makes it.
+func (p *parts) awaitLogins() {
+	const often = time.Second
+	if len(p.clients) == 0 {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		tried := map[string]time.Time{}
+		for ctx.Err() == nil {
+			for name, client := range p.clients {
+				if e := p.live.Problem(name); e == nil || !errors.Is(e, run.ErrLogin) {
+					continue
+				}
+				if s, _ := client.Status(ctx); s.Since != nil && !s.Since.Equal(tried[name]) {
+					tried[name] = *s.Since
+					p.live.Changed(name)
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(often):
+			}
+		}
+	})
+	p.onClose(func() error { stop(); done.Wait(); return nil })
+}
+
+// settle answers the question about a login that has ended.
+func (l *logins) settle(address string, ok bool) {
+	table := l.pipeline.Approvals.Table
+	for _, a := range table.Waiting("") {
+		if a.Login == address {
+			_ = table.Decide(a.ID, a.Digest, run.Answer{Approve: ok, Note: "the login did not succeed", By: "login"})
+		}
+	}
+}
