@@ -1,0 +1,173 @@
+package mcpserver_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort"
+	"retort/internal/run"
+	"retort/internal/upstream/oauth/oauthtest"
+)
+
+// locked is an engine at which somebody has logged in at a server, and the login has ended since.
+func locked(t *testing.T) (*retort.Engine, *oauthtest.Server, retort.Config) {
+	t.Helper()
+	t.Setenv("HOME", t.TempDir())
+	server, err := oauthtest.Start(oauthtest.Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	c := retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+	logIn(t, c)
+	e, err := retort.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	e.Settle(t.Context())
+	server.Expire(true)
+	return e, server, c
+}
+
+func logIn(t *testing.T, c retort.Config) {
+	t.Helper()
+	l, err := retort.BeginLogin(t.Context(), c, "vault", retort.LoginHow{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := oauthtest.Browse(t.Context(), l.URL); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// browsing is a client that opens addresses for a person.
+func browsing(t *testing.T, e *retort.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
+	t.Helper()
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go func() { _ = e.Serve(ctx, toServer, fromServer, false); _ = fromServer.Close() }()
+	o := &mcp.ClientOptions{ElicitationHandler: elicit, Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}}}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1"}, o).
+		Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
+const twoCalls = `const a = vault.hello({}), b = vault.hello({}); return [await a, await b]`
+
+// A person at a client logs in while a program waits, which goes on with the same calls.
+// The time of that is not the program's.
+func TestLoginInTheMiddle(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		for name, c := range map[string]struct {
+			action string
+			logs   string // "": nobody; "here": at the address; "elsewhere": at the command line
+			status run.Status
+		}{
+			"logs in":                     {"accept", "here", run.StatusOK},
+			"logs in at the command line": {"accept", "elsewhere", run.StatusOK},
+			"refuses":                     {"decline", "", run.StatusError},
+		} {
+			t.Run(version+"/"+name, func(t *testing.T) {
+				e, server, config := locked(t)
+				var asked atomic.Int64
+				session := browsing(t, e, version, func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked.Add(1)
+					if r.Params.Mode != "url" || !strings.HasPrefix(r.Params.URL, server.Root+"/authorize?") || !strings.Contains(r.Params.Message, "vault") {
+						t.Errorf("%+v", r.Params)
+					}
+					go func() {
+						time.Sleep(1500 * time.Millisecond)
+						switch c.logs {
+						case "here":
+							_ = oauthtest.Browse(context.WithoutCancel(ctx), r.Params.URL)
+						case "elsewhere":
+							logIn(t, config)
+						}
+					}()
+					return &mcp.ElicitResult{Action: c.action}, nil
+				})
+				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": twoCalls, "timeout_ms": 1000}})
+				o := outcomeOf(t, r, err)
+				if o.Status != c.status && !(c.status != run.StatusOK && o.Status == run.StatusDenied) || asked.Load() == 0 || c.status == run.StatusOK && asked.Load() != 1 {
+					t.Errorf("%s %+v, asked %d times", o.Status, o.Error, asked.Load())
+				}
+				if n := server.Count("call hello"); c.status == run.StatusOK && n != 2 || c.status != run.StatusOK && n != 0 {
+					t.Errorf("%d calls", n)
+				}
+			})
+		}
+	}
+}
+
+// A client that can't open addresses gets an error that says the command.
+func TestLoginWithoutBrowser(t *testing.T) {
+	e, _, config := locked(t)
+	session, _ := connected(t, e, "2025-11-25", func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		t.Error("it was asked")
+		return &mcp.ElicitResult{Action: "accept"}, nil
+	})
+	call := func() run.Outcome {
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": twoCalls}})
+		return outcomeOf(t, r, err)
+	}
+	if o := call(); o.Error == nil || o.Error.Kind != run.KindUpstreamGone || !strings.Contains(o.Error.Hint, "retort auth login vault") {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+	logIn(t, config)
+	if o := call(); o.Status != run.StatusOK {
+		t.Errorf("after a login elsewhere: %s %+v", o.Status, o.Error)
+	}
+}
+
+// Tools of a server that nobody has logged in at are found soon after somebody does.
+func TestFirstLogin(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	server, err := oauthtest.Start(oauthtest.Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	c := retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+	e, err := retort.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	e.Settle(t.Context())
+	found, err := e.Search(t.Context(), retort.Query{Text: "hello"})
+	if err != nil || len(found.Tools) > 0 || !slices.ContainsFunc(found.Warnings, func(w string) bool { return strings.Contains(w, "retort auth login vault") }) {
+		t.Errorf("%+v, %v", found, err)
+	}
+	logIn(t, c)
+	for late := time.Now().Add(15 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if found, _ = e.Search(t.Context(), retort.Query{Text: "hello"}); len(found.Tools) > 0 {
+			break
+		}
+		if time.Now().After(late) {
+			t.Fatalf("%+v", found)
+		}
+	}
+	for _, h := range server.Sent() {
+		if strings.Contains(http.Header(h).Get("Authorization"), "refresh") {
+			t.Error("a refresh token was sent to the server")
+		}
+	}
+}
