@@ -37,9 +37,30 @@ func (p *parts) authorizes() {
 		}
 		c := oauth.New(oauth.Options{
 			Server: s.Name, URL: s.URL, Headers: s.Headers, Settings: oauth.Settings(p.oauthOf(s.Name)), Store: store,
-			Secret: func(label, value string) { p.secrets.Add(secrets.Secret{Label: s.Name + " " + label, Value: value}) },
+			Secret: recent(p.secrets, s.Name),
 		})
 		p.clients[s.Name], p.servers[i].Auth = c, c
+	}
+}
+
+// recent registers the newest values of each label, so that an engine that renews tokens
+// for months does not run out of room.
+func recent(m *secrets.Masker, server string) func(label, value string) {
+	const most = 8
+	var mu sync.Mutex
+	kept := map[string][]string{}
+	return func(label, value string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if value == "" || slices.Contains(kept[label], value) {
+			return
+		}
+		m.Add(secrets.Secret{Label: server + " " + label, Value: value})
+		kept[label] = append(kept[label], value)
+		if len(kept[label]) > most {
+			m.Drop(kept[label][0])
+			kept[label] = kept[label][1:]
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // register tells the masker what of the configuration is secret.
 func (p *parts) register() {
 	for i, s := range p.servers {
-		if s.Auth != nil {
+		if s.Auth != nil && p.clients[s.Name] == nil { // ours tells by itself
 			p.servers[i].Auth = registering{s.Auth, s.Name, p.secrets}
 		}
 		for name, value := range s.Env {

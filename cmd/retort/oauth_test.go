@@ -14,8 +14,8 @@ import (
 )
 
 // oauthServer is an MCP server that wants a login, for scripts: oauthserver [FLAG...]. It
-// writes .mcp.json, and does what the last line of the file "do" says: "expire", "end", or
-// "stop". All secrets that it has given are in the file "given" when it has stopped.
+// writes .mcp.json, and does what the last line of the file "do" says: "expire", "end", "agree"
+// (to logins with a code) or "stop". All secrets that it has given are in the file "given" when it has stopped.
 func oauthServer() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -37,6 +37,9 @@ func oauthServer() {
 	_ = os.WriteFile(".mcp.json.new", []byte(`{"mcpServers": {"vault": {"url": "`+s.URL+`"}}}`), 0o600)
 	_ = os.Rename(".mcp.json.new", ".mcp.json")
 	for last := ""; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		if last == "agree" {
+			s.Agree()
+		}
 		text, _ := os.ReadFile("do")
 		if what := strings.TrimSpace(string(text)); what != last {
 			last = what

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -169,5 +170,25 @@ func TestFirstLogin(t *testing.T) {
 		if strings.Contains(http.Header(h).Get("Authorization"), "refresh") {
 			t.Error("a refresh token was sent to the server")
 		}
+	}
+}
+
+// Fifty programs whose token has ended cause one refresh.
+func TestProgramsShareOneRefresh(t *testing.T) {
+	e, server, config := locked(t)
+	logIn(t, config)
+	server.Expire(false)
+	const programs = 50
+	var all sync.WaitGroup
+	for range programs {
+		all.Go(func() {
+			if o := e.Execute(t.Context(), retort.Request{Code: "return await vault.hello({})"}); o.Status != run.StatusOK {
+				t.Errorf("%s %+v", o.Status, o.Error)
+			}
+		})
+	}
+	all.Wait()
+	if n, calls := server.Count("token refresh_token"), server.Count("call hello"); n != 1 || calls != programs {
+		t.Errorf("%d refreshes, %d calls", n, calls)
 	}
 }

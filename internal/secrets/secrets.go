@@ -66,6 +66,23 @@ func (m *Masker) Add(all ...Secret) {
 	}
 }
 
+// Drop forgets values that are worth nothing any more, and so makes room for others.
+func (m *Masker) Drop(values ...string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := len(m.labels)
+	for _, v := range values {
+		v = strings.TrimSpace(v)
+		delete(m.labels, v[:min(len(v), maxValue)])
+	}
+	if len(m.labels) < before {
+		m.table.Store(compile(m.labels))
+	}
+}
+
 // plainLabel is what needs no escape in any format.
 func plainLabel(label string) string {
 	label = strings.Map(func(r rune) rune {

@@ -311,3 +311,25 @@ func BenchmarkMask(b *testing.B) {
 		}
 	})
 }
+
+// What is worth nothing any more is found no more, and makes room.
+func TestDrop(t *testing.T) {
+	var m Masker
+	m.Add(Secret{"a", "first-secret-value"}, Secret{"b", "other-secret-value"})
+	m.Drop("first-secret-value", "unknown")
+	if got := m.MaskString("first-secret-value other-secret-value"); !strings.HasPrefix(got, "first-secret-value ") || strings.Contains(got, "other-secret") {
+		t.Error(got)
+	}
+	for i := range 50 {
+		v := fmt.Sprintf("rotating-%d-value", i)
+		m.Add(Secret{"c", v})
+		if m.MaskString(v) == v {
+			t.Fatal(v)
+		}
+		m.Drop(v)
+	}
+	m.Drop("other-secret-value")
+	if m.MaskString("x other-secret-value") != "x other-secret-value" {
+		t.Error("the last one stays")
+	}
+}

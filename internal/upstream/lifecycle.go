@@ -181,13 +181,19 @@ func (s *server) restIfIdle() {
 // noteFailure counts a failure; one that a login mends is none of the server, which may be
 // tried again at once. The caller holds mu.
 func (s *server) noteFailure(err *run.Error) {
-	if !errors.Is(err, run.ErrLogin) {
+	known := false
+	if errors.Is(err, run.ErrLogin) {
+		known = s.lastErr != nil && s.lastErr.Message == err.Message
+	} else {
 		s.breaker.failed(time.Now(), jitter())
 	}
 	s.lastErr = err.At(s.spec.Name, "")
 	s.setState(StateFailing)
 	if s.breaker.failures >= openAfter {
 		s.setState(StateOpen)
+	}
+	if known {
+		return // it was said
 	}
 	s.log.Warn("failed", "failures", s.breaker.failures, "error", err.Message)
 }

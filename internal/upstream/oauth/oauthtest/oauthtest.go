@@ -369,7 +369,7 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request, tool string) bo
 	return false
 }
 
-// mcp is a server with two tools, of 2025-11-25.
+// mcp is a server with three tools, of 2025-11-25.
 func (s *Server) mcp(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m struct {
@@ -397,12 +397,17 @@ func (s *Server) mcp(w http.ResponseWriter, r *http.Request) {
 		answer = `"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"oauthtest","version":"1"}}`
 	case "tools/list":
 		answer = `"result":{"tools":[{"name":"hello","description":"Says hello","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},` +
+			`{"name":"mirror","description":"Gives the header Authorization back","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},` +
 			`{"name":"admin","description":"Reads what only administrators may","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`
 	case "tools/call":
 		s.mu.Lock()
 		s.counts["call "+m.Params.Name]++
 		s.mu.Unlock()
-		answer = `"result":{"content":[{"type":"text","text":"hello from ` + m.Params.Name + `"}]}`
+		text := "hello from " + m.Params.Name
+		if m.Params.Name == "mirror" {
+			text = r.Header.Get("Authorization")
+		}
+		answer = `"result":{"content":[{"type":"text","text":"` + text + `"}]}`
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,`+answer+`}`)
