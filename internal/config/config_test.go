@@ -360,10 +360,10 @@ func TestSettingsInReadme(t *testing.T) {
 	if diff := cmp.Diff(Settings{}.Defaults(), read[0]); diff != "" {
 		t.Errorf("the defaults shown are not the defaults:\n%s", diff)
 	}
-	if diff := cmp.Diff(read[0].Approval, read[3].Approval); diff != "" {
+	if diff := cmp.Diff(read[0].Approval, read[4].Approval); diff != "" {
 		t.Errorf("the approvals shown are not the defaults:\n%s", diff)
 	}
-	if diff := cmp.Diff(read[0].Anomalies, read[5].Anomalies); diff != "" {
+	if diff := cmp.Diff(read[0].Anomalies, read[6].Anomalies); diff != "" {
 		t.Errorf("the actions shown are not the defaults:\n%s", diff)
 	}
 	read[7].HTTP.AllowedHosts, read[7].HTTP.AllowedOrigins, read[7].HTTP.TLS = nil, nil, TLS{}
