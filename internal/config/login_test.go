@@ -9,7 +9,7 @@ import (
 
 // What the settings say of a login counts before what a client's entry says; what clients
 // write in other forms hurts nobody.
-func TestOAuth(t *testing.T) {
+func TestLogin(t *testing.T) {
 	m := newMachine(t, map[string]string{
 		"project/.mcp.json": `{"mcpServers": {
   "claude": {"type": "http", "url": "https://a.example", "oauth": {"clientId": "id", "callbackPort": 8080, "unknown": [1]}},
@@ -19,14 +19,14 @@ func TestOAuth(t *testing.T) {
 }}`,
 		"project/retort.yaml": "servers:\n  both: {oauth: {clientId: mine, clientMetadata: 'https://me.example/retort.json', redirectPort: 9}}\n",
 	})
-	got := map[string]OAuth{}
+	got := map[string]Login{}
 	for _, s := range m.load().Servers {
 		if s.Err != nil {
 			t.Error(s.Err)
 		}
 		got[s.Name] = s.OAuth
 	}
-	want := map[string]OAuth{
+	want := map[string]Login{
 		"claude": {ClientID: "id", RedirectPort: 8080},
 		"cursor": {ClientID: "id", ClientSecret: "secret-value", Scopes: []string{"a", "b"}},
 		"open":   {},
