@@ -346,10 +346,10 @@ func TestSettingsInReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(text), "```yaml\n")[1:]
-	if len(blocks) != 9 {
+	if len(blocks) != 10 {
 		t.Fatalf("the README has %d blocks of settings", len(blocks))
 	}
-	var read [9]Settings
+	var read [10]Settings
 	for i, b := range blocks {
 		b, _, _ = strings.Cut(b, "```")
 		read[i], err = ParseSettings("README.md", "/p", []byte(b), func(string) (string, bool) { return "x", true })

@@ -13,6 +13,7 @@ import (
 // tenant is one principal: with a server of its own, so that what it names of another's is
 // not known there.
 type tenant struct {
+	server *mcpserver.Server
 	http   *mcpserver.HTTP
 	engine Engine
 	limits Limits
@@ -48,7 +49,7 @@ func (l *Listener) tenant(principal string) (*tenant, error) {
 		return nil, err
 	}
 	now := time.Now()
-	t := &tenant{http: server.HTTP(), engine: engine, limits: l.Limits, all: &l.sessions, tokens: float64(l.Limits.Requests), filled: now, used: now, active: 1, sessions: map[string]*session{}}
+	t := &tenant{server: server, http: server.HTTP(), engine: engine, limits: l.Limits, all: &l.sessions, tokens: float64(l.Limits.Requests), filled: now, used: now, active: 1, sessions: map[string]*session{}}
 	l.tenants[principal] = t
 	return t, nil
 }
@@ -189,6 +190,7 @@ func (l *Listener) sweep(ctx context.Context) {
 			for name, t := range l.tenants {
 				if t.expire(now) {
 					delete(l.tenants, name)
+					t.server.Close()
 				}
 			}
 			l.mu.Unlock()

@@ -49,6 +49,8 @@ type Authenticator interface {
 // Engine is what serves one principal.
 type Engine interface {
 	mcpserver.Engine
+	mcpserver.Passer
+	mcpserver.LogWanter
 	// Running counts the principal's executions that have not ended.
 	Running() int
 }
