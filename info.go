@@ -131,7 +131,7 @@ func (e *Engine) problems(server string, status upstream.Status) []string {
 
 // notBuilt lists what the settings know of and this version does not do.
 func notBuilt() []string {
-	return []string{"serve --http", "docker and vm sandboxes"}
+	return []string{"docker and vm sandboxes"}
 }
 
 // refuseUnbuilt refuses settings that ask for more protection than this
