@@ -99,6 +99,8 @@ func conformanceCalls(scenario string, given conformanceContext, tools []json.Ra
 			calls = append(calls, toolCall{"json_schema_echo", json.RawMessage(`{"schema":` + string(tool.InputSchema) + `}`)})
 		case scenario == "http-invalid-tool-headers":
 			calls = append(calls, toolCall{tool.Name, json.RawMessage(`{"region":"us-west1"}`)})
+		case scenario == "http-standard-headers" && tool.Name == toolRead:
+			calls = append(calls, toolCall{tool.Name, json.RawMessage(`{"uri":"file:///a"}`)})
 		case scenario == "http-standard-headers":
 			calls = append(calls, toolCall{tool.Name, json.RawMessage(`{}`)})
 		}

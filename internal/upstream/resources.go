@@ -90,6 +90,12 @@ func (s *session) callResources(ctx context.Context, x *exchange, tool string, a
 	if tool == toolList {
 		return s.listResources(ctx, limit)
 	}
+	var asked struct {
+		URI string `json:"uri"`
+	}
+	if json.Unmarshal(args, &asked) != nil || asked.URI == "" {
+		return nil, run.Errorf(run.KindInvalidArguments, "upstream.read", "%s wants the uri of a resource", toolRead)
+	}
 	answer, err := s.ask(ctx, x, methodRead, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, args) })
 	if err != nil {
 		return nil, err
