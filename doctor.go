@@ -32,6 +32,7 @@ type Diagnosis struct {
 	Files     []string               `json:"files"`
 	Warnings  []string               `json:"warnings,omitempty"`
 	Machine   []doctor.Check         `json:"machine"`
+	Clients   []doctor.Check         `json:"clients,omitempty"` // whether their files point here
 	Sandboxes []isolate.Capabilities `json:"sandboxes"`
 	Runtimes  map[string]string      `json:"runtimes"` // versions of those that are there
 	Servers   []ServerDiagnosis      `json:"servers"`
@@ -112,7 +113,7 @@ func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis
 		return d // it is static
 	}
 	spec, status := e.servers[i], e.pool.Status(info.Name)
-	d.Transport, d.Restarts, d.Isolation, d.Login = status.Transport, status.Restarts, string(status.Isolation), loginOf(spec)
+	d.Transport, d.Restarts, d.Isolation, d.Login = status.Transport, status.Restarts, string(status.Isolation), e.loginOf(spec)
 	if d.Era = "handshake"; status.Protocol >= "2026-07-28" {
 		d.Era = "stateless"
 	}
@@ -192,9 +193,11 @@ func remarks(info ServerInfo, status upstream.Status) (all []doctor.Cause) {
 }
 
 // loginOf says what a server is shown of who calls.
-func loginOf(spec Server) string {
-	if who, ok := spec.Auth.(interface{ LoginState() string }); ok {
-		return who.LoginState()
+func (e *Engine) loginOf(spec Server) string {
+	if c := e.clients[spec.Name]; c != nil {
+		if s, kept := c.Status(context.Background()); kept {
+			return strings.TrimSpace("by a login: " + s.State + until(s.Until))
+		}
 	}
 	for name := range spec.Headers {
 		if strings.EqualFold(name, "Authorization") {
@@ -202,6 +205,13 @@ func loginOf(spec Server) string {
 		}
 	}
 	return ""
+}
+
+func until(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return " until " + t.Format(time.RFC3339)
 }
 
 // runtimeVersions asks the runtimes that are there.

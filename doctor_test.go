@@ -162,7 +162,7 @@ func TestDoctorFindsCauses(t *testing.T) {
 		{"expired_certificate", "-dates", certified(t, "127.0.0.1", time.Now().Add(-time.Hour))},
 		{"certificate_name", "openssl s_client", certified(t, "elsewhere.example", time.Now().Add(time.Hour))},
 		{"no_tls", "http://", retort.Server{URL: strings.Replace(plain.URL, "http:", "https:", 1) + "/mcp"}},
-		{"login", "renew the token", responds(t, 401, "text/plain", "no")},
+		{"login", "retort auth login s", responds(t, 401, "text/plain", "no")},
 		{"forbidden", "somebody who may", responds(t, 403, "text/plain", "no")},
 		{"wrong_path", "/sse", responds(t, 404, "text/plain", "404 page not found")},
 		{"wrong_path", `"type": "sse"`, responds(t, 405, "text/plain", "")},

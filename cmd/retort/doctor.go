@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
+	"retort/internal/clients"
 	"retort/internal/doctor"
+	"retort/internal/run"
 )
 
 func (a *app) doctor() *cobra.Command {
@@ -39,6 +41,9 @@ sockets of engines that have died. It touches no client's file.`,
 			d, err := a.examined(cmd, e, machine, patience, servers)
 			if err != nil {
 				return err
+			}
+			if p, err := a.place("", false); err == nil && len(servers) == 0 {
+				d.Clients = clientChecks(clients.Survey(p.env), d.Files)
 			}
 			if asJSON {
 				err = a.printJSON(d)
@@ -72,6 +77,7 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 		fmt.Fprintln(a.stdout, "read:", f)
 	}
 	a.printChecks(d.Machine)
+	a.printChecks(d.Clients)
 	for _, s := range d.Sandboxes {
 		a.mark(s.Unavailable == nil, fmt.Sprintf("sandbox %s (%s): %s", s.Name, strings.Join(s.Runtimes, ", "), strings.Join(s.Walls, "; ")))
 		if s.Unavailable != nil {
@@ -96,6 +102,35 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 	for _, missing := range d.NotBuilt {
 		fmt.Fprintln(a.stdout, a.style(a.stdout, dim, "not built in this version: "+missing))
 	}
+}
+
+// clientChecks say of the files of clients whether they start Retort. None is broken: what a
+// person lets a client start is theirs to say.
+func clientChecks(all []clients.Surveyed, read []string) []doctor.Check {
+	var checks []doctor.Check
+	for _, s := range all {
+		if slices.Contains(read, s.File) {
+			continue // its servers are those of Retort
+		}
+		c := doctor.Check{Name: "client " + s.Client, Level: doctor.OK, Words: s.File + " starts Retort"}
+		others := strings.Join(s.Others, ", ")
+		install := "retort install " + s.Client
+		if s.Scope == clients.Project {
+			install += " --project"
+		}
+		switch {
+		case s.Err != nil:
+			c.Level, c.Words = doctor.Warning, run.AsError(s.Err).Message
+		case s.Missing != "":
+			c.Level, c.Words, c.Mend = doctor.Warning, s.File+" starts Retort with "+s.Missing+", which is not there", install
+		case !s.Retort:
+			c.Level, c.Words, c.Mend = doctor.Warning, s.File+" does not start Retort, but "+others, install
+		case others != "":
+			c.Words += ", and beside it " + others
+		}
+		checks = append(checks, c)
+	}
+	return checks
 }
 
 func (a *app) printChecks(checks []doctor.Check) {

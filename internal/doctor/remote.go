@@ -91,6 +91,9 @@ func answered(s Symptom, at *url.URL) *Cause {
 	}
 	switch status := s.Status; {
 	case status == http.StatusUnauthorized:
+		if s.Login {
+			login += ", or put credentials into its headers"
+		}
 		return &Cause{"login", "it wants a login (HTTP 401)", login}
 	case status == http.StatusForbidden:
 		return &Cause{"forbidden", "the login that is used does not allow it (HTTP 403)", login + ", as somebody who may"}

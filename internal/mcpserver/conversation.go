@@ -133,7 +133,7 @@ func (s *Server) converse(ctx context.Context, next mcp.MethodHandler, method st
 	if given != "" {
 		var refused *run.Error
 		if state, refused = s.rounds.take(given, s.principal, digestOf(method, req), time.Now()); refused != nil {
-			return refusal(req, refused)
+			return nil, failure(run.Outcome{Error: refused})
 		}
 		ctx = context.WithValue(ctx, round{}, state)
 	}
@@ -155,19 +155,6 @@ func (s *Server) converse(ctx context.Context, next mcp.MethodHandler, method st
 		t = c.begin(ctx, next, method, req)
 	}
 	return s.await(ctx, c, t)
-}
-
-// refusal answers a request with an error, as its method does.
-func refusal(req mcp.Request, e *run.Error) (mcp.Result, error) {
-	if _, ok := req.(*mcp.CallToolRequest); !ok {
-		return nil, failure(run.Outcome{Error: e})
-	}
-	result, err := resultOf(map[string]any{"error": e}, true)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := marshal(result)
-	return &exact{raw: raw, modern: true}, err
 }
 
 func failed(kind run.Kind, message string) error {

@@ -156,7 +156,9 @@ func (e *endpoint) authorize(ctx context.Context, resp *http.Response) *run.Erro
 		return nil
 	}
 	if err := e.auth.Authorize(ctx, resp.Request, resp); err != nil {
-		return errAuthorizing(err)
+		failed := errAuthorizing(err)
+		failed.Err = errors.Join(failed.Err, statusError(resp.StatusCode))
+		return failed
 	}
 	return nil
 }
