@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"retort/internal/run"
 	"retort/internal/testenv"
 	"retort/internal/upstream/oauth"
 )
@@ -52,7 +53,8 @@ func conformanceClient(server string) int {
 	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
 	var given conformanceContext
 	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given)
-	p := New([]Server{{Name: "s", URL: server, Auth: conformanceAuth(scenario, server, given)}}, Options{ClientVersion: "test"})
+	ctx = run.WithPeer(ctx, &run.Peer{ID: "suite", Ask: accept})
+	p := New([]Server{{Name: "s", URL: server, Auth: conformanceAuth(scenario, server, given), Client: Client{Elicit: true, Sample: true}}}, Options{ClientVersion: "test"})
 	defer p.Close()
 	listing, err := p.List(ctx, "s")
 	if err != nil {
@@ -67,6 +69,29 @@ func conformanceClient(server string) int {
 		}
 	}
 	return status
+}
+
+// accept is a person who leaves everything in a form as it is, and says yes.
+func accept(_ context.Context, a run.Asked) (json.RawMessage, *run.Error) {
+	var form struct {
+		Schema struct {
+			Properties map[string]struct {
+				Default any `json:"default"`
+			} `json:"properties"`
+		} `json:"requestedSchema"`
+	}
+	_ = json.Unmarshal(a.Params, &form)
+	content := map[string]any{}
+	for name, p := range form.Schema.Properties {
+		if p.Default != nil {
+			content[name] = p.Default
+		}
+	}
+	answer, err := json.Marshal(map[string]any{"action": "accept", "content": content})
+	if err != nil {
+		return nil, run.AsError(err)
+	}
+	return answer, nil
 }
 
 // conformanceCalls is what a scenario has its client call.
