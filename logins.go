@@ -172,7 +172,7 @@ func Logins(ctx context.Context, c Config, servers ...string) ([]LoginStatus, er
 		return nil, err
 	}
 	for _, name := range servers {
-		if _, _, err := p.client(name); err != nil {
+		if _, err := p.client(name); err != nil {
 			return nil, err
 		}
 	}
@@ -230,24 +230,24 @@ func (c Config) client(server string) (*parts, *oauth.Client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	_, client, err := p.client(server)
+	client, err := p.client(server)
 	return p, client, err
 }
 
 // client is the login at a server.
-func (p *parts) client(server string) (*Server, *oauth.Client, error) {
+func (p *parts) client(server string) (*oauth.Client, error) {
 	var names []string
-	for i, s := range p.servers {
+	for _, s := range p.servers {
 		if s.Name == server {
-			return &p.servers[i], p.clients[server], p.whyNoLogin(s)
+			return p.clients[server], p.whyNoLogin(s)
 		}
 		names = append(names, s.Name)
 	}
 	e := run.Errorf(run.KindInvalidArguments, "retort.login", "there is no server %q", server)
 	if near := run.Nearest(server, names, 3); len(near) > 0 {
-		return nil, nil, e.WithHint("did you mean %q?", near[0])
+		return nil, e.WithHint("did you mean %q?", near[0])
 	}
-	return nil, nil, e.WithHint("configured are %s", cmp.Or(strings.Join(names, ", "), "none"))
+	return nil, e.WithHint("configured are %s", cmp.Or(strings.Join(names, ", "), "none"))
 }
 
 // whyNoLogin says why nobody can log in at a server, nil if that is possible.
@@ -350,7 +350,7 @@ func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.
 	case err := <-done:
 		l.settle(login.URL, err == nil)
 		defer time.AfterFunc(time.Second, stop).Stop() // if it was not asked yet
-		<-answered
+		_ = <-answered                                 // the login has said how it ended
 		return run.AsError(err)
 	}
 	timer := time.NewTimer(loginPatience)

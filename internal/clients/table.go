@@ -7,7 +7,9 @@ import (
 
 // Table is every client that Retort knows. Shapes and paths are those of the clients'
 // own documentation.
-func Table() []Client {
+func Table() []Client { return append(known(), further()...) }
+
+func known() []Client {
 	return []Client{
 		{
 			Name: "claude-code", Title: "Claude Code", format: jsonFile{}, dialect: dialect{braces: true},
@@ -61,6 +63,11 @@ func Table() []Client {
 			fields: fields(map[string]meaning{"type": ofType, "serverUrl": ofURL, "disabledTools": ofDeny, "serverURL": ofURL}), entry: plain,
 			places: []place{{scope: User, files: []string{"{home}/.codeium/windsurf/mcp_config.json"}, at: []string{"mcpServers"}}},
 		},
+	}
+}
+
+func further() []Client {
+	return []Client{
 		{
 			Name: "gemini", Title: "Gemini CLI", format: jsonFile{}, dialect: dialect{braces: true, dollar: true},
 			fields: fields(map[string]meaning{

@@ -16,6 +16,8 @@ import (
 	"retort/internal/run"
 )
 
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
 const (
 	// askPatience is how long a server waits for an answer of the client.
 	askPatience = 10 * time.Minute

@@ -3,7 +3,6 @@ package mcpserver_test
 import (
 	"context"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -167,7 +166,7 @@ func TestFirstLogin(t *testing.T) {
 		}
 	}
 	for _, h := range server.Sent() {
-		if strings.Contains(http.Header(h).Get("Authorization"), "refresh") {
+		if strings.Contains(h.Get("Authorization"), "refresh") {
 			t.Error("a refresh token was sent to the server")
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"retort/internal/run"
 )
 
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
 // cancelTimeout is how long a server may take to read that a call is cancelled.
 const cancelTimeout = 5 * time.Second
 

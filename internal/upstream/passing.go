@@ -11,6 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
 // Offers are what a server has besides tools.
 type Offers struct{ Resources, Subscribe, Prompts, Completions, Logging bool }
 
@@ -60,7 +62,7 @@ func oneLine(object json.RawMessage) json.RawMessage {
 	if json.Unmarshal(object, &members) != nil || len(members) == 0 {
 		return json.RawMessage(`{}`)
 	}
-	text, err := json.Marshal(json.RawMessage(object)) // compacts
+	text, err := json.Marshal(object) // compacts
 	if err != nil {
 		return json.RawMessage(`{}`)
 	}

@@ -156,7 +156,7 @@ func (l *Listener) Serve(ctx context.Context) error {
 	if err := l.http.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return run.Errorf(run.KindInternal, "http", "%w", err)
 	}
-	<-failed
+	_ = <-failed // it has been closed
 	return nil
 }
 

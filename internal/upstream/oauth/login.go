@@ -84,7 +84,7 @@ func (c *Client) begin(ctx context.Context, asked challenge, how How) (*Login, e
 	if err != nil {
 		return nil, err
 	}
-	kept, err := c.read(ctx)
+	kept, err := c.read()
 	if err != nil {
 		kept = nil // it can't be read, so it is replaced
 	}
@@ -293,7 +293,7 @@ func (l *Login) Wait(ctx context.Context) error {
 		case <-ctx.Done():
 			return l.late(ctx)
 		case <-look.C:
-			t, err := l.client.read(ctx)
+			t, err := l.client.read()
 			if err == nil && t != nil && !t.Renewed && t.Access != l.before && len(t.Wanted) == 0 {
 				return nil
 			}

@@ -146,7 +146,7 @@ func (c *Client) stepUp(ctx context.Context, asked challenge, sent string) error
 	if asked.err != "insufficient_scope" {
 		return fail("the server answered HTTP 403 (Forbidden)%s", asked.text()).WithHint("who is logged in may not do this")
 	}
-	t, err := c.read(ctx)
+	t, err := c.read()
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type Status struct {
 // Status says what is kept of the login; false if nothing is.
 func (c *Client) Status(ctx context.Context) (Status, bool) {
 	s := Status{Server: c.o.Server, State: StateNeeded, Command: "retort auth login " + quoted(c.o.Server)}
-	t, err := c.read(ctx)
+	t, err := c.read()
 	if err != nil {
 		s.Error = run.AsError(err)
 		return s, true
@@ -80,7 +80,7 @@ func (c *Client) Logout(ctx context.Context) (was, revoked bool, err error) {
 		return false, false, err
 	}
 	defer unlock()
-	t, unread := c.read(ctx)
+	t, unread := c.read()
 	if t == nil && unread == nil {
 		return false, false, nil
 	}

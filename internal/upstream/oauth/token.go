@@ -34,7 +34,7 @@ func (c *Client) path() string { return c.o.Store.name("token", c.o.Server, c.o.
 
 // read is the token that is kept, nil if there is none. It is read again only if it was
 // written since.
-func (c *Client) read(ctx context.Context) (*token, error) {
+func (c *Client) read() (*token, error) {
 	path := c.path()
 	now := c.o.Store.stamp(path)
 	c.mu.Lock()
@@ -86,7 +86,7 @@ func (c *Client) change(ctx context.Context, f func(*token) *token) error {
 		return err
 	}
 	defer unlock()
-	t, err := c.read(ctx)
+	t, err := c.read()
 	if err != nil || t == nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *Client) change(ctx context.Context, f func(*token) *token) error {
 // nobody has logged in. Of many who need another one, one renews it, also among processes.
 func (c *Client) fresh(ctx context.Context, refused string) (*token, error) {
 	good := func(t *token) bool { return t == nil || t.Access != refused && t.lasts(time.Now()) }
-	t, err := c.read(ctx)
+	t, err := c.read()
 	if err != nil || good(t) && !c.owes() {
 		return t, err
 	}
@@ -107,7 +107,7 @@ func (c *Client) fresh(ctx context.Context, refused string) (*token, error) {
 		return nil, err
 	}
 	defer release()
-	if t, err = c.read(ctx); err != nil || good(t) && !c.owes() {
+	if t, err = c.read(); err != nil || good(t) && !c.owes() {
 		return t, err
 	}
 	unlock, err := c.o.Store.lock(c.path())
@@ -118,7 +118,7 @@ func (c *Client) fresh(ctx context.Context, refused string) (*token, error) {
 	if err := c.pay(); err != nil {
 		return nil, err
 	}
-	if t, err = c.read(ctx); err != nil || good(t) {
+	if t, err = c.read(); err != nil || good(t) {
 		return t, err
 	}
 	return c.renew(ctx, *t, refused)
