@@ -339,8 +339,8 @@ func (l *logins) through(ctx context.Context, server string, ask func(context.Co
 func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.Context, string) *run.Error) *run.Error {
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	answered, done := make(chan *run.Error, 1), make(chan error, 1)
-	go func() { answered <- ask(asking, login.URL) }()
+	answered, done, left := make(chan *run.Error, 1), make(chan error, 1), make(chan struct{})
+	go func() { defer close(left); answered <- ask(asking, login.URL) }()
 	go func() { done <- login.Wait(ctx) }()
 	select {
 	case refused := <-answered:
@@ -350,7 +350,7 @@ func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.
 	case err := <-done:
 		l.settle(login.URL, err == nil)
 		defer time.AfterFunc(time.Second, stop).Stop() // if it was not asked yet
-		_ = <-answered                                 // the login has said how it ended
+		<-left
 		return run.AsError(err)
 	}
 	timer := time.NewTimer(loginPatience)

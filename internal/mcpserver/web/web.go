@@ -156,7 +156,9 @@ func (l *Listener) Serve(ctx context.Context) error {
 	if err := l.http.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return run.Errorf(run.KindInternal, "http", "%w", err)
 	}
-	_ = <-failed // it has been closed
+	if err := <-failed; err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		l.Log.Warn("the listener ended", "error", err)
+	}
 	return nil
 }
 
