@@ -71,17 +71,26 @@ func (c *conversations) get(id string) *conversation {
 	return c.all[id]
 }
 
-func (c *conversations) add(v *conversation) bool {
+func (c *conversations) add(v *conversation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {
 		c.all = map[string]*conversation{}
 	}
-	if len(c.all) >= maxParked {
-		return false
-	}
 	c.all[v.id] = v
-	return true
+}
+
+// full reports whether no more of them may wait for their clients.
+func (c *conversations) full() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, v := range c.all {
+		if v.waits() {
+			n++
+		}
+	}
+	return n >= maxParked
 }
 
 // remove ends a conversation, and what goes on in it.
@@ -145,9 +154,7 @@ func (s *Server) converse(ctx context.Context, next mcp.MethodHandler, method st
 		return nil, failed(run.KindInvalidArguments, "the requestState is not one that is waited for any more; make the request again")
 	case c == nil:
 		c = &conversation{id: rand.Text(), questions: map[string]*question{}, news: make(chan struct{}, 1)}
-		if !s.talks.add(c) {
-			return nil, failed(run.KindLimit, "too many requests wait for a person")
-		}
+		s.talks.add(c)
 	}
 	stop := c.follow(ctx, method, req, state.Round)
 	defer stop()
@@ -215,8 +222,7 @@ func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Resul
 			return t.result, t.err
 		case <-c.news:
 			if c.gather(t) {
-				c.park(func() { s.talks.remove(c) })
-				return s.asking(c, nil, "")
+				return s.asks(c, nil, "")
 			}
 		}
 	}
@@ -225,8 +231,17 @@ func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Resul
 		s.talks.remove(c)
 		return t.result, t.err
 	}
+	return s.asks(c, asked.InputRequests, asked.RequestState)
+}
+
+// asks answers with questions. The conversation waits for its client then.
+func (s *Server) asks(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
+	if s.talks.full() {
+		s.talks.remove(c)
+		return nil, failed(run.KindLimit, "too many requests wait for a person")
+	}
 	c.park(func() { s.talks.remove(c) })
-	return s.asking(c, asked.InputRequests, asked.RequestState)
+	return s.asking(c, more, approvals)
 }
 
 // gather waits for what is asked at the same time, and reports whether anything is.
@@ -248,6 +263,13 @@ func (c *conversation) park(end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.parked = time.AfterFunc(askPatience, end)
+}
+
+// waits reports whether the conversation waits for its client.
+func (c *conversation) waits() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.parked != nil
 }
 
 // asking is the answer that has all questions which are open, beside those about approvals.
@@ -288,6 +310,7 @@ func (c *conversation) follow(ctx context.Context, method string, req mcp.Reques
 	defer c.mu.Unlock()
 	if c.parked != nil {
 		c.parked.Stop()
+		c.parked = nil
 	}
 	c.method, c.req, c.told, c.round = method, req, told, max(c.round, round)
 	return stop
