@@ -233,7 +233,7 @@ func (l *Log) put(it *item) *run.Error {
 		it.carries, k.kept = true, true
 	}
 	l.add(it)
-	l.urgent = l.urgent || it.waits
+	l.urgent = l.urgent || it.waits || it.opens // while the program is looked at, the disk has time
 	l.ready.Broadcast()
 	return nil
 }
