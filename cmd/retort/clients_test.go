@@ -103,6 +103,11 @@ func demoFolder(t *testing.T) (dir, command string) {
 	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(demoConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	known := exec.Command(command, "tools") // a search finds what has been listed so far
+	known.Dir = dir
+	if out, err := known.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	return dir, command
 }
 
