@@ -63,28 +63,14 @@ type Book struct {
 
 // state is the file as it was last read.
 type state struct {
-	file, aside stamp
+	file, aside seal.Stamp
 	writes      uint64
 	tokens      []kept
 	err         error
 }
 
-type stamp struct{ info fs.FileInfo }
-
-func stampOf(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info}
-}
-
-func (s stamp) same(o stamp) bool {
-	if s.info == nil || o.info == nil {
-		return false // who has nothing looks again
-	}
-	return os.SameFile(s.info, o.info) && s.info.Size() == o.info.Size() && s.info.ModTime().Equal(o.info.ModTime())
-}
+// unchanged reports whether a file is there, and as it was: who has nothing looks again.
+func unchanged(was seal.Stamp, path string) bool { return was.Exists() && was.Same(seal.StampOf(path)) }
 
 // OpenBook is the book in a file; key is where the key is, or will be.
 func OpenBook(path, key string) *Book {
@@ -259,7 +245,7 @@ func (b *Book) note() {
 func (b *Book) current() state {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.state.err != nil || !b.state.file.same(stampOf(b.path)) || !b.state.aside.same(stampOf(b.aside)) {
+	if b.state.err != nil || !unchanged(b.state.file, b.path) || !unchanged(b.state.aside, b.aside) {
 		b.state = b.read()
 	}
 	return b.state
@@ -303,7 +289,7 @@ func (b *Book) sealed(f file) [][]byte {
 }
 
 func (b *Book) read() state {
-	s := state{file: stampOf(b.path), aside: stampOf(b.aside)}
+	s := state{file: seal.StampOf(b.path), aside: seal.StampOf(b.aside)}
 	seen, err := b.seen()
 	if err == nil {
 		err = b.load(seen, &s)

@@ -48,24 +48,6 @@ type pinsHeader struct {
 	Seal   string `json:"seal"`
 }
 
-// stamp tells whether a file is another one than before.
-type stamp struct{ info fs.FileInfo }
-
-func stampOf(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info}
-}
-
-func (s stamp) same(o stamp) bool {
-	if s.info == nil || o.info == nil {
-		return s.info == nil && o.info == nil
-	}
-	return os.SameFile(s.info, o.info) && s.info.Size() == o.info.Size() && s.info.ModTime().Equal(o.info.ModTime())
-}
-
 func (b *book) keeps() bool { return b.dir != "" && b.key != "" }
 
 func (b *book) path(server string) string {
@@ -96,7 +78,7 @@ func (b *book) read(server string) *trust {
 		return &trust{}
 	}
 	path := b.path(server)
-	t := &trust{file: stampOf(path)}
+	t := &trust{file: seal.StampOf(path)}
 	seen, err := b.seen(server)
 	if err == nil {
 		err = b.load(path, server, seen, t)
@@ -237,7 +219,7 @@ func (b *book) change(server string, known *trust, f func(*trust) bool) (*trust,
 
 // current is known, or what has been written since.
 func (b *book) current(server string, known *trust) *trust {
-	if known == nil || b.keeps() && !known.file.same(stampOf(b.path(server))) {
+	if known == nil || b.keeps() && !known.file.Same(seal.StampOf(b.path(server))) {
 		return b.read(server)
 	}
 	return known
@@ -259,6 +241,6 @@ func (b *book) write(server string, t *trust) error {
 	if err := seal.Replace(path, append(append(first, '\n'), rest...)); err != nil {
 		return err
 	}
-	t.file = stampOf(path)
+	t.file = seal.StampOf(path)
 	return seal.Replace(b.witness(server), strconv.AppendUint(nil, t.writes, 10))
 }

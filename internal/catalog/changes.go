@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 // watch is a file that somebody may write who trusts a tool again.
 type watch struct {
 	server string
-	file   stamp
+	file   seal.Stamp
 }
 
 // settle takes a listing into what was trusted. The caller holds writing.
@@ -64,7 +65,7 @@ func (c *Catalog) watch(servers []*run.Server) {
 // rewritten reports whether somebody has trusted a tool again, perhaps.
 func (c *Catalog) rewritten() bool {
 	list := c.watched.Load()
-	return list != nil && c.book.keeps() && slices.ContainsFunc(*list, func(w watch) bool { return !w.file.same(stampOf(c.book.path(w.server))) })
+	return list != nil && c.book.keeps() && slices.ContainsFunc(*list, func(w watch) bool { return !w.file.Same(seal.StampOf(c.book.path(w.server))) })
 }
 
 // reread takes in what others have trusted. The caller holds mu.

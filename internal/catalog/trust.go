@@ -8,6 +8,7 @@ import (
 
 	"retort/internal/catalog/prose"
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 const (
@@ -21,7 +22,7 @@ type trust struct {
 	records map[string]record // by the tool's name; those of tools that are gone stay
 	unknown string            // why it is not known what was trusted; "" if it is
 	writes  uint64            // how often it was written
-	file    stamp
+	file    seal.Stamp
 }
 
 // record is the definition of one tool that was trusted.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 // Settings are what a person says about the login at one server. All may be empty.
@@ -54,9 +55,9 @@ type Client struct {
 
 	mu     sync.Mutex
 	known  *token
-	stamp  stamp  // of the file that known was read from
-	unkept *token // renewed, and not yet on disk
-	wants  *bool  // whether the server is known to use OAuth
+	stamp  seal.Stamp // of the file that known was read from
+	unkept *token     // renewed, and not yet on disk
+	wants  *bool      // whether the server is known to use OAuth
 }
 
 // New makes a client. Nothing is sent or read.

@@ -60,14 +60,6 @@ type endpoints struct {
 	Revoke string `json:"revoke,omitempty"`
 }
 
-// stamp tells whether a file is still the one that was read.
-type stamp struct{ info fs.FileInfo }
-
-func (s stamp) same(o stamp) bool {
-	a, b := s.info, o.info
-	return a != nil && b != nil && os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
-}
-
 // name is the file of what is kept about parts. Another address of a server has another file.
 func (s *Store) name(kind string, parts ...string) string {
 	h := sha256.New()
@@ -76,14 +68,6 @@ func (s *Store) name(kind string, parts ...string) string {
 		h.Write(text)
 	}
 	return filepath.Join(s.dir, hex.EncodeToString(h.Sum(nil))[:32]+"."+kind)
-}
-
-func (s *Store) stamp(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info}
 }
 
 // read decrypts a file; false if there is none.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 // longestToken bounds what is taken for a token, in bytes: it has to fit into a header.
@@ -36,9 +37,9 @@ func (c *Client) path() string { return c.o.Store.name("token", c.o.Server, c.o.
 // written since.
 func (c *Client) read() (*token, error) {
 	path := c.path()
-	now := c.o.Store.stamp(path)
+	now := seal.StampOf(path)
 	c.mu.Lock()
-	known, same := c.known, c.known != nil && c.stamp.same(now)
+	known, same := c.known, c.known != nil && c.stamp.Exists() && c.stamp.Same(now)
 	c.mu.Unlock()
 	if same {
 		return known, nil
@@ -55,7 +56,7 @@ func (c *Client) read() (*token, error) {
 	return &t, nil
 }
 
-func (c *Client) remember(t *token, at stamp) {
+func (c *Client) remember(t *token, at seal.Stamp) {
 	c.o.Secret("access token", t.Access)
 	c.o.Secret("refresh token", t.Refresh)
 	c.o.Secret("client secret", t.Client.Secret)
@@ -70,7 +71,7 @@ func (c *Client) keep(t *token) error {
 	if err := c.o.Store.write(path, t); err != nil {
 		return err
 	}
-	c.remember(t, c.o.Store.stamp(path))
+	c.remember(t, seal.StampOf(path))
 	return nil
 }
 
