@@ -19,7 +19,10 @@ import (
 	"retort/internal/catalog"
 	"retort/internal/catalog/prose"
 	"retort/internal/config"
+	"retort/internal/egress"
 	"retort/internal/ledger"
+	"retort/internal/model"
+	"retort/internal/orchestrator"
 	"retort/internal/pii/screen"
 	"retort/internal/pipeline"
 	"retort/internal/pipeline/discover"
@@ -27,6 +30,7 @@ import (
 	"retort/internal/pipeline/gate/approval"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/gvisor"
 	"retort/internal/pipeline/isolate/process"
 	"retort/internal/pipeline/relay"
 	"retort/internal/policy"
@@ -36,8 +40,8 @@ import (
 	"retort/internal/secrets"
 	"retort/internal/skills"
 	"retort/internal/telemetry"
+	"retort/internal/templates"
 	"retort/internal/upstream"
-	"retort/internal/upstream/oauth"
 )
 
 // parts are what an engine is made of. closers end them, last first.
@@ -56,12 +60,17 @@ type parts struct {
 	secrets   *secrets.Masker
 	audit     *audit.Log // nil: nothing is recorded
 	recalled  *recalled
-	watch     *watching                // beside audit
-	clients   map[string]*oauth.Client // of servers that may want a login
-	telemetry *telemetry.Telemetry     // nil: nobody is told
-	before    *started                 // what the engine said of itself that wrote the record before
-	screen    *screen.Screen           // nil: nothing is hidden
+	watch     *watching            // beside audit
+	clients   map[string]*personal // of servers that may want a login
+	telemetry *telemetry.Telemetry // nil: nobody is told
+	before    *started             // what the engine said of itself that wrote the record before
+	screen    *screen.Screen       // nil: nothing is hidden
+	network   *egress.Network      // of programs; closed unless settings open it
 	pipeline  *pipeline.Pipeline
+	templates *templates.Set
+	model     *model.Endpoint // nil: there is none, or it is the client's
+	parked    *orchestrator.Parked
+	line      *line    // of tasks
 	passing   *passing // who is told what exposed servers have otherwise than before
 	closers   []func() error
 }
@@ -69,7 +78,7 @@ type parts struct {
 // assemble joins implementations to the interfaces that the phases declare. It
 // returns a whole engine or an error and nothing left behind.
 func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, err error) {
-	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, ledger: ledger.New(), recalled: &recalled{}, passing: &passing{}}
+	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, ledger: ledger.New(), recalled: &recalled{}, passing: &passing{}, parked: &orchestrator.Parked{}}
 	p.log = hushed(c.Log, p.secrets)
 	p.onClose(p.recalled.Close)
 	e := &Engine{p}
@@ -100,6 +109,9 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 	if err := p.settle(); err != nil {
 		return nil, err
 	}
+	if err := p.words(); err != nil {
+		return nil, err
+	}
 	if err := p.record(ctx); err != nil {
 		return nil, err
 	}
@@ -109,9 +121,15 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 	if err := p.connect(c, children); err != nil {
 		return nil, err
 	}
+	if err := p.openNetwork(c.internet); err != nil {
+		return nil, err
+	}
 	sandboxes := p.isolate(commands.guest)
 	compiler := func() (io.ReadWriteCloser, error) { return sandboxes.Helper(commands.compiler, compilerMemory) }
-	return p, p.join(c, gate.New(gate.Options{Start: compiler, Parser: parser{sandboxes}, Level: levels[loaded.Settings.SecurityLevel], Trusted: p.trusts()}))
+	if err := p.join(c, gate.New(gate.Options{Start: compiler, Parser: parser{sandboxes}, Level: p.level(), Trusted: p.trusts()})); err != nil {
+		return nil, err
+	}
+	return p, p.provesTemplates(ctx)
 }
 
 func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
@@ -227,10 +245,22 @@ func (l learner) Learn(t *run.Tool, answer json.RawMessage, private func(string)
 func (p *parts) isolate(guest []string) *process.Backend {
 	settings := p.config.Settings
 	commands := map[string]string{"python": settings.Runtimes.Python, "node": settings.Runtimes.Node, "bun": settings.Runtimes.Bun, "deno": settings.Runtimes.Deno}
-	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Interpreters: runtimes.All(commands, settings.Limits().Memory)})
-	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), processes)
+	interpreters := runtimes.All(commands, settings.Limits().Memory)
+	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters})
+	backends := []isolate.Backend{processes} // in the order of their strength
+	if p.wantsGVisor() {
+		backends = append(backends, gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters}))
+	}
+	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), backends...)
 	p.onClose(p.sandboxes.Close)
 	return processes
+}
+
+// wantsGVisor reports whether settings may have programs run in gVisor: it costs a copy of
+// this program in the home, which nobody else should pay for.
+func (p *parts) wantsGVisor() bool {
+	s := p.config.Settings
+	return s.SandboxMode == config.SandboxGVisor || s.SandboxMode == config.SandboxAuto || s.SecurityLevel == config.SecurityMaximum
 }
 
 var fallbacks = map[config.SandboxFallback]process.Fallback{
@@ -275,12 +305,13 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
-		Secrets: p.secrets, Privacy: p.screen, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
+		Secrets: p.secrets, Privacy: p.screen, Network: p.network, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
 		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
+		Wrapper: p.wrapper(),
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
-	p.pipeline.Logins = &logins{parts: p, under: map[string]*loggingIn{}}
+	p.pipeline.Logins = &logins{parts: p, under: map[whose]*loggingIn{}}
 	p.awaitLogins()
 	if p.telemetry != nil {
 		p.pipeline.Tracer = p.telemetry
@@ -291,6 +322,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		p.pins()
 	}
 	p.onClose(p.pipeline.Flights.Close)
+	p.lines()
 	p.sweeps()
 	if p.config.Home != "" {
 		p.attend(filepath.Join(home, "approvals"))
@@ -302,13 +334,13 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 func (p *parts) skills() *skills.Store {
 	own, _ := p.ownFile("skills")
 	if p.config.Home == "" {
-		return skills.New()
+		return skills.New(p.templates)
 	}
 	home := filepath.Join(p.config.Home, "skills")
 	if home == own {
-		return skills.New(skills.Place{Origin: skills.User, Dir: own})
+		return skills.New(p.templates, skills.Place{Origin: skills.User, Dir: own})
 	}
-	return skills.New(skills.Place{Origin: skills.Project, Dir: home}, skills.Place{Origin: skills.User, Dir: own})
+	return skills.New(p.templates, skills.Place{Origin: skills.Project, Dir: home}, skills.Place{Origin: skills.User, Dir: own})
 }
 
 // cleaned is a text as a model may see it, and why it is not as it was.
@@ -418,7 +450,8 @@ func (p *parts) attend(dir string) {
 func (p *parts) policyVersion() string {
 	s := p.config.Settings
 	s.Approval.Webhook = config.Webhook{} // who is asked is not what was approved
-	text, err := json.Marshal([]any{rulesOf(s), s.Approval, s.SecurityLevel})
+	s.Network.Secrets = nil               // what is sent along is not where to
+	text, err := json.Marshal([]any{rulesOf(s), s.Approval, s.SecurityLevel, s.Network})
 	if err != nil {
 		panic(err) // they are made of strings, numbers and maps of them
 	}

@@ -33,6 +33,7 @@ type Diagnosis struct {
 	Warnings  []string               `json:"warnings,omitempty"`
 	Machine   []doctor.Check         `json:"machine"`
 	Clients   []doctor.Check         `json:"clients,omitempty"` // whether their files point here
+	Sandbox   string                 `json:"sandbox"`           // sandboxMode
 	Sandboxes []isolate.Capabilities `json:"sandboxes"`
 	Runtimes  map[string]string      `json:"runtimes"` // versions of those that are there
 	Servers   []ServerDiagnosis      `json:"servers"`
@@ -70,7 +71,7 @@ func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience ti
 	e.Settle(limited, servers...)
 	d := Diagnosis{
 		OK: true, Version: Version, Home: e.config.Home, Files: e.config.Files, Warnings: e.config.Warnings, Machine: machine,
-		Sandboxes: e.sandboxes.Capabilities(), NotBuilt: notBuilt(),
+		Sandbox: string(e.config.Settings.SandboxMode), Sandboxes: e.sandboxes.Capabilities(), NotBuilt: notBuilt(),
 	}
 	d.Runtimes = e.runtimeVersions(ctx, d.Sandboxes)
 	for _, s := range e.Servers() {
@@ -82,6 +83,9 @@ func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience ti
 		d.OK = d.OK && s.OK
 	}
 	for _, s := range d.Sandboxes {
+		if s.Name != d.Sandbox && (d.Sandbox != isolate.Auto || s.Strength > isolate.Process) {
+			continue // nobody has asked for it
+		}
 		d.OK = d.OK && s.Unavailable == nil && !slices.ContainsFunc(s.Missing, func(m isolate.Missing) bool { return m.Runtime == e.config.Settings.Runtime })
 	}
 	for _, c := range machine {
@@ -194,7 +198,7 @@ func remarks(info ServerInfo, status upstream.Status) (all []doctor.Cause) {
 
 // loginOf says what a server is shown of who calls.
 func (e *Engine) loginOf(spec Server) string {
-	if c := e.clients[spec.Name]; c != nil {
+	if c := e.clients[spec.Name].of(""); c != nil {
 		if s, kept := c.Status(context.Background()); kept {
 			return strings.TrimSpace("by a login: " + s.State + until(s.Until))
 		}

@@ -43,6 +43,7 @@ type Stats struct {
 	Executions ledger.Summary `json:"executions"`         // since this engine began
 	Recorded   *Recorded      `json:"recorded,omitempty"` // by all engines, as long as the record goes back
 	Kept       run.Kept       `json:"kept"`               // of the session, or of the default one
+	Tasks      *TaskCounts    `json:"tasks,omitempty"`    // of the queue, if this engine works on it
 }
 
 // Warnings are what was odd about the configuration.
@@ -60,7 +61,7 @@ func (e *Engine) Toolset() *run.Toolset { return e.pipeline.Toolset() }
 // Stats counts servers, tools and executions: those of one session, or of all.
 func (e *Engine) Stats(_ context.Context, session string) any {
 	saved, _ := e.pipeline.Skills.List()
-	s := Stats{Executions: e.ledger.Summary(e.pipeline.Account(session)), Recorded: e.history(session), Skills: len(saved), Kept: e.pipeline.Kept(sessionOf(session))}
+	s := Stats{Executions: e.ledger.Summary(e.pipeline.Account(session)), Recorded: e.history(session), Skills: len(saved), Kept: e.pipeline.Kept(sessionOf(session)), Tasks: e.line.counts(e.pipeline.Policy.Principal())}
 	s.Executions.Session = session
 	for _, server := range e.Servers() {
 		s.Servers++
@@ -131,7 +132,7 @@ func (e *Engine) problems(server string, status upstream.Status) []string {
 
 // notBuilt lists what the settings know of and this version does not do.
 func notBuilt() []string {
-	return []string{"docker and vm sandboxes"}
+	return []string{"docker sandboxes", "vm sandboxes", "commands in programs"}
 }
 
 // refuseUnbuilt refuses settings that ask for more protection than this
@@ -144,8 +145,11 @@ func refuseUnbuilt(s config.Settings) error {
 	switch {
 	case !s.Enabled.Bool():
 		return run.Errorf(run.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
-	case s.SandboxMode == config.SandboxDocker || s.SandboxMode == config.SandboxVM:
+	case s.SandboxMode == config.SandboxVM || s.SandboxMode == config.SandboxDocker:
 		return refuse("sandboxMode", string(s.SandboxMode))
+	case len(s.Commands) > 0:
+		return run.Errorf(run.KindInvalidArguments, "retort.open", "commands: programs cannot start %s in this version, nor any other program", s.Commands[0].Command).
+			WithHint("remove the setting; a tool of an MCP server can do what the command would")
 	}
 	return nil
 }

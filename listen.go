@@ -8,6 +8,7 @@ import (
 
 	"retort/internal/mcpserver"
 	"retort/internal/mcpserver/web"
+	"retort/internal/run"
 )
 
 // The nouns of listening.
@@ -38,6 +39,7 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 		}
 		l.Authenticator = callers
 	}
+	e.works()
 	hosts := s.AllowedHosts
 	if u, err := url.Parse(cmp.Or(s.OAuth.Resource, s.OAuth.Audience)); err == nil && u.Hostname() != "" {
 		hosts = append(slices.Clone(hosts), u.Hostname()) // clients know this server by it
@@ -47,9 +49,11 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 		Authenticator: l.Authenticator,
 		Engine:        func(principal string) web.Engine { return e.As(principal) },
 		Cancel:        func() { _ = e.pipeline.Flights.Close() },
+		Refused:       e.refused,
 		Server:        mcpserver.Options{Version: Version, Lean: l.Lean},
 		Limits: web.Limits{
-			Body: s.MaxBody, Connections: s.Connections, Sessions: s.Sessions, Executions: s.Executions, Programs: s.Programs,
+			Body: s.MaxBody, Header: int(s.MaxHeader), Connections: s.Connections, PerAddress: s.PerAddress, Sessions: s.Sessions, AllSessions: s.AllSessions,
+			Executions: s.Executions, Programs: s.Programs,
 			Requests: max(1, int(int64(s.Rate.Count)*int64(time.Minute)/int64(max(s.Rate.Per, 1)))), Idle: s.Idle, Read: s.ReadTimeout, Drain: s.Drain,
 		},
 		Log: e.log,
@@ -58,3 +62,18 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 
 // Running counts the executions that have not ended, of the principal that the engine is for.
 func (e *Engine) Running() int { return e.pipeline.Flights.Running(e.pipeline.Policy.Principal()) }
+
+// refused records calls whose token does not count. They were refused whether or not that can be
+// recorded.
+func (e *Engine) refused(r web.Refusal) {
+	if e.audit == nil {
+		return
+	}
+	facts := map[string]any{"why": r.Why, "count": r.Count}
+	if r.From != "" {
+		facts["from"] = r.From
+	}
+	if err := e.audit.Record(run.Event{Kind: run.EventToken, Status: "refused", Facts: facts}, false); err != nil {
+		e.log.Warn("a refused token could not be recorded", "error", err.Message)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"retort/internal/config"
 	"retort/internal/run"
 	"retort/internal/secrets"
+	"retort/internal/upstream"
 	"retort/internal/upstream/oauth"
 )
 
@@ -30,15 +31,14 @@ func (p *parts) authorizes() {
 	}
 	key := sync.OnceValues(p.keyed("vault.key", p.masterKeys().Read))
 	store := oauth.Open(dir, key)
-	p.clients = map[string]*oauth.Client{}
+	p.clients = map[string]*personal{}
 	for i, s := range p.servers {
 		if s.URL == "" || s.Auth != nil || s.Err != nil || hasCredentials(s.Headers) {
 			continue
 		}
-		c := oauth.New(oauth.Options{
+		c := &personal{secrets: p.secrets, shared: s.Isolation == upstream.IsolationShared, own: map[string]*oauth.Client{}, options: oauth.Options{
 			Server: s.Name, URL: s.URL, Headers: s.Headers, Settings: oauth.Settings(p.oauthOf(s.Name)), Store: store,
-			Secret: recent(p.secrets, s.Name),
-		})
+		}}
 		p.clients[s.Name], p.servers[i].Auth = c, c
 	}
 }
@@ -86,14 +86,14 @@ func (p *parts) oauthOf(server string) config.Login {
 // Login is a login at a server that is under way. Close it.
 type Login struct {
 	*oauth.Login
-	server string
-	parts  *parts
+	server, principal string
+	parts             *parts
 }
 
 // BeginLogin prepares a login at a server: the person opens Login.URL, and Wait, or Paste
 // with the address of the redirect, ends it. It is recorded.
 func BeginLogin(ctx context.Context, c Config, server string, how LoginHow) (*Login, error) {
-	p, client, err := c.client(server)
+	p, client, err := c.client(server, how.Principal)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func BeginLogin(ctx context.Context, c Config, server string, how LoginHow) (*Lo
 	if err != nil {
 		return nil, masked(p.secrets, at(err, server))
 	}
-	return &Login{l, server, p}, nil
+	return &Login{l, server, how.Principal, p}, nil
 }
 
 // Wait waits until the person has logged in.
@@ -114,7 +114,7 @@ func (l *Login) Paste(ctx context.Context, address string) error {
 
 // ended records what became of the login.
 func (l *Login) ended(err error) error {
-	e := loginEvent(l.server, "ok", l.Issuer())
+	e := loginEvent(l.server, l.principal, "ok", l.Issuer())
 	if err != nil {
 		e.Status = "failed"
 		err = masked(l.parts.secrets, at(err, l.server))
@@ -125,8 +125,8 @@ func (l *Login) ended(err error) error {
 	return err
 }
 
-func loginEvent(server, status, issuer string) run.Event {
-	e := run.Event{Kind: run.EventLogin, Server: server, Status: status, Facts: map[string]any{}}
+func loginEvent(server, principal, status, issuer string) run.Event {
+	e := run.Event{Kind: run.EventLogin, Server: server, Principal: principal, Status: status, Facts: map[string]any{}}
 	if u, err := url.Parse(issuer); err == nil && u.Host != "" {
 		e.Facts["issuer"] = u.Host
 	}
@@ -143,16 +143,17 @@ func at(err error, server string) error {
 
 // LoggedOut says what a logout did.
 type LoggedOut struct {
-	Server  string `json:"server"`
-	Was     bool   `json:"was_logged_in"`
-	Revoked bool   `json:"revoked"` // by the authorization server
+	Server    string `json:"server"`
+	Principal string `json:"principal,omitempty"`
+	Was       bool   `json:"was_logged_in"`
+	Revoked   bool   `json:"revoked"` // by the authorization server
 }
 
-// Logout forgets the login at a server, and has the authorization server forget it if it
-// offers that.
-func Logout(ctx context.Context, c Config, server string) (LoggedOut, error) {
-	out := LoggedOut{Server: server}
-	p, client, err := c.client(server)
+// Logout forgets the login of a principal at a server, and has the authorization server forget
+// it if it offers that. The empty principal is the engine, or everybody.
+func Logout(ctx context.Context, c Config, server, principal string) (LoggedOut, error) {
+	out := LoggedOut{Server: server, Principal: principal}
+	p, client, err := c.client(server, principal)
 	if err != nil {
 		return out, err
 	}
@@ -161,30 +162,34 @@ func Logout(ctx context.Context, c Config, server string) (LoggedOut, error) {
 	if err != nil || !out.Was {
 		return out, masked(p.secrets, at(err, server))
 	}
-	return out, p.recordAlone(loginEvent(server, "logout", status.Issuer))
+	return out, p.recordAlone(loginEvent(server, principal, "logout", status.Issuer))
 }
 
-// Logins says of all servers behind HTTP, or of those named, how they stand. Those of which
-// nothing is kept are asked whether they want a login.
+// Logins says of all servers behind HTTP, or of those named, how they stand, and of the logins of
+// principals that are kept. Those of which nothing is kept are asked whether they want a login.
 func Logins(ctx context.Context, c Config, servers ...string) ([]LoginStatus, error) {
 	p, err := c.withClients()
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range servers {
-		if _, err := p.client(name); err != nil {
+		if _, err := p.client(name, ""); err != nil {
 			return nil, err
 		}
 	}
 	var all []LoginStatus
 	for _, s := range p.servers {
-		if len(servers) == 0 || slices.Contains(servers, s.Name) {
-			all = append(all, LoginStatus{Server: s.Name, State: oauth.StateNone})
+		if len(servers) > 0 && !slices.Contains(servers, s.Name) {
+			continue
+		}
+		all = append(all, LoginStatus{Server: s.Name, State: oauth.StateNone})
+		for _, principal := range p.clients[s.Name].principals() {
+			all = append(all, LoginStatus{Server: s.Name, Principal: principal, State: oauth.StateNone})
 		}
 	}
 	var wait sync.WaitGroup
 	for i := range all {
-		if client := p.clients[all[i].Server]; client != nil {
+		if client := p.clients[all[i].Server].of(all[i].Principal); client != nil {
 			wait.Go(func() { all[i] = p.loginAt(ctx, client, all[i]) })
 		}
 	}
@@ -225,21 +230,21 @@ func (c Config) withClients() (*parts, error) {
 	return p, nil
 }
 
-func (c Config) client(server string) (*parts, *oauth.Client, error) {
+func (c Config) client(server, principal string) (*parts, *oauth.Client, error) {
 	p, err := c.withClients()
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := p.client(server)
+	client, err := p.client(server, principal)
 	return p, client, err
 }
 
-// client is the login at a server.
-func (p *parts) client(server string) (*oauth.Client, error) {
+// client is the login of a principal at a server.
+func (p *parts) client(server, principal string) (*oauth.Client, error) {
 	var names []string
 	for _, s := range p.servers {
 		if s.Name == server {
-			return p.clients[server], p.whyNoLogin(s)
+			return p.clients[server].of(principal), p.whyNoLogin(s, principal)
 		}
 		names = append(names, s.Name)
 	}
@@ -251,11 +256,14 @@ func (p *parts) client(server string) (*oauth.Client, error) {
 }
 
 // whyNoLogin says why nobody can log in at a server, nil if that is possible.
-func (p *parts) whyNoLogin(s Server) error {
+func (p *parts) whyNoLogin(s Server, principal string) error {
 	e := func(format string, args ...any) error {
 		return run.Errorf(run.KindInvalidArguments, "retort.login", format, args...).At(s.Name, "")
 	}
 	switch {
+	case p.clients[s.Name] != nil && p.clients[s.Name].shared && principal != "":
+		return run.Errorf(run.KindInvalidArguments, "retort.login", "the server %q is shared: all principals use one login there", s.Name).At(s.Name, "").
+			WithHint("leave --principal away, or take servers.%s.isolation: shared out of the settings", s.Name)
 	case p.clients[s.Name] != nil:
 		return nil
 	case s.Err != nil:
@@ -272,8 +280,11 @@ func (p *parts) whyNoLogin(s Server) error {
 type logins struct {
 	*parts
 	mu    sync.Mutex
-	under map[string]*loggingIn // by server
+	under map[whose]*loggingIn
 }
+
+// whose is a login of a principal at a server.
+type whose struct{ server, principal string }
 
 type loggingIn struct {
 	done chan struct{}
@@ -283,10 +294,11 @@ type loggingIn struct {
 // loginPatience is how long a program waits for a person who has opened the page.
 const loginPatience = 10 * time.Minute
 
-// Login logs in at a server once for all who wait for it.
+// Login logs the principal of ctx in at a server, once for all of its programs that wait for it.
 func (l *logins) Login(ctx context.Context, server string, ask func(context.Context, string) *run.Error) *run.Error {
+	key := whose{server, l.clients[server].whose(run.CallerOf(ctx).Principal)}
 	l.mu.Lock()
-	if other := l.under[server]; other != nil {
+	if other := l.under[key]; other != nil {
 		l.mu.Unlock()
 		select {
 		case <-other.done:
@@ -296,18 +308,19 @@ func (l *logins) Login(ctx context.Context, server string, ask func(context.Cont
 		}
 	}
 	own := &loggingIn{done: make(chan struct{})}
-	l.under[server] = own
+	l.under[key] = own
 	l.mu.Unlock()
-	own.err = l.through(ctx, server, ask)
+	own.err = l.through(ctx, key, ask)
 	l.mu.Lock()
-	delete(l.under, server)
+	delete(l.under, key)
 	l.mu.Unlock()
 	close(own.done)
 	return own.err
 }
 
-func (l *logins) through(ctx context.Context, server string, ask func(context.Context, string) *run.Error) *run.Error {
-	client := l.clients[server]
+func (l *logins) through(ctx context.Context, at whose, ask func(context.Context, string) *run.Error) *run.Error {
+	server := at.server
+	client := l.clients[server].of(at.principal)
 	if client == nil {
 		return run.Errorf(run.KindUpstreamGone, "retort.login", "nobody can log in at the server").At(server, "")
 	}
@@ -315,7 +328,7 @@ func (l *logins) through(ctx context.Context, server string, ask func(context.Co
 	defer cancel()
 	login, err := client.Begin(ctx, oauth.How{})
 	if err != nil {
-		return run.AsError(at(err, server))
+		return run.AsError(err).At(server, "")
 	}
 	defer login.Close()
 	failed := l.wait(ctx, login, ask)
@@ -323,7 +336,7 @@ func (l *logins) through(ctx context.Context, server string, ask func(context.Co
 		l.live.Changed(server)
 	}
 	if l.audit != nil {
-		e := loginEvent(server, "ok", login.Issuer())
+		e := loginEvent(server, at.principal, "ok", login.Issuer())
 		if failed != nil {
 			e.Status = "failed"
 		}
@@ -390,7 +403,8 @@ func (p *parts) awaitLogins() {
 	done.Go(func() {
 		tried := map[string]time.Time{}
 		for ctx.Err() == nil {
-			for name, client := range p.clients {
+			for name, all := range p.clients {
+				client := all.of("") // that with which tools are listed
 				if e := p.live.Problem(name); e == nil || !errors.Is(e, run.ErrLogin) {
 					continue
 				}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"retort/internal/catalog"
+	"retort/internal/catalog/prose"
 	"retort/internal/config"
 	"retort/internal/mcpserver"
 	"retort/internal/run"
@@ -94,7 +95,7 @@ func (e *Engine) Pass(ctx context.Context, r Request, what run.Passed) Outcome {
 // Listed is what the exposed servers list by a method, each as it was received but for
 // secrets and what is personal. Servers that fail, or of which the policy refuses it, are left out.
 func (e *Engine) Listed(ctx context.Context, kind mcpserver.Kind) []mcpserver.Listed {
-	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	ctx, cancel := context.WithTimeout(run.WithCaller(ctx, run.Caller{Principal: e.pipeline.Policy.Principal()}), listPatience)
 	defer cancel()
 	exposed := e.Exposed()
 	found := make([][]json.RawMessage, len(exposed))
@@ -109,7 +110,7 @@ func (e *Engine) Listed(ctx context.Context, kind mcpserver.Kind) []mcpserver.Li
 				e.log.Warn("could not be listed", "server", name, "method", kind.Method, "error", run.AsError(err).Message)
 				return
 			}
-			found[i] = e.pipeline.Shown(name, items)
+			found[i] = e.pipeline.Shown(name, e.cleanListed(name, kind, items))
 		})
 	}
 	wg.Wait()
@@ -120,6 +121,24 @@ func (e *Engine) Listed(ctx context.Context, kind mcpserver.Kind) []mcpserver.Li
 		}
 	}
 	return all
+}
+
+// cleanListed are things of a server as a model may see them, like the definitions of its tools.
+func (e *Engine) cleanListed(server string, kind mcpserver.Kind, items []json.RawMessage) []json.RawMessage {
+	scanner, flagged := prose.New(), 0
+	var first run.Flag
+	for i, item := range items {
+		shown, flags := catalog.Listed(item, kind.Key, scanner)
+		if items[i] = shown; len(flags) > 0 {
+			if flagged++; flagged == 1 {
+				first = flags[0]
+			}
+		}
+	}
+	if flagged > 0 {
+		e.log.Warn("texts of a list do not belong there", "server", server, "method", kind.Method, "items", flagged, "first", first.Where, "reason", first.Reason)
+	}
+	return items
 }
 
 // listPatience is how long listing waits for servers.

@@ -260,7 +260,7 @@ func TestHostileQuestions(t *testing.T) {
 	_ = json.Unmarshal([]byte(asked), &m)
 	c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"decline"}}`, m.ID))
 	c.hear(`"id":1`)
-	want := map[string]int{"only forms": 2, "sampling/createMessage is not offered": 1, "is an object": 1, "bytes, more than": 1, `"decline"`: 1, "no call is under way": 1}
+	want := map[string]int{"a person has to open a page at evil.example first": 2, "sampling/createMessage is not offered": 1, "is an object": 1, "bytes, more than": 1, `"decline"`: 1, "no call is under way": 1}
 	for range 200 {
 		l.mu.Lock()
 		all := strings.Join(l.answers, "\n")

@@ -112,6 +112,14 @@ func (p *parts) erase(what Erasure) (out Erased, err error) {
 			return out, run.Errorf(run.KindInternal, "retort.erase", "the kept answers of tools could not be erased: %w", err)
 		}
 	}
+	var mentions func([]byte) bool
+	if len(what.Subjects) > 0 {
+		is := screen.Mentions(what.Subjects...)
+		mentions = func(text []byte) bool { return is(string(text)) }
+	}
+	if err := p.eraseTasks(what, mentions); err != nil {
+		return out, run.Errorf(run.KindInternal, "retort.erase", "what tasks have answered could not be erased: %w", err)
+	}
 	if len(what.Subjects) == 0 {
 		return p.eraseSession(store, what.Principal, sessionOf(what.Session))
 	}

@@ -32,22 +32,37 @@ func TestPrograms(t *testing.T) {
 		{"quickjs", "", "*.[jt]s"}, {"node", "node", "*.[jt]s"}, {"bun", "bun", "*.[jt]s"}, {"deno", "deno", "*.[jt]s"}, {"python", "python", "*.py"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			settings := "piiTokenization: false\n" // they are judged by what they find
+			settings := ""
 			if r.need != "" {
 				if path := testenv.Need(t, r.need); r.need == "bun" || r.need == "deno" { // which are not in PATH
-					settings += fmt.Sprintf("runtimes: {%s: %q}", r.name, path)
+					settings = fmt.Sprintf("runtimes: {%s: %q}", r.name, path)
 				}
 			}
-			e := openWith(t, settings, demo.Names()...)
-			e.Settle(t.Context())
-			programs, err := filepath.Glob(filepath.Join("testdata", "programs", r.pattern))
-			if err != nil || len(programs) < 20 {
-				t.Fatalf("%d programs, %v", len(programs), err)
-			}
-			for _, file := range programs {
-				t.Run(filepath.Base(file), func(t *testing.T) { runProgram(t, e, r.name, file) })
-			}
+			runPrograms(t, r.name, r.pattern, "process", settings)
 		})
+	}
+}
+
+// TestProgramsInGVisor runs them behind a kernel of their own, with the same outcomes.
+func TestProgramsInGVisor(t *testing.T) {
+	settings := fmt.Sprintf("sandboxMode: gvisor\ngvisor: {runsc: %q}\n", testenv.Need(t, "runsc"))
+	t.Run("quickjs", func(t *testing.T) { runPrograms(t, "quickjs", "*.[jt]s", "gvisor", settings) })
+	t.Run("python", func(t *testing.T) {
+		testenv.Need(t, "python")
+		runPrograms(t, "python", "*.py", "gvisor", settings)
+	})
+}
+
+// runPrograms runs all programs of a pattern on a runtime, with settings that ask for sandbox.
+func runPrograms(t *testing.T, runtime, pattern, sandbox, settings string) {
+	e := openWith(t, "piiTokenization: false\n"+settings, demo.Names()...) // they are judged by what they find
+	e.Settle(t.Context())
+	programs, err := filepath.Glob(filepath.Join("testdata", "programs", pattern))
+	if err != nil || len(programs) < 20 {
+		t.Fatalf("%d programs, %v", len(programs), err)
+	}
+	for _, file := range programs {
+		t.Run(filepath.Base(file), func(t *testing.T) { runProgram(t, e, runtime, sandbox, file) })
 	}
 }
 
@@ -113,7 +128,7 @@ func untyped(t *testing.T) (servers []retort.Server) {
 	return servers
 }
 
-func runProgram(t *testing.T, e *retort.Engine, runtime, file string) {
+func runProgram(t *testing.T, e *retort.Engine, runtime, sandbox, file string) {
 	code, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -130,8 +145,8 @@ func runProgram(t *testing.T, e *retort.Engine, runtime, file string) {
 	}
 	yes := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
 	o := e.Execute(run.WithChannel(t.Context(), yes), req)
-	if o.Stats.Runtime != runtime {
-		t.Errorf("ran on %q", o.Stats.Runtime)
+	if o.Stats.Runtime != runtime || o.Stats.Sandbox != sandbox {
+		t.Errorf("ran on %q in %q", o.Stats.Runtime, o.Stats.Sandbox)
 	}
 	got, want := tellOutcome(o), file+".want"
 	if *updatePrograms && (runtime == "quickjs" || runtime == "python") {

@@ -87,6 +87,8 @@ type Config struct {
 	Guest []string
 	// Limits, where they are not zero, count instead of those of the settings.
 	Limits Limits
+	// internet, in tests, is where programs' requests go instead of where they would.
+	internet internet
 	// Log is told what the engine does: what failed at the level warn, each
 	// execution, call and connection at info, searches at debug. No values of
 	// programs and tools are in it. Its handler must not wait. Nil means nobody.
@@ -103,6 +105,12 @@ func Init() {
 			os.Exit(1)
 		}
 		role = role[1:]
+	}
+	if len(role) > 2 && role[0] == walls.ContainedArgument {
+		if walls.EnterContained(role[1]) != nil {
+			os.Exit(1)
+		}
+		role = role[2:]
 	}
 	switch strings.Join(role, " ") {
 	case guestArgument:
@@ -189,6 +197,9 @@ func (e *Engine) Execute(ctx context.Context, r Request) Outcome {
 // Resume waits for an execution that was answered as pending: for its Outcome, or
 // until it has waited for a person as long as patience is.
 func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) Outcome {
+	if o := e.orchestrator(); o.Waits(id) {
+		return e.logged("resumed", o.Resume(ctx, id, patience))
+	}
 	return e.logged("resumed", e.pipeline.Resume(ctx, id, patience))
 }
 
@@ -304,6 +315,7 @@ func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	if err != nil {
 		return err
 	}
+	e.works()
 	defer s.Close()
 	return s.Serve(ctx, in, out)
 }

@@ -37,8 +37,13 @@ func (p *parts) register() {
 	p.secrets.Add(secrets.Address("retort anomalies.webhook.url", s.Anomalies.Webhook.URL)...)
 	p.secrets.Add(secrets.Variable("retort", "search.embeddings.apiKey", s.Search.Embeddings.APIKey)...)
 	p.secrets.Add(secrets.Address("retort search.embeddings.url", s.Search.Embeddings.URL)...)
+	p.secrets.Add(modelKey(s.Model.Key)...)
+	p.secrets.Add(secrets.Address("retort model.url", s.Model.URL)...)
 	p.secrets.Add(secrets.Address("retort audit.store", s.Audit.Store)...)
 	p.secrets.Add(secrets.Arguments("retort audit.checkpoint", s.Audit.Checkpoint)...)
+	for _, secret := range s.Network.Secrets {
+		p.secrets.Add(append(secrets.Header("retort network.secrets", secret.Header, secret.Value), secrets.Secret{Label: "retort network.secrets", Value: secret.Value})...)
+	}
 	if name := s.PII.Key.Variable; name != "" {
 		p.secrets.Add(secrets.Secret{Label: "retort " + name, Value: os.Getenv(name)})
 	}
@@ -47,6 +52,15 @@ func (p *parts) register() {
 			p.secrets.Add(secrets.Secret{Label: "retort approvals.key", Value: string(key)})
 		}
 	}
+}
+
+// modelKey is what is secret of the key of a model. A short word is what is given where none is wanted.
+func modelKey(key string) []secrets.Secret {
+	const least = 12
+	if len(key) < least {
+		return secrets.Variable("retort", "model.key", key)
+	}
+	return []secrets.Secret{{Label: "retort model.key", Value: key}}
 }
 
 // keyed registers a key when it is read.

@@ -119,3 +119,30 @@ func TestSkillsAreCheckedOnce(t *testing.T) {
 		t.Log(took)
 	}
 }
+
+// A program that has succeeded becomes a skill with parameters; one that would not pass as a parameter stays as it was.
+func TestSkillFrom(t *testing.T) {
+	e := open(t, "drive", "crm")
+	e.Settle(t.Context())
+	for _, c := range []struct {
+		code   string
+		lang   run.Language
+		lifted string
+	}{
+		{"return (await drive.getDocument({ documentId: 'abc123', format: 'text' })).title", run.TypeScript, "documentId format"},
+		{"const kinds: Record<'a' | 'b', number> = { a: 1, b: 2 };\nconst k = { kind: 'a' } as const;\nreturn kinds[k.kind] + (await drive.getDocument({ documentId: '[EMAIL_1]' })).title", run.TypeScript, "a b kind documentId"},
+		{"const f = 'text';\nconst n: 'text' = f;\nreturn n.nothing ?? (await drive.getDocument({ documentId: 'abc123', format: f }))", run.TypeScript, "f documentId"},
+		{"return await drive.shareFile({ fileId: 'f1', grant: { type: 'domain', domain: 'example.org', role: 'reader' } })", run.TypeScript, "fileId type domain role"},
+		{"type K = { kind: 'a', n: number };\nconst k: K = { n: 7, kind: 'a' };\nreturn k.n + (await drive.getDocument({ documentId: 'abc123' })).title", run.TypeScript, "n kind documentId"},
+		{"const x = [{ arguments: 'no name' }];\nreturn x.length + (await drive.getDocument({ documentId: 'abc123' })).title", run.TypeScript, ""},
+		{"doc = drive.get_document(documentId='abc123')\nresult = doc['title']", run.Python, "document_id"},
+	} {
+		o, lifted, err := e.SaveSkillFrom(t.Context(), retort.Request{}, retort.Ran{Code: c.code, Language: c.lang, Status: run.StatusOK}, retort.SkillDraft{Name: "from-it", Description: "Titles."})
+		if err != nil || o.Status != run.StatusOK || strings.Join(lifted, " ") != c.lifted {
+			t.Errorf("%s: %s %v, %v %+v", c.code, o.Status, lifted, err, o.Error)
+		}
+	}
+	if _, _, err := e.SaveSkillFrom(t.Context(), retort.Request{}, retort.Ran{Code: "return 1", Status: run.StatusError}, retort.SkillDraft{Name: "x", Description: "x"}); err == nil {
+		t.Error("a program that failed was saved")
+	}
+}

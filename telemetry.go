@@ -14,6 +14,12 @@ func (p *parts) observe() (err error) {
 		Version: Version, Traces: s.Traces, Metrics: s.Metrics, Headers: s.Headers, Ratio: s.Ratio, Prometheus: s.Prometheus,
 		Known: p.known, Mask: p.secrets.MaskString, Log: p.log,
 	}
+	o.Tasks = func() (queued, running int) {
+		if c := p.line.counts(""); c != nil {
+			return c.Queued, c.Running + c.Pending
+		}
+		return 0, 0
+	}
 	if p.audit != nil {
 		o.Record = p.audit.Standing
 	}

@@ -20,18 +20,21 @@ var layers = []struct {
 }{
 	{".", []string{"internal/..."}, "joins implementations to the interfaces of their consumers"},
 	{"cmd/retort", []string{".", "internal/..."}, "joins implementations to the interfaces of their consumers"},
+	{"examples/07-embed", []string{"."}, "it is what a reader's program would be"},
 	{"cmd/package", []string{"internal/packaging"}, "a program of releases, which needs nothing of the engine"},
 	{"internal/packaging", nil, "makes files of files; it needs nothing of the engine"},
 	{"internal/run", nil, "the nouns: everybody speaks of them, so they know nobody"},
 	{"internal/deadline", nil, "a clock for contexts; who waits for a person says so through run"},
-	{"internal/runtimes", []string{"internal/guest/python", "internal/guest/script", "internal/pipeline/isolate/process"}, "joins harnesses to the processes that they run in"},
+	{"internal/egress", nil, "decides what programs reach; who runs them, and what the settings say, is given to it"},
+	{"internal/egress/egresstest", nil, "a piece of the Internet, for tests"},
+	{"internal/runtimes", []string{"internal/guest/python", "internal/guest/script", "internal/pipeline/isolate/interpreter"}, "joins harnesses to the programs that run them"},
 	{"internal/wire", nil, "both sides of the wall use it"},
 	{"internal/guest", []string{"internal/guest/js", "internal/wire"}, "it is on the other side of the wall"},
 	{"internal/guest/js", nil, "files that every JavaScript runtime evaluates"},
 	{"internal/guest/script", []string{"internal/guest/js"}, "files, and how a process is started that reads them"},
 	{"internal/guest/python", nil, "text that runs on the other side of the wall"},
 	{"internal/reaper", nil, "a process of its own that must outlive every accident"},
-	{"internal/pipeline", []string{"internal/pipeline/...", "internal/ledger", "internal/pii/screen", "internal/policy", "internal/skills", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
+	{"internal/pipeline", []string{"internal/pipeline/...", "internal/egress", "internal/ledger", "internal/pii/screen", "internal/policy", "internal/skills", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
 	{"internal/pipeline/discover", []string{"internal/pipeline/discover/index"}, "declares the interfaces it needs"},
 	{"internal/pipeline/discover/index", nil, "pure: words in, ranking out"},
 	{"internal/pipeline/emit", nil, "pure: schema in, text out"},
@@ -43,9 +46,14 @@ var layers = []struct {
 	{"internal/pipeline/gate/source", []string{"internal/pipeline/gate/rules"}, "what checkers have in common, what the rules say of it too; it knows none of them"},
 	{"internal/pipeline/gate/gatetest", []string{"internal/guest/python", "internal/testenv", "internal/wire"}, "a parser for tests: an interpreter without a sandbox"},
 	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},
-	{"internal/pipeline/isolate/isolatetest", []string{"internal/pipeline/isolate"}, "the contract as tests, for backends that it does not know"},
+	{"internal/pipeline/isolate/isolatetest", []string{"internal/pipeline/isolate", "internal/wire"}, "the contract as tests, for backends that it does not know"},
+	{"internal/pipeline/isolate/interpreter", nil, "files of the machine; what becomes of them is for the backend that asks"},
+	{"internal/pipeline/isolate/spawn", nil, "processes and their groups; what runs in them is for the backend that starts them"},
 	{"internal/pipeline/isolate/process/walls", nil, "what a child does before it is anything"},
-	{"internal/pipeline/isolate/process", []string{"internal/pipeline/isolate", "internal/pipeline/isolate/process/walls", "internal/wire"}, "a backend sees Host and nothing else: no relay, no upstream, no other backend"},
+	{"internal/pipeline/isolate/docker", []string{"internal/pipeline/isolate", "internal/pipeline/isolate/interpreter", "internal/pipeline/isolate/process/walls", "internal/pipeline/isolate/standby", "internal/wire"}, "a backend sees Host and nothing else; the walls are what its guest does first"},
+	{"internal/pipeline/isolate/standby", []string{"internal/pipeline/isolate", "internal/wire"}, "the host's side of guests behind a stream; how they are started is given to it"},
+	{"internal/pipeline/isolate/process", []string{"internal/pipeline/isolate", "internal/pipeline/isolate/interpreter", "internal/pipeline/isolate/process/walls", "internal/pipeline/isolate/spawn", "internal/pipeline/isolate/standby", "internal/wire"}, "a backend sees Host and nothing else: no relay, no upstream, no other backend"},
+	{"internal/pipeline/isolate/gvisor", []string{"internal/pipeline/isolate", "internal/pipeline/isolate/interpreter", "internal/pipeline/isolate/process/walls", "internal/pipeline/isolate/spawn", "internal/pipeline/isolate/standby", "internal/wire"}, "a backend sees Host and nothing else; the walls are what its guest does first"},
 	{"internal/policy", []string{"internal/policy/cel"}, "pure: rules and a call in, a decision out"},
 	{"internal/pii/places", nil, "where many things are, in little memory"},
 	{"internal/pii/vault", []string{"internal/pii/places", "internal/seal"}, "keeps values and their tokens, whatever they are"},
@@ -53,6 +61,7 @@ var layers = []struct {
 	{"internal/secrets", nil, "pure: values and a text in, a text out; where values come from and texts go is given to it"},
 	{"internal/pii", []string{"internal/pii/places"}, "pure: bytes and a vault in, bytes out; who keeps values is given to it"},
 	{"internal/policy/cel", nil, "pure: an expression and values in, a value out"},
+	{"internal/headers", nil, "headers, schemas and arguments in, what is wrong with them out; both edges of the protocol have the same rules"},
 	{"internal/jsonscan", nil, "pure: bytes in, tokens out"},
 	{"internal/schema", nil, "pure: schema and value in, violations out"},
 	{"internal/pipeline/relay", []string{"internal/deadline", "internal/jsonscan", "internal/pipeline/isolate", "internal/policy", "internal/schema"}, "a chain of guards around a Host; what answers in the end is given to it"},
@@ -61,19 +70,25 @@ var layers = []struct {
 	{"internal/catalog/prose", nil, "pure: text in, findings out"},
 	{"internal/catalog/shape", nil, "pure: documents in, their types out"},
 	{"internal/seal", nil, "files and a key; it does not know what they are for"},
-	{"internal/upstream", []string{"internal/deadline", "internal/jsonscan", "internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
+	{"internal/upstream", []string{"internal/deadline", "internal/headers", "internal/jsonscan", "internal/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
 	{"internal/upstream/oauth", []string{"internal/seal"}, "logs in at servers and gives requests their credentials; it knows nothing of the protocol in them"},
 	{"internal/upstream/oauth/oauthtest", nil, "a server that wants a login, for tests; it knows nothing of who logs in"},
-	{"internal/mcpserver", []string{"internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
-	{"internal/mcpserver/web", []string{"internal/mcpserver"}, "decides who may ask and how much; the protocol and the engine are behind it"},
+	{"internal/mcpserver", []string{"internal/headers", "internal/ledger"}, "speaks MCP to clients; the engine behind it is an interface"},
+	{"internal/mcpserver/web", []string{"internal/headers", "internal/mcpserver"}, "decides who may ask and how much; the protocol and the engine are behind it"},
 	{"internal/ledger", nil, "counts tokens of text that it is given"},
 	{"internal/audit", []string{"internal/seal"}, "keeps what it is told; who writes rows is an interface"},
 	{"internal/anomaly", nil, "pure: events in, findings out; who is told of them is given to it"},
+	{"internal/model", nil, "prompts in, answers out; what a prompt may say is decided before"},
+	{"internal/model/modeltest", nil, "a model for tests; it knows nothing of who asks it"},
+	{"internal/templates", nil, "plain data in, texts out; what they are for is told by whoever fills them in"},
+	{"internal/orchestrator", []string{"internal/model", "internal/templates"}, "does tasks by what the phases offer; it knows no phase, and reaches nothing past them"},
+	{"internal/skills/lift", nil, "pure: a program in, a function out"},
 	{"internal/doctor", nil, "what is known of something in, causes in words out; it knows no part of the engine"},
 	{"internal/telemetry", nil, "is told of steps; who tells it is given the interface that it implements"},
 	{"internal/audit/export", []string{"internal/audit"}, "entries in, lines of other systems out"},
 	{"internal/audit/report", []string{"internal/audit"}, "entries in, counts and pages out; what the settings say is given to it"},
-	{"internal/skills", []string{"internal/seal"}, "folders with code that it does not understand; one process at a time writes them"},
+	{"internal/skills", []string{"internal/seal", "internal/templates"}, "folders with code that it does not understand; one process at a time writes them"},
+	{"internal/queue", []string{"internal/seal"}, "keeps jobs that it does not understand; who does them is given to it"},
 	{"internal/workspace", []string{"internal/seal"}, "files below one directory, and a few values beside them"},
 	{"internal/store", []string{"internal/audit", "internal/seal"}, "the only package with SQL; it does not understand what it keeps"},
 	{"internal/config", []string{"internal/policy", "internal/policy/cel"}, "read by cmd and retort.go, which hand every package its own small struct; says where a condition is wrong"},
@@ -81,6 +96,7 @@ var layers = []struct {
 	{"internal/demo", []string{"internal/schema"}, "upstream servers like anybody else's: they check arguments, and know nothing of Retort"},
 	{"internal/access", []string{"internal/seal"}, "says who calls; what they may do, and how they reach us, is none of its business"},
 	{"internal/webhook", nil, "an address and bytes; it does not know what they tell"},
+	{"internal/page", nil, "pure: text and numbers in, a page out"},
 	{"internal/testenv", nil, "tells tests what a machine has"},
 	{"internal/bench", []string{".", "internal/..."}, "measures the parts"},
 }
@@ -100,7 +116,7 @@ var owners = []struct {
 	{"github.com/jackc/pgx/v5", []string{"internal/store"}, "the only package with SQL"},
 	{"modernc.org/libc", []string{"internal/guest"}, "the same engine, two floors below"},
 	{"filippo.io/age", []string{"internal/pii/vault"}, "one way to keep the key"},
-	{"github.com/zalando/go-keyring", []string{"internal/pii/vault"}, "another way to keep the key"},
+	{"github.com/zalando/go-keyring", []string{"internal/model", "internal/pii/vault"}, "another way to keep a key"},
 	{"github.com/goccy/go-yaml", []string{"internal/clients", "internal/config", "internal/skills"}, "settings, the front matter of skills, and a client's file"},
 	{"github.com/pelletier/go-toml/v2", []string{"internal/clients"}, "a client's file"},
 	{"github.com/tailscale/hujson", []string{"internal/clients"}, "clients' files are edited without touching what is around"},
@@ -110,21 +126,22 @@ var owners = []struct {
 	{"go.opentelemetry.io/otel", []string{"internal/telemetry"}, "one place decides what is told to others"},
 	{"github.com/kljensen/snowball", []string{"internal/pipeline/discover/index"}, "words are stemmed where they are ranked"},
 	{"github.com/tiktoken-go/tokenizer", []string{"internal/ledger"}, "tokens are counted in one place"},
-	{"golang.org/x/sys", []string{"internal/reaper", "internal/pipeline/isolate/process", "internal/pipeline/isolate/process/walls"}, "processes and their limits"},
+	{"golang.org/x/sys", []string{"internal/reaper", "internal/pipeline/isolate/gvisor", "internal/pipeline/isolate/isolatetest", "internal/pipeline/isolate/process", "internal/pipeline/isolate/process/walls"}, "processes and their limits"},
 	{"github.com/landlock-lsm/go-landlock", []string{"internal/pipeline/isolate/process/walls"}, "one of the walls"},
 	{"kernel.org/pub/linux/libs/security/libcap/psx", []string{"internal/pipeline/isolate/process/walls"}, "walls are around all threads"},
+	{"golang.org/x/net/idna", []string{"internal/egress"}, "hosts are read in one place"},
 	{"golang.org/x/term", []string{"cmd/retort"}, "colour only on a terminal"},
 }
 
 // testOnly packages are imported by tests and by nothing else.
-var testOnly = []string{"internal/testenv", "internal/pipeline/gate/gatetest", "internal/pipeline/isolate/isolatetest", "internal/upstream/oauth/oauthtest"}
+var testOnly = []string{"internal/testenv", "internal/pipeline/gate/gatetest", "internal/pipeline/isolate/isolatetest", "internal/model/modeltest", "internal/upstream/oauth/oauthtest", "internal/egress/egresstest"}
 
 // testModules may be imported by the tests of every package.
 var testModules = []string{"cel.dev/cel-go", "github.com/goccy/go-yaml", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "golang.org/x/tools", "google.golang.org/protobuf"}
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/run", "internal/anomaly", "internal/schema", "internal/jsonscan", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/catalog/shape", "internal/pii", "internal/pii/places", "internal/secrets", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
+	pure       = []string{"internal/run", "internal/page", "internal/anomaly", "internal/schema", "internal/jsonscan", "internal/policy", "internal/policy/cel", "internal/catalog/prose", "internal/catalog/shape", "internal/pii", "internal/pii/places", "internal/secrets", "internal/skills/lift", "internal/pipeline/emit", "internal/pipeline/discover/index", "internal/pipeline/gate/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

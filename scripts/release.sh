@@ -6,7 +6,15 @@
 #   completions    for bash, zsh, fish and PowerShell
 #   rootfs         what the image has besides the binary
 #   linux/ARCH     the binary of this machine, for docker build without goreleaser
+#
+# As "release.sh publish" it begins only if RETORT_OWNER names the account that publishes.
 set -euo pipefail
+if [[ ${1:-} == publish ]]; then
+  if [[ ! ${RETORT_OWNER:-} =~ ^[A-Za-z0-9](-?[A-Za-z0-9])*$ || ${RETORT_OWNER^^} == OWNER ]]; then
+    echo "release: RETORT_OWNER must name the account that publishes; it is \"${RETORT_OWNER:-}\"" >&2
+    exit 1
+  fi
+fi
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
 out=bin/release

@@ -3,11 +3,13 @@
 #
 #   scripts/test.sh [flags of go test]
 #
-# RETORT_REQUIRE=node,node22,bun,deno,python,postgres makes it a failure to leave one of these out:
+# RETORT_REQUIRE=node,node22,bun,deno,python,dockerd,runsc,postgres makes it a failure to leave one of these out:
 #   node    real MCP servers from npm as upstreams, pinned in testdata/npm
 #   node22  MCP inspector and conformance suite, with their own Node, in testdata/npm22
 #   bun, deno  runtimes for programs, in testdata/npm-runtimes
 #   python  the machine's own python3
+#   dockerd  a Docker daemon that the tests start in a temporary folder; they need root
+#   runsc   gVisor, which is built by go install at a pinned version
 #   postgres  a PostgreSQL server that the tests start in a temporary folder
 # As root on Debian and Ubuntu, what is missing is installed with apt-get.
 set -euo pipefail
@@ -54,6 +56,23 @@ postgres_install() {
   have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || leave_out postgres "there is no initdb"
 }
 
+# docker_install installs Docker's programs. The daemon that Debian's package would start is
+# none of the tests', and stays off where services can be told so.
+docker_install() {
+  [[ $(uname -s) == Linux && $(id -u) == 0 ]] || { leave_out dockerd "the tests start it as root on Linux"; return; }
+  have dockerd || RUNLEVEL=1 apt_install dockerd:docker.io
+  have dockerd || leave_out dockerd "there is no dockerd"
+}
+
+# runsc_install builds gVisor's program. No release of it is on the module proxy but this kind.
+runsc_install() {
+  local version=v0.0.0-20260701204157-69c2d17aea96
+  [[ $(uname -s) == Linux ]] || { leave_out runsc "gVisor is for Linux"; return; }
+  have runsc || [[ -x $(go env GOPATH)/bin/runsc ]] && return
+  say "building gVisor"
+  go install "gvisor.dev/gvisor/runsc@$version" </dev/null >&2 || leave_out runsc "gVisor could not be built"
+}
+
 # npm_install NAME DIR installs the locked packages of DIR, once for each lock file.
 npm_install() {
   local name=$1 dir=$2 stamp=$2/node_modules/.package-lock.json
@@ -73,6 +92,8 @@ have go || { say "there is no go; see https://go.dev/dl"; exit 1; }
 missing=0
 apt_install python3:python3 node:nodejs npm:npm
 postgres_install
+! required dockerd || docker_install
+! required runsc || runsc_install
 have python3 || leave_out python "there is no python3"
 npm_install node testdata/npm
 if [[ $(uname -sm) == "Linux x86_64" ]]; then
@@ -88,7 +109,8 @@ runtimes=testdata/npm-runtimes/node_modules
 [[ $missing == 0 ]] || exit 1
 
 status=0
-go test "$@" ./... || status=$?
+# The sandboxes take their time on a machine that has other things to do.
+go test -timeout 40m "$@" ./... || status=$?
 # Through the main module, so that both share versions and the build cache.
 go test "$@" github.com/microsoft/typescript-go/tsc/... || status=$?
 exit "$status"

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -166,7 +167,8 @@ func (a *app) asked(ctx context.Context) context.Context {
 	}
 	_ = tty.Close() // opened when somebody is asked
 	var one sync.Mutex
-	return run.WithChannel(run.WithBrowser(ctx), func(ctx context.Context, q run.Approval) (run.Answer, bool) {
+	ctx = run.WithPeer(ctx, &run.Peer{ID: "terminal", Pages: true, Ask: a.askPage(&one)})
+	return run.WithChannel(run.WithBrowser(ctx, nil), func(ctx context.Context, q run.Approval) (run.Answer, bool) {
 		one.Lock()
 		defer one.Unlock()
 		a.asking.Store(true)
@@ -182,6 +184,34 @@ func (a *app) asked(ctx context.Context) context.Context {
 	})
 }
 
+// askPage asks at the terminal whether the person opens a page for a server.
+func (a *app) askPage(one *sync.Mutex) func(context.Context, run.Asked) (json.RawMessage, *run.Error) {
+	return func(ctx context.Context, q run.Asked) (json.RawMessage, *run.Error) {
+		one.Lock()
+		defer one.Unlock()
+		a.asking.Store(true)
+		defer a.asking.Store(false)
+		nobody := run.Errorf(run.KindPolicy, "approvals", "nobody can be asked: a terminal shows pages to open, and nothing else")
+		tty, err := terminal()
+		if err != nil || q.Page == "" {
+			return nil, nobody
+		}
+		defer tty.Close()
+		var said struct{ Message string }
+		_ = json.Unmarshal(q.Params, &said) // what is no text is not shown
+		fmt.Fprintf(tty, "\r\x1b[K\n%s wants you to open a page for its tool %s; it is not Retort that asks:\n%s\n\n%s\n",
+			printable(q.Server), printable(q.Tool), printable(said.Message), printable(q.Page))
+		answer, ok := choose(ctx, tty, "y = it is open · n = no", run.Approval{})
+		switch {
+		case !ok:
+			return nil, nobody
+		case answer.Approve:
+			return json.RawMessage(`{"action":"accept"}`), nil
+		}
+		return json.RawMessage(`{"action":"decline"}`), nil
+	}
+}
+
 // askAt asks until the person has chosen.
 func askAt(ctx context.Context, tty *os.File, q run.Approval) (run.Answer, bool) {
 	choices := "y = yes, once · n = no"
@@ -192,6 +222,11 @@ func askAt(ctx context.Context, tty *os.File, q run.Approval) (run.Answer, bool)
 		choices = "y = yes, once · r = yes, and for the rest of this run · a = always, with arguments of this shape · n = no"
 	}
 	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", printable(q.Text()))
+	return choose(ctx, tty, choices, q)
+}
+
+// choose asks for one of the choices until it is given.
+func choose(ctx context.Context, tty *os.File, choices string, q run.Approval) (run.Answer, bool) {
 	for {
 		fmt.Fprintf(tty, "%s\n? ", choices)
 		line, err := readLine(ctx, tty)

@@ -27,6 +27,7 @@ func (a *app) auth() *cobra.Command {
 
 func (a *app) login() *cobra.Command {
 	var device, paste bool
+	var principal string
 	var patience time.Duration
 	c := &cobra.Command{
 		Use: "login SERVER", Short: "Log in at a server, in a browser", Args: cobra.ExactArgs(1),
@@ -37,7 +38,7 @@ func (a *app) login() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 			defer cancel()
-			l, err := retort.BeginLogin(ctx, a.config(), args[0], retort.LoginHow{Device: device})
+			l, err := retort.BeginLogin(ctx, a.config(), args[0], retort.LoginHow{Device: device, Principal: principal})
 			if err != nil {
 				return err
 			}
@@ -45,12 +46,13 @@ func (a *app) login() *cobra.Command {
 			if err := a.loggingIn(ctx, l, paste); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "logged in at %s, with %s\n", printable(args[0]), printable(l.Issuer()))
+			fmt.Fprintf(a.stdout, "logged in at %s, with %s\n", printable(whoseLogin(args[0], principal)), printable(l.Issuer()))
 			return nil
 		},
 	}
 	c.Flags().BoolVar(&device, "device", false, "type a code in on another device")
 	c.Flags().BoolVar(&paste, "paste", false, "read the address of the redirect from standard input")
+	c.Flags().StringVar(&principal, "principal", "", "log in for this principal, of those who call over the network")
 	c.Flags().DurationVar(&patience, "timeout", 10*time.Minute, "how long to wait")
 	return c
 }
@@ -134,13 +136,21 @@ func (a *app) loginStatus() *cobra.Command {
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SERVER\tLOGIN\tWHAT TO DO")
 			for _, s := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", printable(s.Server), printable(loginText(s)), printable(cmp.Or(s.Command, problemOf(s.Error))))
+				fmt.Fprintf(w, "%s\t%s\t%s\n", printable(whoseLogin(s.Server, s.Principal)), printable(loginText(s)), printable(cmp.Or(s.Command, problemOf(s.Error))))
 			}
 			return w.Flush()
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// whoseLogin is a server, and whose login there.
+func whoseLogin(server, principal string) string {
+	if principal == "" {
+		return server
+	}
+	return server + " for " + principal
 }
 
 func problemOf(e *run.Error) string {
@@ -168,27 +178,29 @@ func loginText(s retort.LoginStatus) string {
 
 func (a *app) logout() *cobra.Command {
 	var asJSON bool
+	var principal string
 	c := &cobra.Command{
 		Use: "logout SERVER", Short: "Forget a login, and have it revoked where that is offered", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			out, err := retort.Logout(ctx, a.config(), args[0])
+			out, err := retort.Logout(ctx, a.config(), args[0], principal)
 			switch {
 			case err != nil:
 				return err
 			case asJSON:
 				return a.printJSON(out)
 			case !out.Was:
-				fmt.Fprintln(a.stderr, "nobody was logged in at", printable(args[0]))
+				fmt.Fprintln(a.stderr, "nobody was logged in at", printable(whoseLogin(args[0], principal)))
 			case out.Revoked:
-				fmt.Fprintln(a.stdout, "logged out of", printable(args[0])+", and the login is revoked")
+				fmt.Fprintln(a.stdout, "logged out of", printable(whoseLogin(args[0], principal))+", and the login is revoked")
 			default:
-				fmt.Fprintln(a.stdout, "logged out of", printable(args[0])+"; the server offers no revocation, so what was given may count until it ends")
+				fmt.Fprintln(a.stdout, "logged out of", printable(whoseLogin(args[0], principal))+"; the server offers no revocation, so what was given may count until it ends")
 			}
 			return nil
 		},
 	}
+	c.Flags().StringVar(&principal, "principal", "", "forget the login of this principal")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

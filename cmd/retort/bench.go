@@ -44,10 +44,7 @@ func (a *app) bench() *cobra.Command {
 	c.Flags().StringSliceVar(&only, "only", nil, "parts to measure: "+strings.Join(bench.Parts(), ", "))
 	c.Flags().IntVar(&upstream, "upstream", 0, "be an MCP server with so many made-up tools")
 	_ = c.Flags().MarkHidden("upstream")
-	c.AddCommand(&cobra.Command{
-		Use: "tokens", Short: "What code execution saves and costs", Hidden: true, DisableFlagParsing: true,
-		RunE: notBuilt,
-	})
+	c.AddCommand(a.benchTokens())
 	return c
 }
 

@@ -76,7 +76,9 @@ Servers of a project go into ./retort.json, with --project.`,
 				return err
 			}
 			o.Out, o.Home = p.out, p.home
+			_, read := a.progress("reading the clients' files")
 			done, err := clients.Import(p.env, o)
+			read()
 			if err != nil {
 				return err
 			}
@@ -208,7 +210,9 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 			if f.Command == "" {
 				f.Command = ourCommand(f.Project)
 			}
+			_, read := a.progress("reading the clients' files")
 			done, err := clients.Install(p.env, f.InstallOptions)
+			read()
 			if err != nil {
 				return err
 			}
@@ -305,7 +309,9 @@ entry goes, and servers come back where their name is free. Our file keeps its s
 				return err
 			}
 			f.Client, f.Out, f.Home = args[0], p.out, p.home
+			_, read := a.progress("reading the clients' files")
 			done, err := clients.Uninstall(p.env, f.InstallOptions)
+			read()
 			if err != nil {
 				return err
 			}

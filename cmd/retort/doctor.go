@@ -79,6 +79,10 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 	a.printChecks(d.Machine)
 	a.printChecks(d.Clients)
 	for _, s := range d.Sandboxes {
+		if s.Unavailable != nil && s.Name != d.Sandbox && s.Name != "process" {
+			a.absent("sandbox "+s.Name, s.Unavailable)
+			continue
+		}
 		a.mark(s.Unavailable == nil, fmt.Sprintf("sandbox %s (%s): %s", s.Name, strings.Join(s.Runtimes, ", "), strings.Join(s.Walls, "; ")))
 		if s.Unavailable != nil {
 			a.explain(s.Unavailable)
@@ -87,10 +91,7 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 			fmt.Fprintln(a.stdout, "     ", printable(s.Warning))
 		}
 		for _, m := range s.Missing {
-			fmt.Fprintln(a.stdout, a.style(a.stdout, dim, " -  runtime "+m.Runtime+": "+printable(m.Why.Message)))
-			if m.Why.Hint != "" {
-				fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, printable(m.Why.Hint)))
-			}
+			a.absent("runtime "+m.Runtime, m.Why)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Runtimes)) {
@@ -101,6 +102,14 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 	}
 	for _, missing := range d.NotBuilt {
 		fmt.Fprintln(a.stdout, a.style(a.stdout, dim, "not built in this version: "+missing))
+	}
+}
+
+// absent says why something is not here that nobody needs to have.
+func (a *app) absent(what string, why *run.Error) {
+	fmt.Fprintln(a.stdout, a.style(a.stdout, dim, " -  "+what+": "+printable(why.Message)))
+	if why.Hint != "" {
+		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, printable(why.Hint)))
 	}
 }
 

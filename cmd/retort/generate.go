@@ -24,7 +24,7 @@ func (a *app) generate() *cobra.Command {
 			}
 			return a.with(cmd, func(e *retort.Engine) error {
 				a.settle(cmd.Context(), e, time.Minute)
-				return a.writeTree(out, l, e.Toolset())
+				return a.writeTree(out, l, e)
 			})
 		},
 	}
@@ -34,7 +34,8 @@ func (a *app) generate() *cobra.Command {
 	return c
 }
 
-func (a *app) writeTree(out string, lang run.Language, tools *run.Toolset) error {
+func (a *app) writeTree(out string, lang run.Language, e *retort.Engine) error {
+	tools := e.Toolset()
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return run.Errorf(run.KindInvalidArguments, "generate", "%w", err)
 	}
@@ -48,7 +49,7 @@ func (a *app) writeTree(out string, lang run.Language, tools *run.Toolset) error
 		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return run.Errorf(run.KindInvalidArguments, "generate", "%w", err)
 		}
-		if err := root.WriteFile(name, []byte(text), 0o644); err != nil {
+		if err := root.WriteFile(name, []byte(e.Wrapped(lang, name, text)), 0o644); err != nil {
 			return run.Errorf(run.KindInvalidArguments, "generate", "%w", err)
 		}
 		files++

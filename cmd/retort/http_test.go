@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -113,4 +114,27 @@ func drip(address, request string) {
 		}
 	}
 	fmt.Println("took it all")
+}
+
+// hold opens connections to a listener and sends nothing: hold ADDRESS N. It prints how many of
+// them the listener keeps, and ends them.
+func hold() {
+	n, err := strconv.Atoi(os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	closed := make(chan struct{}, n)
+	for range n {
+		c, err := net.Dial("tcp", os.Args[1])
+		if err != nil {
+			panic(err)
+		}
+		defer c.Close()
+		go func() {
+			_, _ = c.Read(make([]byte, 1))
+			closed <- struct{}{}
+		}()
+	}
+	time.Sleep(time.Second)
+	fmt.Printf("%d stay, %d were closed\n", n-len(closed), len(closed))
 }

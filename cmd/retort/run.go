@@ -66,7 +66,9 @@ type runFlags struct {
 	code, lang, sandbox, runtime, session string
 	timeout                               time.Duration
 	json, dry, show                       bool
-	noCache                               bool
+	noCache, queue                        bool
+	priority                              int
+	deadline                              time.Duration
 }
 
 func (a *app) run() *cobra.Command {
@@ -81,6 +83,12 @@ func (a *app) run() *cobra.Command {
 			}
 			if f.show && !term.IsTerminal(int(a.stdout.Fd())) {
 				return run.Errorf(run.KindPolicy, "run", "--show-pii is for the person's own terminal, and this output is none").WithHint("leave it out")
+			}
+			if f.queue {
+				if f.show || f.dry {
+					return run.Errorf(run.KindInvalidArguments, "run", "--queue goes with neither --dry-run nor --show-pii")
+				}
+				return a.enqueue(req, f)
 			}
 			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout = f.timeout })
 			if err != nil {
@@ -101,12 +109,15 @@ func (a *app) run() *cobra.Command {
 	}
 	c.Flags().StringVarP(&f.code, "eval", "e", "", "the program itself")
 	c.Flags().StringVar(&f.lang, "lang", "", "ts, js or py; by the file's name if not given")
-	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker or vm")
+	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker, gvisor or vm")
 	c.Flags().StringVar(&f.runtime, "runtime", "", "quickjs, node, bun or deno, for TypeScript and JavaScript")
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
 	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
 	c.Flags().BoolVar(&f.show, "show-pii", false, "show personal values instead of tokens, in a terminal")
+	c.Flags().BoolVar(&f.queue, "queue", false, "put it into the queue and print the task's id; see retort tasks")
+	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher is sooner")
+	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: when it must have ended, from now")
 	c.Flags().BoolVar(&f.noCache, "no-cache", false, "make every call, whatever the cache holds")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only read; list the calls that may have effects, and ask in a terminal whether to make them")
 	return c

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"retort": func() { detach(); main() }, "changing": changing, "client": client, "ask": ask, "oauthserver": oauthServer, "browse": browse,
+		"retort": func() { detach(); main() }, "changing": changing, "stocked": stocked, "client": client, "ask": ask, "hold": hold, "oauthserver": oauthServer, "browse": browse, "model": scriptedModel,
 	})
 }
 
@@ -30,9 +30,14 @@ func TestScripts(t *testing.T) {
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "lives": lives, "appears": appears, "port": port},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "sets": sets, "lives": lives, "appears": appears, "port": port, "execution": execution},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
+			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
+			if err != nil {
+				return err
+			}
+			e.Setenv("EXAMPLES", examples)
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".user")) // where the key lies
 			file := filepath.Join(e.WorkDir, ".mcp.json")
 			if _, err := os.Stat(file); err == nil {
@@ -41,6 +46,13 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(file, []byte(demoConfig), 0o644)
 		},
 	})
+}
+
+// execution sets a variable to the id of the Outcome that was printed last: execution ID
+func execution(ts *testscript.TestScript, _ bool, args []string) {
+	var o run.Outcome
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &o))
+	ts.Setenv(args[0], o.ExecutionID)
 }
 
 // exits runs a command that must end with a code: exits 3 retort call …
@@ -66,6 +78,11 @@ func appears(ts *testscript.TestScript, _ bool, args []string) {
 		time.Sleep(25 * time.Millisecond)
 	}
 	ts.Fatalf("there is no %s", args[0])
+}
+
+// sets sets a variable to what the last command has printed: sets NAME
+func sets(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 // awaits waits until something waits for a person, and sets a variable to its id:

@@ -97,12 +97,19 @@ func (a *app) skillsShow() *cobra.Command {
 
 func (a *app) skillsSave() *cobra.Command {
 	var asJSON bool
-	var lang string
+	var lang, from string
 	var d retort.SkillDraft
 	c := &cobra.Command{
-		Use: "save FILE | -", Short: "Check functions and save them for programs", Args: cobra.ExactArgs(1),
-		Example: "  retort skills save find.ts --name find-events --description 'Finds events by title' --tags calendar,search",
+		Use: "save FILE | - | --from EXECUTION", Short: "Check functions and save them for programs", Args: cobra.MaximumNArgs(1),
+		Example: "  retort skills save find.ts --name find-events --description 'Finds events by title' --tags calendar,search\n" +
+			"  retort skills save --from 7k2m4n6p8q0rs --name copy-notes --description 'Copies a document into the notes of a record'",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case from != "" && len(args) == 0:
+				return a.saveFrom(cmd, from, d, asJSON)
+			case from != "" || len(args) == 0:
+				return run.Errorf(run.KindInvalidArguments, "skills.save", "give one of: a file, - for standard input, or --from EXECUTION")
+			}
 			code, err := a.read(args[0])
 			if err != nil {
 				return err
@@ -123,9 +130,28 @@ func (a *app) skillsSave() *cobra.Command {
 	c.Flags().StringVar(&d.Description, "description", "", "what it does and when it is of use, in a sentence")
 	c.Flags().StringSliceVar(&d.Tags, "tags", nil, "tags, with commas between")
 	c.Flags().StringVar(&lang, "lang", "", "ts or py; by the file's name if not given")
+	c.Flags().StringVar(&from, "from", "", "an execution that succeeded: its program, with parameters for its literals")
 	c.Flags().BoolVar(&d.ForUser, "user", false, "among your own, not in the project")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// saveFrom saves the program of an execution.
+func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft, asJSON bool) error {
+	ran, err := retort.ProgramOf(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, execution)
+	if err != nil {
+		return err
+	}
+	return a.ask(cmd, func(e *retort.Engine) error {
+		o, lifted, err := e.SaveSkillFrom(a.asked(cmd.Context()), run.Request{Client: "retort skills"}, ran, d)
+		if err != nil {
+			return err
+		}
+		if o.Status == run.StatusOK && len(lifted) > 0 {
+			fmt.Fprintln(a.stderr, "parameters:", printable(strings.Join(lifted, ", ")))
+		}
+		return a.printSaved(unresumed(o), asJSON)
+	})
 }
 
 // printSaved prints what became of a save.

@@ -18,12 +18,12 @@ import (
 var groupings = []string{"day", "server", "tool", "status", "principal"}
 
 func (a *app) stats() *cobra.Command {
-	var since, until, by string
+	var since, until, by, page string
 	var span retort.Span
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "stats", Short: "What was executed, how long it took, and what it saved", Args: cobra.NoArgs,
-		Example: "  retort stats --since 30d\n  retort stats --since 2026-01-01 --by tool",
+		Example: "  retort stats --since 30d\n  retort stats --since 2026-01-01 --by tool\n  retort stats --since 90d --html stats.html",
 		Long: `Adds up the record of all engines of this home, also while they run. Days are those of UTC.
 Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per million tokens.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -44,8 +44,16 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if page != "" {
+				if err := a.writePage(page, usagePage(used, now)); err != nil {
+					return err
+				}
+			}
+			switch {
+			case asJSON:
 				return a.printJSON(used)
+			case page != "":
+				return nil
 			}
 			return a.printUsage(used, by)
 		},
@@ -56,6 +64,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 	c.Flags().StringVar(&span.Principal, "principal", "", "only of this principal")
 	c.Flags().StringVar(&by, "by", "", "only this table: "+strings.Join(groupings, ", "))
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&page, "html", "", "write a page with charts to this file")
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"retort/internal/run"
@@ -221,7 +222,7 @@ func (d *detector) leaks(p *person, e run.Event, x *execution, to *flow, bytes f
 		}
 		d.raise(p, Finding{
 			Kind: Exfiltration, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: usual.evidence(read),
-			Words: fmt.Sprintf("%s has read %s from %s (%s), and now sends %s to %s.%s (%s)", who(e.Principal), size(read), server, most(usual, size), size(sent), e.Server, e.Tool, why),
+			Words: fmt.Sprintf("%s has read %s from %s (%s), and now sends %s to %s (%s)", who(e.Principal), size(read), server, most(usual, size), size(sent), strings.TrimSuffix(e.Server+"."+e.Tool, "."), why),
 		}, e)
 	})
 }

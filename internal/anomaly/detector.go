@@ -143,6 +143,8 @@ func (d *detector) event(e run.Event) {
 		d.came(e)
 	case run.EventRefusal, run.EventDecision:
 		d.refusal(e)
+	case run.EventNetwork:
+		d.network(e)
 	case run.EventEnd:
 		d.end(e)
 	}

@@ -43,6 +43,7 @@ type step struct {
 var steps = []step{
 	{"command", (*bench).command},
 	{"runtimes", (*bench).runtimes},
+	{"runsc", (*bench).gvisor},
 	{"mcp", (*bench).overMCP},
 	{"calls", (*bench).calls},
 	{"type-check", (*bench).typeCheck},

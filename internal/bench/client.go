@@ -18,6 +18,8 @@ type client struct {
 	in  io.WriteCloser
 	out *bufio.Reader
 	id  int
+
+	instructions string // that the server gave
 }
 
 func start(ctx context.Context, name string, args ...string) (*client, error) {
@@ -34,9 +36,16 @@ func start(ctx context.Context, name string, args ...string) (*client, error) {
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
-	_, err = c.request("initialize", map[string]any{
+	result, err := c.request("initialize", map[string]any{
 		"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]string{"name": "bench", "version": "1"},
 	})
+	var server struct {
+		Instructions string `json:"instructions"`
+	}
+	if err == nil {
+		err = json.Unmarshal(result, &server)
+	}
+	c.instructions = server.Instructions
 	if err == nil {
 		_, err = io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
 	}

@@ -45,3 +45,19 @@ func children(pid int) []int {
 	}
 	return pids
 }
+
+// below are the processes that pid has started, and those that these have, and so on.
+func below(pid int) []int {
+	var all []int
+	for _, child := range children(pid) {
+		all = append(append(all, child), below(child)...)
+	}
+	return all
+}
+
+// name is how a process was called when it was started.
+func name(pid int) string {
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	first, _, _ := strings.Cut(string(line), "\x00")
+	return filepath.Base(strings.Trim(first, "[]"))
+}

@@ -327,3 +327,69 @@ func Offered(t *run.Tool) json.RawMessage {
 	}
 	return d.with(values)
 }
+
+// Listed is one thing that a server lists beside its tools, a resource or a prompt, as a model may
+// see it, and what was found in it. key is the member by which it is used, which stays as it is.
+func Listed(item json.RawMessage, key string, s *prose.Scanner) (json.RawMessage, []run.Flag) {
+	if !json.Valid(item) {
+		return item, nil // who reads it says so
+	}
+	d := parse(item, maxDepth)
+	if !d.isObject() {
+		return item, nil
+	}
+	c := cleaner{scanner: s}
+	shown := c.listed(d, key)
+	if len(c.flags) == 0 {
+		return item, nil
+	}
+	return shown, c.flags
+}
+
+// listed is such a thing cleaned. If there was anything to clean, what nobody has looked into is
+// left out.
+func (c *cleaner) listed(d node, key string) []byte {
+	values := make([][]byte, len(d.items))
+	for i, item := range d.items {
+		name := inside(d.keys[i])
+		c.at(name, func() { values[i] = c.detail(string(name), key, item) })
+	}
+	if len(c.flags) == 0 {
+		return d.raw
+	}
+	return d.with(values)
+}
+
+// detail is one member of such a thing; nil for what nobody looks into.
+func (c *cleaner) detail(name, key string, item node) []byte {
+	switch name {
+	case key:
+		return c.values(item, func(s string) string { c.name(s); return s })
+	case "name", "title", "description", "mimeType":
+		return c.values(item, c.text)
+	case "size":
+		return item.raw
+	case "arguments": // of a prompt
+		return item.rewritten(func(i int) []byte {
+			if !item.items[i].isObject() {
+				return item.items[i].raw
+			}
+			return c.argument(item.items[i])
+		})
+	}
+	return nil
+}
+
+// argument is an argument of a prompt, of which the name is needed.
+func (c *cleaner) argument(d node) []byte {
+	return d.rewritten(func(i int) []byte {
+		name := string(inside(d.keys[i]))
+		switch name {
+		case "name":
+			return c.values(d.items[i], func(s string) string { c.name(s); return s })
+		case "required":
+			return d.items[i].raw
+		}
+		return c.values(d.items[i], c.text)
+	})
+}

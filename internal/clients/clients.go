@@ -5,6 +5,7 @@ package clients
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -144,6 +145,24 @@ func (e Environment) first(p place) string {
 	}
 	name, rest, _ := strings.Cut(strings.TrimPrefix(p.files[0], "{"), "}/")
 	return filepath.Join(e.root(name), filepath.FromSlash(rest))
+}
+
+// others are the keys down to the servers of other projects than this one, sorted by project.
+func (e Environment) others(c *Client, p place, src []byte) (all [][]string) {
+	n := slices.Index(p.at, "{dir}")
+	whole, err := c.format.decode(src)
+	if n < 0 || err != nil {
+		return nil
+	}
+	projects, _ := object(whole, p.at[:n]) // what is no object has none
+	own := e.keys(c, p, src)
+	for _, key := range slices.Sorted(maps.Keys(projects)) {
+		at := slices.Concat(p.at[:n], []string{key}, p.at[n+1:])
+		if o, err := object(whole, at); err == nil && len(o) > 0 && !slices.Equal(at, own) {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 func escapeGlob(s string) string {

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"retort/internal/run"
 )
@@ -105,7 +107,8 @@ func (f file) write(data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(f.target), 0o700); err != nil {
 		return fileError(f.path, err)
 	}
-	made, err := os.CreateTemp(filepath.Dir(f.target), ".retort-*")
+	sweep(filepath.Dir(f.target))
+	made, err := os.CreateTemp(filepath.Dir(f.target), ".retort-*.part")
 	if err != nil {
 		return fileError(f.path, err)
 	}
@@ -127,6 +130,17 @@ func (f file) write(data []byte) error {
 	return nil
 }
 
+// sweep removes what a write left that was killed: it may have credentials in it.
+func sweep(dir string) {
+	parts, _ := filepath.Glob(filepath.Join(escapeGlob(dir), ".retort-*.part"))
+	for _, part := range parts {
+		digits := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(part), ".retort-"), ".part")
+		if _, err := strconv.ParseUint(digits, 10, 64); err == nil {
+			_ = os.Remove(part) // if it stays, it is only its owner's
+		}
+	}
+}
+
 // unchanged is an error if somebody else has written the file since it was read.
 func (f file) unchanged() error {
 	now, err := readBounded(f.target)
@@ -145,6 +159,7 @@ func (f file) remove() error {
 	if err := f.unchanged(); err != nil {
 		return err
 	}
+	sweep(filepath.Dir(f.target))
 	if err := os.Remove(f.target); err != nil {
 		return fileError(f.path, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -33,51 +34,57 @@ const (
 	maxDepth = 200      // of brackets
 )
 
+// change is what goes out of one object of servers, and what goes in.
+type change struct {
+	at, out []string
+	in      []member
+}
+
 // edited is what edit makes of src, if reading it back shows that the right members
 // went and came, and that nothing else did.
 func edited(f format, src []byte, at, out []string, in []member) ([]byte, error) {
-	if len(out) == 0 && len(in) == 0 {
+	return editedAll(f, src, []change{{at, out, in}})
+}
+
+// editedAll is edited for several objects at once.
+func editedAll(f format, src []byte, changes []change) (_ []byte, err error) {
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return len(c.out) == 0 && len(c.in) == 0 })
+	if len(changes) == 0 {
 		return src, nil
 	}
-	result, err := f.edit(src, at, out, in)
+	want, err := f.decode(src)
 	if err != nil {
 		return nil, err
 	}
-	before, err := f.decode(src)
-	if err != nil {
-		return nil, err
+	result := src
+	for _, c := range changes {
+		if result, err = f.edit(result, c.at, c.out, c.in); err != nil {
+			return nil, err
+		}
+		if want, err = replaced(want, c); err != nil {
+			return nil, err
+		}
 	}
 	after, err := f.decode(result)
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be edited safely: %w", err)
 	}
-	want, err := replaced(before, at, out, in)
-	if err != nil {
-		return nil, err
+	for _, c := range changes {
+		want, after = prune(want, c.at), prune(after, c.at)
 	}
-	prune(want, at)
-	prune(after, at)
 	if !sameJSON(want, after) {
 		return nil, fmt.Errorf("it is written in a way that cannot be edited safely")
 	}
 	return result, nil
 }
 
-// replaced is edit on what a file says instead of on its text.
-func replaced(whole map[string]any, at, out []string, in []member) (map[string]any, error) {
-	object := whole
-	for _, key := range at {
-		next, ok := object[key].(map[string]any)
-		if !ok {
-			next = map[string]any{}
-			object[key] = next
-		}
-		object = next
-	}
-	for _, name := range out {
+// replaced is edit on what a file says instead of on its text. whole stays as it is.
+func replaced(whole map[string]any, c change) (map[string]any, error) {
+	whole, object := within(whole, c.at)
+	for _, name := range c.out {
 		delete(object, name)
 	}
-	for _, m := range in {
+	for _, m := range c.in {
 		dec := json.NewDecoder(bytes.NewReader(m.Value))
 		dec.UseNumber()
 		var value any
@@ -89,21 +96,55 @@ func replaced(whole map[string]any, at, out []string, in []member) (map[string]a
 	return whole, nil
 }
 
-// prune drops the object below the keys at if it is empty: that is the same as none.
-func prune(whole map[string]any, at []string) {
+// within is a copy of whole of which the object below the keys at, which is there then, may
+// be changed.
+func within(whole map[string]any, at []string) (all, object map[string]any) {
+	all = maps.Clone(whole)
+	if all == nil {
+		all = map[string]any{}
+	}
+	object = all
+	for _, key := range at {
+		next, _ := object[key].(map[string]any)
+		if next = maps.Clone(next); next == nil {
+			next = map[string]any{}
+		}
+		object[key] = next
+		object = next
+	}
+	return all, object
+}
+
+// prune is whole without the object below the keys at if that is empty: it is the same as none.
+func prune(whole map[string]any, at []string) map[string]any {
+	last := at[len(at)-1]
 	parent, err := object(whole, at[:len(at)-1])
 	if err != nil || parent == nil {
-		return
+		return whole
 	}
-	last := at[len(at)-1]
 	if o, ok := parent[last].(map[string]any); ok && len(o) == 0 || parent[last] == nil {
-		delete(parent, last)
+		all, copied := within(whole, at[:len(at)-1])
+		delete(copied, last)
+		return all
 	}
+	return whole
 }
 
 // sameJSON compares what two values say. Numbers of different formats are the same
 // if JSON writes them the same.
 func sameJSON(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && len(x) == len(y) && maps.EqualFunc(x, y, sameJSON)
+	case []any:
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, sameJSON)
+	case string:
+		if y, ok := b.(string); ok {
+			return x == y
+		}
+	}
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)

@@ -82,7 +82,7 @@ func Import(e Environment, o ImportOptions) (*Imported, error) {
 	result := &Imported{File: o.Out, DryRun: o.DryRun, Servers: []Server{}}
 	for i := range all {
 		for _, p := range all[i].places {
-			if o.Project && p.scope != Project {
+			if o.Project && p.scope == User {
 				continue
 			}
 			for _, path := range e.paths(p) {
@@ -91,6 +91,9 @@ func Import(e Environment, o ImportOptions) (*Imported, error) {
 					result.Broken = append(result.Broken, Broken{all[i].Name, path, run.AsError(err).Message})
 				}
 				result.Servers = append(result.Servers, servers...)
+				if !o.Project {
+					result.Servers = append(result.Servers, e.elsewhere(&all[i], p, path)...)
+				}
 			}
 		}
 	}
@@ -105,6 +108,30 @@ func Import(e Environment, o ImportOptions) (*Imported, error) {
 		}
 	}
 	return result, e.merge(result, scopeOf(o.Project), false)
+}
+
+// elsewhere are the servers that a person has for other projects, in one file. They are only
+// named: in those projects they can be imported.
+func (e Environment) elsewhere(c *Client, p place, path string) (all []Server) {
+	if !slices.Contains(p.at, "{dir}") {
+		return nil
+	}
+	f, err := e.open(path, p.scope)
+	if err != nil {
+		return nil // it was said
+	}
+	for _, at := range e.others(c, p, f.src) {
+		list, err := c.servers(e, f, at)
+		if err != nil {
+			continue
+		}
+		for _, s := range list {
+			s.Scope, s.State, s.Notes = p.scope, Left, nil
+			s.Reason = "it is for " + at[slices.Index(p.at, "{dir}")] + " alone: import --project there"
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 func scopeOf(project bool) Scope {

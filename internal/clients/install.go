@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -138,7 +139,10 @@ func (e Environment) begin(o InstallOptions) (*installing, error) {
 func (in *installing) warn() {
 	for _, p := range in.client.places {
 		for _, path := range in.paths(p) {
-			if list, err := in.Environment.servers(in.client, p, path); p.readOnly && err == nil && len(list) > 0 {
+			if !p.readOnly {
+				continue
+			}
+			if list, err := in.Environment.servers(in.client, p, path); err == nil && len(list) > 0 {
 				in.result.Warnings = append(in.result.Warnings, path+" has servers of its own, and is not changed")
 			}
 		}
@@ -209,7 +213,7 @@ func (in *installing) plan(moved []Server) (step, []byte, error) {
 		return step{}, nil, err
 	}
 	s := step{Time: time.Now().UTC(), Existed: in.file.exists, Mode: in.file.mode, Before: hash(in.file.src), Entry: ourName}
-	src := in.file.src
+	changes := make([]change, len(in.at))
 	for i, at := range in.at {
 		r := removal{At: at}
 		for _, server := range moved {
@@ -220,16 +224,18 @@ func (in *installing) plan(moved []Server) (step, []byte, error) {
 		out := names(r.Members)
 		var put []member
 		if i == 0 {
-			if out, put, err = in.ours(src, at, out, value); err != nil {
+			if out, put, err = in.ours(in.file.src, at, out, value); err != nil {
 				return s, nil, err
 			}
 		}
-		if src, err = edited(in.client.format, src, at, out, put); err != nil {
-			return s, nil, fileError(in.file.path, err)
-		}
+		changes[i] = change{at, out, put}
 		if len(r.Members) > 0 {
 			s.Removed = append(s.Removed, r)
 		}
+	}
+	src, err := editedAll(in.client.format, in.file.src, changes)
+	if err != nil {
+		return s, nil, fileError(in.file.path, err)
 	}
 	s.After = hash(src)
 	return s, src, nil
@@ -309,6 +315,7 @@ func Uninstall(e Environment, o InstallOptions) (*Installed, error) {
 		err = in.file.write(src)
 	}
 	if err == nil {
+		sweep(filepath.Dir(in.file.target))
 		j.end()
 	}
 	return in.result, err
@@ -380,7 +387,8 @@ func (in *installing) mergeBack(src []byte, s step) ([]byte, error) {
 	if len(backs) == 0 || !slices.Equal(backs[0].At, in.at[0]) {
 		backs = append([]removal{{At: in.at[0]}}, backs...)
 	}
-	for _, r := range backs {
+	changes := make([]change, len(backs))
+	for i, r := range backs {
 		now, err := format.members(src, r.At)
 		if err != nil {
 			return nil, fileError(in.file.path, err)
@@ -400,9 +408,11 @@ func (in *installing) mergeBack(src []byte, s step) ([]byte, error) {
 			}
 		}
 		in.result.PutBack = append(in.result.PutBack, names(back)...)
-		if src, err = edited(format, src, r.At, out, back); err != nil {
-			return nil, fileError(in.file.path, fmt.Errorf("%w; the file as it was before is among the backups in %s", err, in.Home))
-		}
+		changes[i] = change{r.At, out, back}
+	}
+	src, err := editedAll(format, src, changes)
+	if err != nil {
+		return nil, fileError(in.file.path, fmt.Errorf("%w; the file as it was before is among the backups in %s", err, in.Home))
 	}
 	return src, nil
 }

@@ -12,21 +12,36 @@ import (
 
 // jsonFile is JSON as editors write it: with comments, trailing commas and a byte
 // order mark. An empty file is an empty object.
-type jsonFile struct{}
+type jsonFile struct {
+	// read is what was made of the last texts, since some files have 25 MB; nil remembers nothing.
+	read *lastRead
+}
+
+// lastRead is what one operation has read.
+type lastRead struct {
+	text []byte // of tree
+	tree hujson.Value
+	made bool   // by an edit: the text was not read back yet
+	says []said // at most two, the newest last
+}
+
+// said is what a text says. Nobody changes it.
+type said struct {
+	text  []byte
+	whole map[string]any
+}
 
 const byteOrderMark = "\ufeff"
 
-func (jsonFile) parse(src []byte) (hujson.Value, *hujson.Object, error) {
-	body := bytes.Clone(bytes.TrimPrefix(src, []byte(byteOrderMark)))
-	if err := tooDeep(body); err != nil {
-		return hujson.Value{}, nil, err
-	}
-	if len(bytes.TrimSpace(body)) == 0 {
-		body = []byte("{}" + newline(src))
-	}
-	v, err := hujson.Parse(body)
-	if err != nil {
-		return v, nil, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "hujson: "))
+// parse is the tree of a text. Only edit changes it.
+func (f jsonFile) parse(src []byte) (hujson.Value, *hujson.Object, error) {
+	v, known := f.read.of(src)
+	if !known {
+		var err error
+		if v, err = parseJSON(src); err != nil {
+			return v, nil, err
+		}
+		f.read.keep(src, v, false)
 	}
 	root, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -35,16 +50,86 @@ func (jsonFile) parse(src []byte) (hujson.Value, *hujson.Object, error) {
 	return v, root, nil
 }
 
+func parseJSON(src []byte) (hujson.Value, error) {
+	body := bytes.Clone(bytes.TrimPrefix(src, []byte(byteOrderMark)))
+	if err := tooDeep(body); err != nil {
+		return hujson.Value{}, err
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}" + newline(src))
+	}
+	v, err := hujson.Parse(body)
+	if err != nil {
+		return v, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "hujson: "))
+	}
+	return v, nil
+}
+
+// of is the tree of a text, if it is known.
+func (r *lastRead) of(src []byte) (hujson.Value, bool) {
+	if r == nil || r.tree.Value == nil || !bytes.Equal(r.text, src) {
+		return hujson.Value{}, false
+	}
+	return r.tree, true
+}
+
+func (r *lastRead) keep(src []byte, v hujson.Value, made bool) {
+	if r != nil {
+		r.text, r.tree, r.made = src, v, made
+	}
+}
+
+// decode is what a text says. One that an edit has made is read back.
 func (f jsonFile) decode(src []byte) (map[string]any, error) {
+	if f.read != nil {
+		for _, s := range f.read.says {
+			if bytes.Equal(s.text, src) {
+				return s.whole, nil
+			}
+		}
+		if f.read.made {
+			f.read.keep(nil, hujson.Value{}, false)
+		}
+	}
 	v, _, err := f.parse(src)
 	if err != nil {
 		return nil, err
 	}
-	v.Standardize()
-	dec := json.NewDecoder(bytes.NewReader(v.Pack()))
-	dec.UseNumber()
-	var whole map[string]any
-	return whole, dec.Decode(&whole)
+	whole, _ := plainJSON(v).(map[string]any) // parse has seen that it is one
+	if r := f.read; r != nil {
+		r.says = append(r.says[max(0, len(r.says)-1):], said{src, whole})
+	}
+	return whole, nil
+}
+
+// plainJSON is what a tree says, numbers as they are written. Of a key that is written twice
+// the last counts.
+func plainJSON(v hujson.Value) any {
+	switch value := v.Value.(type) {
+	case *hujson.Object:
+		o := make(map[string]any, len(value.Members))
+		for _, m := range value.Members {
+			o[memberName(m)] = plainJSON(m.Value)
+		}
+		return o
+	case *hujson.Array:
+		list := make([]any, len(value.Elements))
+		for i, e := range value.Elements {
+			list[i] = plainJSON(e)
+		}
+		return list
+	case hujson.Literal:
+		switch value.Kind() {
+		case '"':
+			return unquoted(value)
+		case 't', 'f':
+			return value.Kind() == 't'
+		case 'n':
+			return nil
+		}
+		return json.Number(value)
+	}
+	return nil
 }
 
 // find is the object below the keys at, nil if there is none. Of a key that is
@@ -81,7 +166,16 @@ func index(o *hujson.Object, key string) int {
 
 func memberName(m hujson.ObjectMember) string {
 	name, _ := m.Name.Value.(hujson.Literal)
-	return name.String()
+	return unquoted(name)
+}
+
+// unquoted is a literal's text. Most have nothing that needs the decoder.
+func unquoted(l hujson.Literal) string {
+	special := func(b byte) bool { return b < ' ' || b == '\\' || b > '~' }
+	if l.Kind() != '"' || len(l) < 2 || slices.ContainsFunc(l, special) {
+		return l.String()
+	}
+	return string(l[1 : len(l)-1])
 }
 
 func (f jsonFile) members(src []byte, at []string) ([]member, error) {
@@ -125,6 +219,7 @@ func (f jsonFile) edit(src []byte, at, out []string, in []member) ([]byte, error
 	if _, err := f.find(root, at); err != nil {
 		return nil, err
 	}
+	f.read.keep(nil, hujson.Value{}, false) // the tree becomes that of the result
 	l := layout{newline: newline(src), unit: unit(root)}
 	o := root
 	for _, key := range at {
@@ -141,6 +236,7 @@ func (f jsonFile) edit(src []byte, at, out []string, in []member) ([]byte, error
 	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
 		text = append([]byte(byteOrderMark), text...)
 	}
+	f.read.keep(text, v, true)
 	return text, nil
 }
 

@@ -11,6 +11,7 @@ import (
 type dialect struct {
 	braces    bool // ${VAR} and ${VAR:-default}
 	dollar    bool // $VAR
+	percent   bool // %VAR%, on Windows
 	prefixed  bool // ${env:VAR}, ${input:id}, ${workspaceFolder} and the like
 	curly     bool // {env:VAR} and {file:path}
 	inHeaders bool // ${VAR} and $VAR, and those in headers alone
@@ -80,6 +81,11 @@ func (t *translator) placeholder(s string) (value string, n int) {
 	if t.dollar && len(s) > 1 && s[0] == '$' {
 		if name := variable.FindString(s[1:]); name != "" {
 			return "${" + name + "}", 1 + len(name)
+		}
+	}
+	if t.percent && t.windows && s[0] == '%' {
+		if name := variable.FindString(s[1:]); name != "" && strings.HasPrefix(s[1+len(name):], "%") {
+			return "${" + name + "}", len("%%") + len(name)
 		}
 	}
 	return "", 0

@@ -6,8 +6,16 @@ import (
 )
 
 // Table is every client that Retort knows. Shapes and paths are those of the clients'
-// own documentation.
-func Table() []Client { return append(known(), further()...) }
+// own documentation. What is read of large files is remembered in it: it is for one operation.
+func Table() []Client {
+	all := append(known(), further()...)
+	for i := range all {
+		if all[i].format == (jsonFile{}) {
+			all[i].format = jsonFile{&lastRead{}}
+		}
+	}
+	return all
+}
 
 func known() []Client {
 	return []Client{
@@ -69,7 +77,7 @@ func known() []Client {
 func further() []Client {
 	return []Client{
 		{
-			Name: "gemini", Title: "Gemini CLI", format: jsonFile{}, dialect: dialect{braces: true, dollar: true},
+			Name: "gemini", Title: "Gemini CLI", format: jsonFile{}, dialect: dialect{braces: true, dollar: true, percent: true},
 			fields: fields(map[string]meaning{
 				"type": ofType, "httpUrl": ofHTTP, "timeout": ofTimeout, "includeTools": ofAllow, "excludeTools": ofDeny, "description": ofNothing,
 			}),

@@ -346,10 +346,10 @@ func TestSettingsInReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(text), "```yaml\n")[1:]
-	if len(blocks) != 10 {
+	if len(blocks) != 12 {
 		t.Fatalf("the README has %d blocks of settings", len(blocks))
 	}
-	var read [10]Settings
+	var read [12]Settings
 	for i, b := range blocks {
 		b, _, _ = strings.Cut(b, "```")
 		read[i], err = ParseSettings("README.md", "/p", []byte(b), func(string) (string, bool) { return "x", true })
@@ -365,6 +365,11 @@ func TestSettingsInReadme(t *testing.T) {
 	}
 	if diff := cmp.Diff(read[0].Anomalies, read[6].Anomalies); diff != "" {
 		t.Errorf("the actions shown are not the defaults:\n%s", diff)
+	}
+	asked := read[10].Model
+	asked.URL, asked.Model, asked.Key, asked.Price, asked.Provider = "", "", "", ModelPrice{Currency: "$"}, ProviderAuto
+	if diff := cmp.Diff([]any{read[0].Model, read[0].Orchestrator}, []any{asked, read[10].Orchestrator}); diff != "" {
+		t.Errorf("the model shown is not the default:\n%s", diff)
 	}
 	read[7].HTTP.AllowedHosts, read[7].HTTP.AllowedOrigins, read[7].HTTP.TLS = nil, nil, TLS{}
 	if diff := cmp.Diff(read[0].HTTP, read[7].HTTP); diff != "" {

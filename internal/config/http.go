@@ -14,8 +14,11 @@ type HTTP struct {
 	TLS            TLS
 	OAuth          OAuth
 	MaxBody        int64 // bytes of a request
+	MaxHeader      int64 // bytes of its headers
 	Connections    int   // at once
+	PerAddress     int   // of these from one address; 0 is a quarter
 	Sessions       int   // of one principal
+	AllSessions    int   // of all
 	Executions     int   // of one principal that have not ended
 	Programs       int   // that run at once, of all; 0 is what suits the machine
 	Rate           Rate  // of requests of one principal
@@ -30,8 +33,10 @@ type TLS struct{ Cert, Key string }
 func (h HTTP) defaults() HTTP {
 	state(&h.Addr, "127.0.0.1:7337")
 	state(&h.MaxBody, 4*mib)
+	state(&h.MaxHeader, 64*kib)
 	state(&h.Connections, 4096)
 	state(&h.Sessions, 256)
+	state(&h.AllSessions, 16_384)
 	state(&h.Executions, 64)
 	state(&h.Rate, Rate{Count: 3000, Per: time.Minute})
 	state(&h.Idle, 4*time.Hour)
@@ -48,8 +53,11 @@ func (h *HTTP) read() into {
 		field{"tls", object(field{"cert", folder(&h.TLS.Cert)}, field{"key", folder(&h.TLS.Key)})},
 		field{"oauth", h.OAuth.read()},
 		field{"maxBody", size(&h.MaxBody, kib, gib)},
+		field{"maxHeader", size(&h.MaxHeader, 4*kib, mib)},
 		field{"connections", integer(&h.Connections, 1, 1_000_000)},
+		field{"connectionsPerAddress", integer(&h.PerAddress, 1, 1_000_000)},
 		field{"sessions", integer(&h.Sessions, 1, 100_000)},
+		field{"allSessions", integer(&h.AllSessions, 1, 1_000_000)},
 		field{"executions", integer(&h.Executions, 1, 100_000)},
 		field{"programs", integer(&h.Programs, 1, 100_000)},
 		field{"rate", rate(&h.Rate, 10_000_000)},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -37,9 +36,12 @@ func (s Switch) Bool() bool { return s == On }
 type Settings struct {
 	Enabled          Switch
 	SandboxMode      SandboxMode
+	GVisor           GVisor
+	Commands         []Command
 	SandboxFallback  SandboxFallback
 	Runtime          string   // for TypeScript and JavaScript
 	Runtimes         Runtimes // where the machine's are
+	Docker           Docker
 	SecurityLevel    SecurityLevel
 	PermissionLevel  PermissionLevel
 	MaxExecutionTime time.Duration // active time; waiting for a person is not counted
@@ -58,10 +60,20 @@ type Settings struct {
 	ToolChanges      ToolChanges
 	ToolDefinitions  []string // absolute paths of folders
 	Search           Search
+	Model            Model
+	Orchestrator     Orchestrator
 	Anomalies        Anomalies
 	Telemetry        Telemetry
 	Stats            Stats
 	HTTP             HTTP
+	MaxTasks         int // that run at once
+	Tasks            Tasks
+}
+
+// Tasks bound what waits for its turn.
+type Tasks struct {
+	Waiting int           // of one principal
+	Keep    time.Duration // after which one that has ended is forgotten
 }
 
 // SandboxMode is the backend that programs run in.
@@ -71,6 +83,7 @@ type SandboxMode string
 const (
 	SandboxProcess SandboxMode = "process"
 	SandboxDocker  SandboxMode = "docker"
+	SandboxGVisor  SandboxMode = "gvisor"
 	SandboxVM      SandboxMode = "vm"
 	SandboxAuto    SandboxMode = "auto"
 )
@@ -295,31 +308,6 @@ func (a *Anomalies) read() into {
 	return object(fields...)
 }
 
-// Network says which hosts a program may reach itself.
-type Network struct {
-	Default            NetworkDefault
-	Whitelist          []NetworkRule
-	Blacklist          []string // domains, addresses and CIDR ranges
-	RateLimitPerDomain Rate
-}
-
-// NetworkDefault is what holds for hosts on neither list.
-type NetworkDefault string
-
-// The network defaults.
-const (
-	NetworkDeny  NetworkDefault = "deny"
-	NetworkAllow NetworkDefault = "allow"
-)
-
-// NetworkRule names hosts with the ports and protocols that are allowed there;
-// no ports means those of the protocols, no protocols means https.
-type NetworkRule struct {
-	Domain    string // a name, or *.name for everything below it
-	Ports     []int
-	Protocols []string // https, http, wss, ws, tcp
-}
-
 // ServerSettings are what a person adds to one server of a client's file.
 type ServerSettings struct {
 	ToolRules
@@ -419,12 +407,15 @@ func (s Settings) Defaults() Settings {
 	state(&s.Approval.AutoApproveMedium, On)
 	state(&s.Approval.AutoApproveHigh, Off)
 	state(&s.Approval.Timeout, 10*time.Minute)
+	s.Model, s.Orchestrator = s.Model.defaults(), s.Orchestrator.defaults()
 	s.Anomalies = s.Anomalies.defaults()
-	state(&s.Network.Default, NetworkDeny)
+	s.Network = s.Network.defaults()
 	state(&s.Telemetry.Ratio, 1)
 	state(&s.Stats.Price.Currency, "$")
 	s.HTTP = s.HTTP.defaults()
-	state(&s.Network.RateLimitPerDomain, Rate{Count: 100, Per: time.Minute})
+	state(&s.MaxTasks, 4)
+	state(&s.Tasks.Waiting, 1000)
+	state(&s.Tasks.Keep, 24*time.Hour)
 	limits := s.Limits()
 	s.MaxExecutionTime = limits.Timeout
 	s.ResourceLimits = ResourceLimits{
@@ -452,10 +443,13 @@ const (
 func (s *Settings) read() into {
 	return further(object(
 		field{"enabled", toggle(&s.Enabled)},
-		field{"sandboxMode", oneOf(&s.SandboxMode, SandboxProcess, SandboxDocker, SandboxVM, SandboxAuto)},
+		field{"sandboxMode", oneOf(&s.SandboxMode, SandboxProcess, SandboxDocker, SandboxGVisor, SandboxVM, SandboxAuto)},
+		field{"gvisor", s.GVisor.read()},
+		field{"commands", list(&s.Commands, (*Command).read)},
 		field{"sandboxFallback", oneOf(&s.SandboxFallback, FallbackNone, FallbackQuickJS, FallbackAll)},
 		field{"runtime", oneOf(&s.Runtime, ScriptRuntimes()...)},
 		field{"runtimes", s.Runtimes.read()},
+		field{"docker", s.Docker.read()},
 		field{"securityLevel", oneOf(&s.SecurityLevel, SecurityPermissive, SecurityStandard, SecurityHigh, SecurityMaximum)},
 		field{"permissionLevel", oneOf(&s.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
 		field{"maxExecutionTime", duration(&s.MaxExecutionTime, time.Millisecond, 24*time.Hour)},
@@ -475,9 +469,13 @@ func (s *Settings) read() into {
 		field{"toolChanges", toolChanges(&s.ToolChanges)},
 		field{"toolDefinitions", list(&s.ToolDefinitions, folder)},
 		field{"search", object(field{"embeddings", s.Search.Embeddings.read()})},
+		field{"model", s.Model.read()},
+		field{"orchestrator", s.Orchestrator.read()},
 		field{"telemetry", s.Telemetry.read()},
 		field{"stats", s.Stats.read()},
 		field{"http", s.HTTP.read()},
+		field{"maxConcurrentTasks", integer(&s.MaxTasks, 1, 1024)},
+		field{"tasks", object(field{"waiting", integer(&s.Tasks.Waiting, 1, 100_000)}, field{"keep", duration(&s.Tasks.Keep, time.Minute, 30*24*time.Hour)})},
 	))
 }
 
@@ -490,15 +488,17 @@ func (r Runtimes) defaults() Runtimes {
 }
 
 func (r *Runtimes) read() into {
-	command := func(s *string) into {
-		return checked(s, "the path or name of a program", func(c string) bool { return c != "" })
-	}
 	return object(
 		field{"python", command(&r.Python)},
 		field{"node", command(&r.Node)},
 		field{"bun", command(&r.Bun)},
 		field{"deno", command(&r.Deno)},
 	)
+}
+
+// command is a program of the machine's.
+func command(s *string) into {
+	return checked(s, "the path or name of a program", func(c string) bool { return c != "" })
 }
 
 func (l *ResourceLimits) read() into {
@@ -631,56 +631,6 @@ func complete(o into, keys ...string) into {
 			}
 		}
 	}
-}
-
-func (n *Network) read() into {
-	return object(
-		field{"default", oneOf(&n.Default, NetworkDeny, NetworkAllow)},
-		field{"whitelist", list(&n.Whitelist, (*NetworkRule).read)},
-		field{"blacklist", list(&n.Blacklist, func(s *string) into {
-			return checked(s, "a domain, an address or a range such as 10.0.0.0/8", isTarget)
-		})},
-		field{"rateLimitPerDomain", rate(&n.RateLimitPerDomain, 1_000_000)},
-	)
-}
-
-func (n *NetworkRule) read() into {
-	whole := object(
-		field{"domain", domain(&n.Domain)},
-		field{"ports", list(&n.Ports, func(p *int) into { return integer(p, 1, 65_535) })},
-		field{"protocols", list(&n.Protocols, func(p *string) into { return oneOf(p, "https", "http", "wss", "ws", "tcp") })},
-	)
-	return func(r *reader, v *node) {
-		if v.kind == textKind {
-			domain(&n.Domain)(r, v)
-			return
-		}
-		whole(r, v)
-		if v.kind == objectKind && v.find("domain") == nil {
-			r.fail(v, "", "the rule names no domain")
-		}
-	}
-}
-
-func domain(s *string) into { return checked(s, "a domain such as *.example.com", isDomain) }
-
-func isDomain(s string) bool {
-	label := regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$`)
-	if _, err := netip.ParseAddr(s); err == nil {
-		return true
-	}
-	s = strings.TrimPrefix(s, "*.")
-	for _, part := range strings.Split(s, ".") {
-		if !label.MatchString(part) {
-			return false
-		}
-	}
-	return len(s) <= 253
-}
-
-func isTarget(s string) bool {
-	_, err := netip.ParsePrefix(s)
-	return err == nil || isDomain(s)
 }
 
 func (s *ServerSettings) read() into {

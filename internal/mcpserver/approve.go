@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -22,31 +23,26 @@ const multiRoundTrip = "2026-07-28"
 const maxRounds = 8
 
 // asks reports whether the client can show forms to a person.
-func asks(req *mcp.CallToolRequest) bool {
-	c := req.ClientCapabilities()
-	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
-}
+func asks(req mcp.Request) bool { return elicits(capabilitiesOf(req)) }
 
 // opens reports whether the client can show a person an address to open.
-func opens(req *mcp.CallToolRequest) bool {
-	c := req.ClientCapabilities()
+func opens(req mcp.Request) bool {
+	c := capabilitiesOf(req)
 	return c != nil && c.Elicitation != nil && c.Elicitation.URL != nil
 }
 
 // shows reports whether the client can bring what waits to a person.
-func shows(req *mcp.CallToolRequest, a run.Approval) bool {
+func shows(req mcp.Request, a run.Approval) bool {
 	if a.Login != "" {
 		return opens(req)
 	}
 	return asks(req)
 }
 
-func roundTrips(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() >= multiRoundTrip }
-
 // patience is how long a model that resumes an execution waits for a person. It
 // is less than clients wait for an answer.
-func patience(req *mcp.CallToolRequest) time.Duration {
-	if asks(req) && roundTrips(req) {
+func patience(req mcp.Request) time.Duration {
+	if asks(req) && modern(req) {
 		return 0 // the person is asked at once
 	}
 	return 25 * time.Second
@@ -54,18 +50,27 @@ func patience(req *mcp.CallToolRequest) time.Duration {
 
 // asking lets executions of ctx ask the person at the client, where the protocol has
 // requests from servers.
-func asking(ctx context.Context, req *mcp.CallToolRequest) context.Context {
-	if opens(req) {
-		ctx = run.WithBrowser(ctx)
+func asking(ctx context.Context, req mcp.Request) context.Context {
+	session, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok || modern(req) {
+		if opens(req) {
+			ctx = run.WithBrowser(ctx, nil) // such a client makes its request again
+		}
+		return ctx
 	}
-	if !asks(req) && !opens(req) || roundTrips(req) {
+	shown := &pages{session: session}
+	if opens(req) {
+		ctx = run.WithBrowser(ctx, func(address string) { shown.done(ctx, address) })
+	}
+	if !asks(req) && !opens(req) {
 		return ctx
 	}
 	return run.WithChannel(ctx, func(ctx context.Context, a run.Approval) (run.Answer, bool) {
 		if !shows(req, a) {
 			return run.Answer{}, false
 		}
-		result, err := req.Session.Elicit(ctx, form(a))
+		shown.add(a)
+		result, err := session.Elicit(ctx, form(a))
 		if err != nil {
 			return run.Answer{}, false
 		}
@@ -73,9 +78,37 @@ func asking(ctx context.Context, req *mcp.CallToolRequest) context.Context {
 	})
 }
 
+// pages are those that a client was asked to open. It is told of each that it can be closed.
+type pages struct {
+	session *mcp.ServerSession
+	mu      sync.Mutex
+	ids     map[string]string // of the questions, by address
+}
+
+func (p *pages) add(a run.Approval) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ids == nil {
+		p.ids = map[string]string{}
+	}
+	if a.Login != "" {
+		p.ids[a.Login] = a.ID
+	}
+}
+
+func (p *pages) done(ctx context.Context, address string) {
+	p.mu.Lock()
+	id := p.ids[address]
+	delete(p.ids, address)
+	p.mu.Unlock()
+	if id != "" {
+		_ = p.session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id})
+	}
+}
+
 // outcome is what a call is answered with: an Outcome, or the questions that wait,
 // if the client can bring them to a person. round counts how often it was asked.
-func (s *Server) outcome(req *mcp.CallToolRequest, o run.Outcome, round int) any {
+func (s *Server) outcome(req mcp.Request, o run.Outcome, round int) any {
 	if o.Status != run.StatusPendingApproval {
 		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
 			s.offerResume()
@@ -83,7 +116,7 @@ func (s *Server) outcome(req *mcp.CallToolRequest, o run.Outcome, round int) any
 		return o
 	}
 	waiting := slices.DeleteFunc(s.engine.Waiting(o.ExecutionID), func(a run.Approval) bool { return !shows(req, a) })
-	if len(waiting) == 0 || !roundTrips(req) || round >= maxRounds {
+	if len(waiting) == 0 || !modern(req) || round >= maxRounds {
 		s.offerResume()
 		return o
 	}
@@ -106,13 +139,14 @@ func (s *Server) outcome(req *mcp.CallToolRequest, o run.Outcome, round int) any
 
 // answered goes on with an execution whose questions the client brings answers to.
 // The call's own arguments were used when the execution began: nothing runs again.
-func (s *Server) answered(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+func (s *Server) answered(ctx context.Context, req mcp.Request) (any, error) {
 	state, ok := roundOf(ctx)
 	if !ok {
 		return nil, errNoRound()
 	}
+	_, responses := broughtBy(req)
 	for _, a := range s.engine.Waiting(state.Execution) {
-		result, ok := req.Params.InputResponses[a.ID].(*mcp.ElicitResult)
+		result, ok := responses[a.ID].(*mcp.ElicitResult)
 		if !ok {
 			continue
 		}

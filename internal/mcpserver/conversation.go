@@ -126,7 +126,7 @@ func (s *Server) reach(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		told, stop := telling(ctx, req)
 		defer stop()
-		told.Ask = asksOver(req)
+		told.Ask, told.Samples = asksOver(req), samples(capabilitiesOf(req))
 		return next(run.WithPeer(ctx, told), method, req)
 	}
 }
@@ -199,7 +199,7 @@ func (c *conversation) peer() *run.Peer {
 		defer c.mu.Unlock()
 		return c.told
 	}
-	p := &run.Peer{ID: c.told.ID, Log: func(params json.RawMessage) { now().Log(params) }, Ask: c.ask}
+	p := &run.Peer{ID: c.told.ID, Forms: c.told.Forms, Pages: c.told.Pages, Samples: c.told.Samples, Log: func(params json.RawMessage) { now().Log(params) }, Ask: c.ask}
 	if c.told.Progress != nil {
 		p.Progress = func(params json.RawMessage) {
 			if tell := now().Progress; tell != nil {
@@ -393,6 +393,9 @@ func asksOver(req mcp.Request) func(context.Context, run.Asked) (json.RawMessage
 		switch p := request.(type) {
 		case *mcp.ElicitParams:
 			result, err = session.Elicit(ctx, p)
+			if err == nil && a.Done != nil {
+				tellDone(ctx, session, p.ElicitationID, a.Done)
+			}
 		case *mcp.CreateMessageWithToolsParams:
 			result, err = session.CreateMessageWithTools(ctx, p)
 		}
@@ -422,13 +425,19 @@ const (
 	maxForm     = 64 << 10
 )
 
+func elicits(c *mcp.ClientCapabilities) bool {
+	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+func samples(c *mcp.ClientCapabilities) bool { return c != nil && c.Sampling != nil }
+
 // questionOf is what a client is asked for a server: with the name of the server, and as far as
 // the client offers it.
 func questionOf(a run.Asked, caps *mcp.ClientCapabilities) (mcp.InputRequest, *run.Error) {
 	switch {
 	case caps == nil,
-		a.Method == run.MethodElicit && (caps.Elicitation == nil || caps.Elicitation.Form == nil && caps.Elicitation.URL != nil),
-		a.Method == run.MethodSample && caps.Sampling == nil:
+		a.Method == run.MethodElicit && !showing(caps, a),
+		a.Method == run.MethodSample && !samples(caps):
 		return nil, run.Errorf(run.KindPolicy, "mcpserver", "nobody can be asked: the client does not offer %s", a.Method)
 	case len(a.Params) > maxForm && a.Method == run.MethodElicit:
 		return nil, run.Errorf(run.KindLimit, "mcpserver", "the form has %d bytes, more than %d", len(a.Params), maxForm)
@@ -439,6 +448,9 @@ func questionOf(a run.Asked, caps *mcp.ClientCapabilities) (mcp.InputRequest, *r
 		}
 		p.Meta, p.IncludeContext = nil, "none" // what others have said is none of its business
 		return &p, nil
+	}
+	if a.Page != "" {
+		return pageOf(a), nil
 	}
 	var form struct {
 		Message string          `json:"message"`
@@ -502,7 +514,7 @@ func checked(a run.Asked, answer json.RawMessage) (json.RawMessage, *run.Error) 
 func telling(ctx context.Context, req mcp.Request) (p *run.Peer, stop func()) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
-		return &run.Peer{}, func() {}
+		return shownBy(req), func() {}
 	}
 	queue := make(chan func(), 64)
 	var told sync.WaitGroup
@@ -524,7 +536,8 @@ func telling(ctx context.Context, req mcp.Request) (p *run.Peer, stop func()) {
 		default:
 		}
 	}
-	p = &run.Peer{ID: fmt.Sprintf("%p", session)}
+	p = shownBy(req)
+	p.ID, p.Samples = fmt.Sprintf("%p", session), samples(capabilitiesOf(req))
 	p.Log = func(params json.RawMessage) { put(func() { tellLog(ctx, session, params) }) }
 	if token := progressToken(req); token != nil && !isProgram(req) {
 		p.Progress = func(params json.RawMessage) { put(func() { tellProgress(ctx, session, token, params) }) }
@@ -547,7 +560,7 @@ func progressToken(req mcp.Request) any {
 
 func isProgram(req mcp.Request) bool {
 	p, ok := req.GetParams().(*mcp.CallToolParamsRaw)
-	return ok && p.Name == "execute_code"
+	return ok && (p.Name == "execute_code" || p.Name == "execute_task")
 }
 
 func tellProgress(ctx context.Context, session *mcp.ServerSession, token any, params json.RawMessage) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"retort/internal/headers"
 	"retort/internal/run"
 )
 
@@ -49,6 +50,8 @@ type direct struct {
 	server *Server
 	stop   func()
 
+	subscribed subscriptions
+
 	mu     sync.Mutex
 	tools  []named          // in their order
 	byName map[string]named // by the name towards clients
@@ -59,6 +62,7 @@ type named struct {
 	name       string
 	tool       *run.Tool
 	definition json.RawMessage
+	bound      []headers.Binding // arguments that headers repeat
 }
 
 // passes makes a server pass on what exposed servers have, if there are any.
@@ -91,8 +95,9 @@ func capabilities(e Engine, o Options) *mcp.ServerCapabilities {
 
 // Close ends what the server was told of.
 func (s *Server) Close() {
+	s.stop()
 	if s.direct != nil {
-		s.direct.stop()
+		s.direct.close()
 	}
 }
 
@@ -146,7 +151,7 @@ func (d *direct) offered() (all []named) {
 		}
 		for _, t := range s.Tools {
 			if definition := d.passer.Offer(t); definition != nil {
-				all = append(all, named{t.Name, t, definition})
+				all = append(all, named{t.Name, t, definition, boundOf(definition)})
 				count[t.Name]++
 			}
 		}
@@ -158,6 +163,25 @@ func (d *direct) offered() (all []named) {
 		}
 	}
 	return all
+}
+
+// boundOf are the arguments that headers repeat. Of a definition that marks them otherwise than
+// the protocol says nobody knows which: clients leave the tool out.
+func boundOf(definition json.RawMessage) []headers.Binding {
+	if !bytes.Contains(definition, []byte(headers.Keyword)) {
+		return nil
+	}
+	var d struct {
+		Schema json.RawMessage `json:"inputSchema"`
+	}
+	if json.Unmarshal(definition, &d) != nil {
+		return nil
+	}
+	bound, err := headers.Of(d.Schema)
+	if err != nil {
+		return nil
+	}
+	return bound
 }
 
 func (d *direct) known(name string) (named, bool) {
@@ -184,6 +208,9 @@ func (d *direct) call(name string) handler {
 		}
 		what := run.Passed{Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments}
 		o := d.passer.Pass(asking(ctx, req), run.Request{Client: client(req)}, what)
+		if lacks := missing(req, o); lacks != nil {
+			return lacks, nil
+		}
 		return passed(ctx, d.server.outcome(req, o, 0)), nil
 	}
 }

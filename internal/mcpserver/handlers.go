@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,6 +19,7 @@ func (s *Server) handlers() map[string]handler {
 		"search_tools":        s.search,
 		"get_tool_definition": s.describe,
 		"execute_code":        s.execute,
+		"execute_task":        s.task,
 		"call_tool":           s.call,
 		"resume_execution":    s.resume,
 		"get_execution_stats": s.stats,
@@ -131,6 +133,21 @@ func (s *Server) describe(ctx context.Context, req *mcp.CallToolRequest) (any, e
 }
 
 func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	request, err := program(req)
+	if err != nil {
+		return nil, err
+	}
+	progress, stop := reportProgress(ctx, req)
+	defer stop()
+	request.Progress = progress
+	return s.outcome(req, s.engine.Execute(asking(ctx, req), request), 0), nil
+}
+
+// program is what a call of execute_code asks for.
+func program(req *mcp.CallToolRequest) (r run.Request, err error) {
 	var a struct {
 		Code      string       `json:"code"`
 		Language  run.Language `json:"language"`
@@ -139,26 +156,19 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (any, er
 		Session   string       `json:"session"`
 		DryRun    bool         `json:"dry_run"`
 	}
-	if req.Params.RequestState != "" {
-		return s.answered(ctx, req)
-	}
 	if err := arguments(req, &a, "code", "language", "timeout_ms", "sandbox", "session", "dry_run"); err != nil {
-		return nil, err
+		return r, err
 	}
 	if err := required("code", a.Code); err != nil {
-		return nil, err
+		return r, err
 	}
 	if a.TimeoutMS < 0 || a.TimeoutMS > int64(24*time.Hour/time.Millisecond) {
-		return nil, run.Errorf(run.KindInvalidArguments, "mcpserver", "argument \"timeout_ms\": %d is not between 0 and a day", a.TimeoutMS)
+		return r, run.Errorf(run.KindInvalidArguments, "mcpserver", "argument \"timeout_ms\": %d is not between 0 and a day", a.TimeoutMS)
 	}
-	request := run.Request{
+	return run.Request{
 		Session: a.Session, Client: client(req), Language: a.Language, Code: a.Code, Sandbox: a.Sandbox, DryRun: a.DryRun,
 		Limits: run.Limits{Timeout: time.Duration(a.TimeoutMS) * time.Millisecond},
-	}
-	progress, stop := reportProgress(ctx, req)
-	defer stop()
-	request.Progress = progress
-	return s.outcome(req, s.engine.Execute(asking(ctx, req), request), 0), nil
+	}, nil
 }
 
 func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
@@ -248,23 +258,49 @@ func client(req *mcp.CallToolRequest) string {
 // every is how often progress is told at the most.
 const every = 200 * time.Millisecond
 
+// notice is how far a request is.
+type notice struct {
+	n    int
+	text string
+}
+
 // reportProgress tells a client that asked for it the number of calls made so
 // far. The function it returns never blocks; stop waits for the last notice.
 func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress func(int), stop func()) {
+	tell, stop := notices(ctx, req)
+	if tell == nil {
+		return nil, stop
+	}
+	return func(n int) { tell(notice{n, fmt.Sprintf("%d tool calls", n)}) }, stop
+}
+
+// reportSteps tells a client that asked for it how far a task is. What happens between two notices is left
+// out.
+func reportSteps(ctx context.Context, req *mcp.CallToolRequest) (progress func(run.TaskStep), stop func()) {
+	tell, stop := notices(ctx, req)
+	if tell == nil {
+		return nil, stop
+	}
+	var n atomic.Int64
+	return func(s run.TaskStep) { tell(notice{int(n.Add(1)), string(s.Phase) + ": " + s.Text}) }, stop
+}
+
+// notices tells a client that asked for it; nil if it has not.
+func notices(ctx context.Context, req *mcp.CallToolRequest) (tell func(notice), stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return nil, func() {}
 	}
-	latest, done := make(chan int, 1), make(chan struct{})
-	var tell sync.WaitGroup
-	tell.Go(func() {
+	latest, done := make(chan notice, 1), make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
 		for {
 			select {
 			case <-done:
 				return
-			case n := <-latest:
+			case one := <-latest:
 				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-					ProgressToken: token, Progress: float64(n), Message: fmt.Sprintf("%d tool calls", n),
+					ProgressToken: token, Progress: float64(one.n), Message: one.text,
 				})
 			}
 			select {
@@ -274,18 +310,20 @@ func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress fun
 			}
 		}
 	})
-	return newest(latest), func() { close(done); tell.Wait() }
+	return newest(latest), func() { close(done); telling.Wait() }
 }
 
-// newest keeps only the largest number that nobody has taken yet.
-func newest(latest chan int) func(int) {
+// newest keeps only the notice with the largest number that nobody has taken yet.
+func newest(latest chan notice) func(notice) {
 	var mu sync.Mutex
-	return func(n int) {
+	return func(n notice) {
 		mu.Lock()
 		defer mu.Unlock()
 		select {
 		case waiting := <-latest:
-			n = max(n, waiting)
+			if waiting.n > n.n {
+				n = waiting
+			}
 		default:
 		}
 		latest <- n

@@ -1,6 +1,8 @@
 package mcpserver
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,10 +36,26 @@ func (s *Server) HTTP() *HTTP {
 	events.SetMaxBytes(maxEvents)
 	return &HTTP{
 		server:    s,
-		Stateless: mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1}),
-		Sessions:  mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{EventStore: events, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1}),
+		Stateless: s.mirrored(mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1})),
+		Sessions:  lifting(mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{EventStore: events, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1})),
 		Events:    mcp.NewSSEHandler(served, &mcp.SSEOptions{DisableLocalhostProtection: true, MaxRequestBodyBytes: -1}),
 	}
+}
+
+// lifting is a handler that sees what clients say of tasks; see liftTask.
+func lifting(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.Body != nil {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				http.Error(w, "the body can't be read: "+err.Error(), http.StatusRequestEntityTooLarge)
+				return
+			}
+			body = liftTask(body)
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // End ends a session once what it is answering has ended. It does not wait.

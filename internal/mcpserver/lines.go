@@ -100,7 +100,7 @@ func (l *lines) Read(p []byte) (int, error) {
 			id, refused = l.check(line)
 		}
 		if refused == nil {
-			l.rest = append(line, '\n')
+			l.rest = append(liftTask(line), '\n')
 		} else if err := l.refuse(id, refused); err != nil {
 			return 0, err
 		}

@@ -56,12 +56,23 @@ func logIn(t *testing.T, c retort.Config) {
 // browsing is a client that opens addresses for a person.
 func browsing(t *testing.T, e *retort.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
 	t.Helper()
+	return browsingWith(t, e, version, elicit, nil)
+}
+
+// browsingWith is browsing for who wants to hear which pages have served their purpose.
+func browsingWith(t *testing.T, e *retort.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error), complete func(id string)) *mcp.ClientSession {
+	t.Helper()
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go func() { _ = e.Serve(ctx, toServer, fromServer, false); _ = fromServer.Close() }()
 	o := &mcp.ClientOptions{ElicitationHandler: elicit, Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}}}
+	o.ElicitationCompleteHandler = func(_ context.Context, r *mcp.ElicitationCompleteNotificationRequest) {
+		if complete != nil {
+			complete(r.Params.ElicitationID)
+		}
+	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1"}, o).
 		Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {

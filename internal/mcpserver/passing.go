@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"regexp"
 	"strings"
@@ -160,7 +161,7 @@ func fits(template, uri string) bool {
 }
 
 func (d *direct) prompt(ctx context.Context, req mcp.Request, params *mcp.GetPromptParams) (mcp.Result, error) {
-	t, ok := d.find(ctx, Prompts, params.Name)
+	t, ok := d.promptOf(ctx, params.Name)
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown prompt " + params.Name}
 	}
@@ -169,6 +170,24 @@ func (d *direct) prompt(ctx context.Context, req mcp.Request, params *mcp.GetPro
 		own["arguments"] = params.Arguments
 	}
 	return d.pass(ctx, req, run.Passed{Server: t.server, Method: "prompts/get", Tool: Prompts.Tool}, own)
+}
+
+// promptOf finds the server that has a prompt: by the lists, by the name of the server before it,
+// or the only one there is. A server that wants a login first lists nothing.
+func (d *direct) promptOf(ctx context.Context, name string) (thing, bool) {
+	if t, ok := d.find(ctx, Prompts, name); ok {
+		return t, true
+	}
+	exposed := d.passer.Exposed()
+	for _, s := range exposed {
+		if own, prefixed := strings.CutPrefix(name, s+"__"); prefixed {
+			return thing{server: s, own: own}, true
+		}
+	}
+	if len(exposed) == 1 {
+		return thing{server: exposed[0], own: name}, true
+	}
+	return thing{}, false
 }
 
 func (d *direct) find(ctx context.Context, k Kind, name string) (thing, bool) {
@@ -214,7 +233,10 @@ func (d *direct) pass(ctx context.Context, req mcp.Request, what run.Passed, par
 		return nil, err
 	}
 	what.Arguments = arguments
-	o := d.passer.Pass(ctx, run.Request{Client: clientOf(req)}, what)
+	o, asked, err := d.passed(ctx, req, what)
+	if err != nil || asked != nil {
+		return asked, err
+	}
 	if o.Status == run.StatusOK {
 		result := o.Result
 		if modern(req) && what.Method == "resources/read" {
@@ -225,9 +247,57 @@ func (d *direct) pass(ctx context.Context, req mcp.Request, what run.Passed, par
 	return nil, failure(o)
 }
 
+// passed is what became of a request that is passed on, or the questions that wait for the
+// person at the client.
+func (d *direct) passed(ctx context.Context, req mcp.Request, what run.Passed) (o run.Outcome, asked mcp.Result, err error) {
+	var answer any
+	if state, again := roundOf(ctx); again && state.Execution != "" {
+		answer, err = d.server.answered(ctx, req)
+	} else {
+		answer = d.server.outcome(req, d.passer.Pass(asking(ctx, req), run.Request{Client: clientOf(req)}, what), 0)
+	}
+	if err != nil {
+		return o, nil, failure(run.Outcome{Error: run.AsError(err)})
+	}
+	if questions, ok := answer.(*mcp.CallToolResult); ok {
+		return o, questions, nil
+	}
+	o, _ = answer.(run.Outcome)
+	return o, nil, missing(req, o)
+}
+
+// missing is the error of 2026-07-28 for a request that failed since the client has not
+// declared a capability which the server needs; nil if that is not why.
+func missing(req mcp.Request, o run.Outcome) error {
+	var lacks *run.Missing
+	if !modern(req) || o.Error == nil || !errors.As(o.Error, &lacks) {
+		return nil
+	}
+	needs := *lacks
+	if caps := capabilitiesOf(req); caps != nil {
+		if caps.Elicitation != nil {
+			needs.Elicitation = nil
+		}
+		if caps.Sampling != nil {
+			needs.Sampling = nil
+		}
+	}
+	if needs == (run.Missing{}) {
+		return nil // the settings withhold it from the server
+	}
+	data, err := marshal(map[string]any{"requiredCapabilities": needs})
+	if err != nil {
+		return nil
+	}
+	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: o.Error.Message, Data: data}
+}
+
 // failure is the error of a request that is none of tools/call.
 func failure(o run.Outcome) error {
 	e := o.Error
+	if e == nil && o.Status == run.StatusPendingApproval {
+		e = run.Errorf(run.KindPolicy, "mcpserver", "it waits for a person, whom this client can't ask").WithHint("resume_execution with the execution_id %s gives what it answers", o.ExecutionID)
+	}
 	if e == nil {
 		e = run.Errorf(run.KindInternal, "mcpserver", "it ended as %s", o.Status)
 	}
@@ -249,43 +319,4 @@ func clientOf(req mcp.Request) string {
 	}
 	info := s.InitializeParams().ClientInfo
 	return info.Name + " " + info.Version
-}
-
-// subscribe and unsubscribe are for the SDK, which knows who is told.
-func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
-	return s.subscribed(ctx, req.Params.URI, true)
-}
-
-func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
-	return s.subscribed(ctx, req.Params.URI, false)
-}
-
-func (s *Server) subscribed(ctx context.Context, uri string, wanted bool) error {
-	if s.direct == nil {
-		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no server is exposed"}
-	}
-	server, own, ok := s.direct.resource(ctx, uri)
-	if !ok {
-		return mcp.ResourceNotFoundError(uri)
-	}
-	if err := s.direct.passer.Subscribed(ctx, server, own, wanted); err != nil {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: run.AsError(err).Message}
-	}
-	return nil
-}
-
-// updated tells who has subscribed to a resource that it is another one.
-func (d *direct) updated(server string, params json.RawMessage) {
-	var p struct {
-		URI string `json:"uri"`
-	}
-	if json.Unmarshal(params, &p) != nil {
-		return
-	}
-	names := []string{p.URI, Resources.prefixed(thing{server: server, own: p.URI})}
-	go func() { // it waits for clients
-		for _, uri := range names {
-			_ = d.server.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: uri})
-		}
-	}()
 }

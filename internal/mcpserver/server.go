@@ -21,6 +21,8 @@ type Engine interface {
 	Search(ctx context.Context, q run.Query) (run.Found, error)
 	Describe(ctx context.Context, names []string, lang run.Language) ([]run.Definition, error)
 	Execute(ctx context.Context, req run.Request) run.Outcome
+	// ExecuteTask does a task; its Outcome is resumed as that of Execute is.
+	ExecuteTask(ctx context.Context, t run.Task) run.Outcome
 	Call(ctx context.Context, req run.Request, name string, arguments json.RawMessage) run.Outcome
 	// Resume waits for an execution that was answered as pending: for its Outcome,
 	// or until it has waited for a person as long as patience is.
@@ -63,11 +65,15 @@ type Server struct {
 	offerResume func()
 	direct      *direct // nil: no server is exposed
 	talks       conversations
+	ctx         context.Context // until Close
+	stop        context.CancelFunc
+	grace       time.Duration // see patient
 }
 
 // New makes a server in front of an engine.
 func New(e Engine, o Options) (*Server, error) {
-	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}}
+	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}, grace: grace}
+	s.ctx, s.stop = context.WithCancel(context.Background())
 	if s.rounds == nil {
 		s.rounds = NewRounds()
 	}
@@ -97,6 +103,9 @@ func New(e Engine, o Options) (*Server, error) {
 	}
 	s.mcp.AddReceivingMiddleware(explainMissing)
 	s.passes()
+	if err := s.queues(); err != nil {
+		return nil, fmt.Errorf("mcpserver: %w", err)
+	}
 	s.mcp.AddReceivingMiddleware(s.reach)
 	return s, nil
 }
@@ -124,7 +133,8 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 }
 
 // handler answers one tool. What it returns becomes the structured content and
-// the same JSON as text. A *run.Error becomes an answer marked as an error.
+// the same JSON as text. A *run.Error becomes an answer marked as an error. An error in the place of
+// what it returns is one of the protocol.
 type handler func(ctx context.Context, req *mcp.CallToolRequest) (any, error)
 
 func (s *Server) serve(h handler) mcp.ToolHandler {
@@ -133,12 +143,15 @@ func (s *Server) serve(h handler) mcp.ToolHandler {
 		if result, ok := answer.(*mcp.CallToolResult); ok && err == nil {
 			return result, nil
 		}
+		if refused, ok := answer.(error); ok && err == nil {
+			return nil, refused
+		}
 		failed := err != nil
 		if failed {
 			answer = map[string]any{"error": run.AsError(err)}
 		}
 		if o, ok := answer.(run.Outcome); ok {
-			failed = o.Status != run.StatusOK && o.Status != run.StatusPendingApproval
+			failed = o.Status != run.StatusOK && o.Status != run.StatusPendingApproval && o.Pack == nil
 		}
 		return resultOf(answer, failed)
 	}

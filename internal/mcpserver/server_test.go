@@ -64,6 +64,13 @@ func (e *engine) Execute(ctx context.Context, r run.Request) run.Outcome {
 	return run.Outcome{ExecutionID: "x1", Status: run.StatusOK, Result: json.RawMessage(`{"big":12345678901234567890,"html":"<b>"}`)}
 }
 
+func (e *engine) ExecuteTask(_ context.Context, t run.Task) run.Outcome {
+	if t.Description == "none" {
+		return run.Outcome{ExecutionID: "t1", Status: run.StatusRejected, Error: &run.Error{Kind: run.KindInvalidArguments, Message: "no model configured"}, Pack: &run.Pack{Skeleton: "return 1"}}
+	}
+	return run.Outcome{ExecutionID: "x4", Status: run.StatusOK, Task: "t1", Program: "return " + string(t.Inputs), Attempts: len(t.RequiredTools)}
+}
+
 func (e *engine) Call(_ context.Context, _ run.Request, name string, arguments json.RawMessage) run.Outcome {
 	return run.Outcome{ExecutionID: "x2", Status: run.StatusOK, Result: json.RawMessage(`["` + name + `",` + string(arguments) + `]`)}
 }
@@ -137,10 +144,16 @@ var requestStates = regexp.MustCompile(`"requestState": "((?:[^"\\]|\\.)*)"`)
 // the script, and in the answers, is the requestState that the server has sent last.
 func session(t *testing.T, o Options, script string) string {
 	t.Helper()
-	s, err := New(newEngine(), o)
+	var e Engine = newEngine()
+	if strings.Contains(t.Name(), "/tasks") {
+		e = newTaskEngine()
+	}
+	s, err := New(e, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer s.Close()
+	s.grace = 50 * time.Millisecond
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
 	done := make(chan error, 1)

@@ -105,14 +105,26 @@ type File struct{ Name, SHA256 string }
 
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`)
 
+// placeholder stands for the account in the template of the registry's entry. The registry takes
+// no such name, so the template itself can't be published.
+const placeholder = "@OWNER@"
+
+// Owner refuses what is not the name of an account that publishes a release.
+func Owner(name string) error {
+	if !ownerName.MatchString(name) || strings.EqualFold(name, strings.Trim(placeholder, "@")) {
+		return fmt.Errorf("%q is not the name of an account", name)
+	}
+	return nil
+}
+
 // Entry is the entry in the registry of MCP servers, for the account that publishes the
-// release. OWNER stands for it in the template. The bundles join the packages.
+// release. The bundles join the packages.
 func Entry(template []byte, owner string, bundles []File) ([]byte, error) {
-	if !ownerName.MatchString(owner) {
-		return nil, fmt.Errorf("%q is not the name of an account", owner)
+	if err := Owner(owner); err != nil {
+		return nil, err
 	}
 	var e map[string]any
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(template), "OWNER", owner)), &e); err != nil {
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(template), placeholder, owner)), &e); err != nil {
 		return nil, fmt.Errorf("server.json: %w", err)
 	}
 	packages, _ := e["packages"].([]any)
@@ -123,7 +135,11 @@ func Entry(template []byte, owner string, bundles []File) ([]byte, error) {
 		})
 	}
 	e["packages"] = packages
-	return indented(e)
+	text, err := indented(e)
+	if err == nil && bytes.Contains(bytes.ToUpper(text), []byte("OWNER")) && !strings.Contains(strings.ToUpper(owner), "OWNER") {
+		return nil, fmt.Errorf("server.json: OWNER stands where the account should")
+	}
+	return text, err
 }
 
 func indented(v any) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"retort/internal/testenv"
 )
 
 const root = "../.."
@@ -74,7 +77,7 @@ func TestVersionsAgree(t *testing.T) {
 			t.Errorf("%s: %q, %v; retort.Version is %q", name, got, err, want)
 		}
 	}
-	if !strings.Contains(string(read(t, "packaging/server.json")), `"ghcr.io/OWNER/retort:`+want+`"`) {
+	if !strings.Contains(string(read(t, "packaging/server.json")), `"ghcr.io/@OWNER@/retort:`+want+`"`) {
 		t.Errorf("server.json does not name the image of %s", want)
 	}
 	if v, err := Version([]byte(`{}`)); err == nil {
@@ -178,10 +181,44 @@ func TestEntry(t *testing.T) {
 	if strings.Contains(string(text), "OWNER") {
 		t.Errorf("OWNER is left in %s", text)
 	}
-	for _, owner := range []string{"", "a/b", `a"b`, "a..b", "-a"} {
+	if left, err := Entry([]byte(`{"name": "io.github.OWNER/retort"}`), "some-one", nil); err == nil {
+		t.Errorf("a placeholder is published: %s", left)
+	}
+	for _, owner := range []string{"", "a/b", `a"b`, "a..b", "-a", "OWNER", "owner", "@OWNER@"} {
 		if _, err := Entry(template, owner, nil); err == nil {
 			t.Errorf("%q is taken for an account", owner)
 		}
+	}
+}
+
+// The template of the entry is none that a registry takes.
+func TestTemplateIsNoEntry(t *testing.T) {
+	s, err := jsonschema.NewCompiler().Compile(filepath.Join("testdata", "registry/server.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(read(t, "packaging/server.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Validate(v) == nil {
+		t.Error("packaging/server.json can be published as it is")
+	}
+}
+
+// A release that is published needs an account, before anything is built.
+func TestReleaseWantsAnOwner(t *testing.T) {
+	bash := testenv.Need(t, "bash")
+	for _, owner := range []string{"", "OWNER", "@OWNER@", "a/b"} {
+		c := exec.Command(bash, filepath.Join(root, "scripts/release.sh"), "publish")
+		c.Env = append(os.Environ(), "RETORT_OWNER="+owner, "PATH=/nowhere") // it could not build anything
+		text, err := c.CombinedOutput()
+		if err == nil || !strings.Contains(string(text), "RETORT_OWNER") {
+			t.Errorf("%q: %v: %s", owner, err, text)
+		}
+	}
+	if !strings.Contains(string(read(t, ".goreleaser.yaml")), "scripts/release.sh {{ if not .IsSnapshot }}publish{{ end }}") {
+		t.Error("a release does not say that it is one")
 	}
 }
 
@@ -230,6 +267,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("%+v", release)
 	}
 	for _, name := range append(release.Before.Hooks, b.Main, release.Images[0].Dockerfile) {
+		name, _, _ = strings.Cut(name, " ") // a hook's arguments
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)
 		}

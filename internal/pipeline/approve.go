@@ -106,12 +106,17 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 	if planned {
 		unusual = Unusual{} // a person has seen it, and all that comes with it
 	}
+	again := x.repeats(t, c)
 	rule := x.whyAsk(t, c, d, planned)
+	if again.rule != "" {
+		rule = strings.Trim(rule+"; "+again.rule, "; ")
+	}
 	if rule != "" || planned || unusual.Rule != "" {
 		c.Arguments = approval.Canonical(c.Arguments)
 	}
 	if q := x.aboutCall(unusual.and(rule), t, c, d); q.Rule != "" {
 		q.Unusual, q.Merely = unusual.Kinds, rule == ""
+		q.Repeats, q.Before = again.how, again.before
 		if err := x.asks(ctx, q); err != nil {
 			return c, err
 		}
@@ -156,6 +161,9 @@ func (x *execution) aboutCall(rule string, t *run.Tool, c run.Call, d policy.Dec
 // unchanged reports what is no longer as it was when a person was asked.
 func (x *execution) unchanged(t *run.Tool, c run.Call) *run.Error {
 	now, ok := x.pipeline.Tools.Toolset().Exact(t.Server, t.Name)
+	if x.exact != nil && x.exact.Method != "" {
+		now, ok = t, true // it stands for a method, which has no definition
+	}
 	if !ok || now.Pin != t.Pin {
 		return run.Errorf(run.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call did not leave", t.Server, t.Name).
 			WithHint("read its definition again and run the program anew").At(t.Server, t.Name)

@@ -69,6 +69,9 @@ func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any
 	}
 	go func() {
 		defer p.Flights.all.Done()
+		if req.Noted {
+			execute = noting(id, execute)
+		}
 		defer cancel(nil)
 		o := p.recorded(own, req, what, body, f, execute)
 		p.Approvals.Table.End(id)
@@ -80,6 +83,30 @@ func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
 	return p.follow(ctx, f, p.Approvals.Wait, stop)
+}
+
+// noting executes what is noted on disk from the beginning on.
+func noting(id string, execute func(context.Context, *flight) run.Outcome) func(context.Context, *flight) run.Outcome {
+	return func(ctx context.Context, f *flight) run.Outcome {
+		if err := f.journal.Keep(); err != nil {
+			return run.Outcome{ExecutionID: id, Status: run.StatusError, Error: run.Errorf(run.KindInternal, "pipeline", "it did not run, since what it does could not be noted: %w", err)}
+		}
+		return execute(ctx, f)
+	}
+}
+
+// Cancel ends an execution, also one that waits for a person, and gives its Outcome. It
+// reports false if there is none.
+func (p *Pipeline) Cancel(id string) (run.Outcome, bool) {
+	p.Flights.mu.Lock()
+	f, ok := p.Flights.flying[id]
+	p.Flights.mu.Unlock()
+	if !ok || f.principal != p.Policy.Principal() {
+		return run.Outcome{}, false
+	}
+	f.cancel(nil)
+	<-f.ended
+	return p.Flights.land(f), true
 }
 
 // recorded executes between a first entry of the record and a last one.
@@ -319,6 +346,10 @@ func (f *flight) setChannel(c run.Channel) {
 	defer f.mu.Unlock()
 	f.channel = c
 }
+
+// Lost is what is known of an execution whose engine has died: the Outcome is unknown, or it
+// is rejected if nothing was noted of it.
+func (p *Pipeline) Lost(id string) run.Outcome { return p.lost(id) }
 
 // lost answers for an execution that this engine does not know.
 func (p *Pipeline) lost(id string) run.Outcome {

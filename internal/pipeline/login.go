@@ -36,9 +36,15 @@ func (x *execution) login(ctx context.Context, c run.Call, needed *run.Error) *r
 	}
 	resume := run.Pause(ctx)
 	defer resume()
-	return x.pipeline.Logins.Login(ctx, c.Server, func(ctx context.Context, address string) *run.Error {
+	var page string
+	refused := x.pipeline.Logins.Login(ctx, c.Server, func(ctx context.Context, address string) *run.Error {
+		page = address
 		q := x.question(needed.Message + "; " + needed.Hint)
 		q.Server, q.Login = c.Server, address
 		return x.asks(ctx, q)
 	})
+	if refused == nil {
+		run.Browsed(ctx, page)
+	}
+	return refused
 }

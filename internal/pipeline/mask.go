@@ -53,7 +53,11 @@ func (x *execution) hide() (err error) {
 	if x.plan != nil {
 		x.plan.mask = x.masked
 	}
-	x.code, err = x.screen.Program(x.req.Code)
+	if x.req.Private {
+		x.code, err = x.screen.Skill(x.req.Code)
+	} else {
+		x.code, err = x.screen.Program(x.req.Code)
+	}
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"retort/internal/egress"
 	"retort/internal/ledger"
 	"retort/internal/pii/screen"
 	"retort/internal/pipeline/discover"
@@ -71,7 +72,7 @@ type Sandboxes interface {
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields but Logins, Routing, Secrets, Privacy, Learner, Recorder, Watch and Tracer are needed.
+// Pipeline executes programs. All fields but Logins, Routing, Secrets, Privacy, Network, Learner, Recorder, Watch and Tracer are needed.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -90,11 +91,14 @@ type Pipeline struct {
 	Runtime    string     // for TypeScript and JavaScript
 	Routing    Routing
 	Secrets    Secrets
-	Privacy    *screen.Screen // nil hides nothing
+	Privacy    *screen.Screen  // nil hides nothing
+	Network    *egress.Network // what programs reach themselves; nil: nothing
 	Skills     *skills.Store
 	// Prose is a text without what does not belong into one that a model reads.
 	Prose   func(text string) (clean string, flagged []string)
 	Learner Learner // nil: nothing is learned
+	// Wrapper is the file of a wrapper as the project wants it; nil: as it is made.
+	Wrapper func(lang run.Language, path, code string) string
 	// Recorder keeps what happens; nil: nothing is recorded.
 	Recorder run.Recorder
 	// Watch judges what happens by what is usual; nil: nobody does.
@@ -159,11 +163,14 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	defer sandbox.Close()
 	verdict.Program.ID, verdict.Program.Limits = x.req.ID, x.req.Limits
 	inside, ran := f.record.step(ctx, run.StepSandbox, f.record.event(run.EventVerdict))
-	result, err := sandbox.Run(inside, verdict.Program, x.host)
+	host, disconnect := x.connect()
+	result, err := sandbox.Run(inside, verdict.Program, host)
+	disconnect()
 	ran(run.Event{Status: string(result.Status)})
 	if err != nil {
 		return x.fail(err)
 	}
+	result = x.refusedNetwork(result)
 	result.Error = verdict.Locate(result.Error)
 	if result.Status == run.StatusError && result.Error != nil && result.Error.Denies() {
 		result.Status = run.StatusDenied
@@ -231,6 +238,7 @@ type execution struct {
 	state    *workspace.State     // a draft in a dry run
 	plan     *plan                // nil if effects are judged one by one
 	screen   *screen.Session      // nil if nothing is hidden
+	whole    *run.Toolset         // of which tools are those that the request may reach
 	code     string               // of the request, with tokens for what is sealed
 	host     isolate.Host
 	tally    *relay.Tally
@@ -239,13 +247,15 @@ type execution struct {
 	entry    *ledger.Entry
 	flight   *flight
 	notes    notes
+	network  *egress.Session // of the program, while it runs and afterwards; nil where there is none
 
 	callTimeout time.Duration // of a call without a program
 	exact       *run.Passed   // nil unless the answer is given back as it is
 }
 
 func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, error) {
-	x := &execution{pipeline: p, req: req, flight: f, plan: plan, entry: p.Ledger.Open(p.Account(req.Session)), tools: p.Toolset()}
+	x := &execution{pipeline: p, req: req, flight: f, plan: plan, entry: p.Ledger.Open(p.Account(req.Session))}
+	x.tools = x.visible()
 	files, err := p.Workspaces.Open(p.own(req.Session))
 	if err != nil {
 		return x, err
@@ -303,7 +313,7 @@ func (x *execution) scene() *workspace.Workspace {
 // execution can see other tools now than before.
 func (x *execution) seesMore(ctx context.Context) bool {
 	x.pipeline.Tools.Wait(ctx, patience)
-	now := x.pipeline.Toolset()
+	now := x.visible()
 	if now == x.tools {
 		return false
 	}

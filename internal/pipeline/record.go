@@ -56,11 +56,12 @@ type record struct {
 	begun   chan struct{} // closed when the first entry is made; screen and refused are there then
 	refused *run.Error    // why it could not be made
 
-	mu       sync.Mutex
-	calls    int
-	refusals int
-	personal screen.Counts
-	tokens   tokenRun
+	mu        sync.Mutex
+	calls     int
+	refusals  int
+	unreached int // attempts of a program to reach what it may not
+	personal  screen.Counts
+	tokens    tokenRun
 }
 
 // maxRefusals bounds the refused calls of which each has an entry; they cost a program nothing.

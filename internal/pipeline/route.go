@@ -18,7 +18,7 @@ type Routing struct {
 // risk is. The stronger of both counts.
 var (
 	byRisk  = map[rules.RiskLevel]int{rules.RiskHigh: isolate.Container, rules.RiskCritical: isolate.Machine}
-	byLevel = map[rules.Level]int{rules.Strict: isolate.Container, rules.Maximum: isolate.Machine}
+	byLevel = map[rules.Level]int{rules.Strict: isolate.Container, rules.Maximum: isolate.UserKernel}
 )
 
 // floor is what a program needs at least, and why in words.

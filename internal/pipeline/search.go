@@ -109,10 +109,11 @@ func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 	tree := workspace.Tree{Workspace: x.scene(), Folders: map[string]workspace.Folder{"servers": wrappers(x), "skills": saved(x)}}
 	own := map[string]relay.Function{
 		"search_tools": func(ctx context.Context, raw json.RawMessage) (any, error) {
-			return p.searchTools(ctx, raw, x.req.Language)
+			return x.searchTools(ctx, raw)
 		},
 		"load_skill": func(_ context.Context, raw json.RawMessage) (any, error) { return p.loadSkill(x, raw) },
 	}
+	maps.Copy(own, x.reaching())
 	if x.screen != nil {
 		maps.Copy(own, x.helpers())
 	}
@@ -132,13 +133,16 @@ func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 func wrappers(x *execution) workspace.Folder {
 	const root = "servers/"
 	return workspace.Folder{
-		File: func(name string) (string, bool) { return emit.File(x.tools, x.req.Language, root+name) },
+		File: func(name string) (string, bool) {
+			text, ok := emit.File(x.tools, x.req.Language, root+name)
+			return x.pipeline.Wrapped(x.req.Language, root+name, text), ok
+		},
 		List: func(name string) ([]string, bool) { return emit.List(x.tools, x.req.Language, root+name) },
 	}
 }
 
 // searchTools answers a program, in its own language.
-func (p *Pipeline) searchTools(ctx context.Context, raw json.RawMessage, lang run.Language) (any, error) {
+func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, error) {
 	var a struct {
 		Query    string     `json:"query"`
 		Detail   run.Detail `json:"detail_level"`
@@ -149,9 +153,12 @@ func (p *Pipeline) searchTools(ctx context.Context, raw json.RawMessage, lang ru
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.search", "searchTools: %v", err)
 	}
-	found, err := p.Search(ctx, run.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: lang})
+	found, err := x.pipeline.Search(ctx, run.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: x.req.Language})
 	if err != nil {
 		return nil, err
+	}
+	if x.req.Only != nil {
+		found.Tools = slices.DeleteFunc(found.Tools, func(f run.FoundTool) bool { _, ok := x.tools.Exact(f.Server, f.Tool); return !ok })
 	}
 	return found.Tools, nil
 }

@@ -39,8 +39,12 @@ func came(err *run.Error) run.Event {
 func (x *execution) goes(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (context.Context, func(run.Result, error), *run.Error) {
 	r := x.flight.record
 	answered, refused := x.leaves(t, c, d)
-	if refused != nil || r.tracer == nil {
+	if refused != nil {
 		return ctx, answered, refused
+	}
+	answered = x.makes(t, c, d, answered)
+	if r.tracer == nil {
+		return ctx, answered, nil
 	}
 	e := r.event(run.EventCall)
 	e.Server, e.Tool, e.Effect = t.Server, t.Name, d.Effect.Kind.String()

@@ -34,6 +34,8 @@ type Question struct {
 	Effects   []Intended      `json:"effects,omitempty"`   // of a program that was run dry: the calls that a yes allows, each once
 	Crosses   string          `json:"crosses,omitempty"`   // personal data that goes where it does not come from, in words
 	Rule      string          `json:"rule,omitempty"`      // why a person is asked: a setting
+	Repeats   Repeats         `json:"repeats,omitempty"`   // what an earlier program of the same task has done with the tool
+	Before    []string        `json:"before,omitempty"`    // that, in words
 	Unusual   string          `json:"unusual,omitempty"`   // kinds of anomalies that are a part of why, with commas
 	Merely    bool            `json:"-"`                   // nothing but what is unusual is why
 	Risk      int             `json:"risk,omitempty"`      // of the program, 0 to 100
@@ -45,12 +47,24 @@ type Question struct {
 	Policy    string          `json:"-"`                   // version of the policy
 }
 
+// Repeats says how a call is like one that an earlier program of the same task has made.
+type Repeats string
+
+// How a call repeats another.
+const (
+	RepeatsSame    Repeats = "same"    // the same tool with the same arguments
+	RepeatsSimilar Repeats = "similar" // the same tool
+)
+
 // Digest is what a yes is bound to: 64 hexadecimal digits.
 func (q Question) Digest() string {
 	h := sha256.New()
 	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Unusual, q.Pin, q.Policy}
 	for _, s := range q.Skills {
 		parts = append(parts, s.Name, string(s.Language), s.Code)
+	}
+	if q.Repeats != "" {
+		parts = append(append(parts, string(q.Repeats)), q.Before...)
 	}
 	for _, e := range q.Effects {
 		parts = append(parts, e.Server, e.Tool, string(e.Arguments), e.Pin)
@@ -134,6 +148,12 @@ func (a Approval) Text() string {
 	}
 	if a.IsCall() {
 		fmt.Fprintf(&b, "\narguments:\n%s\n", indented(a.Arguments))
+	}
+	if len(a.Before) > 0 {
+		b.WriteString("\nan earlier attempt at the same task has called it already:\n")
+	}
+	for _, before := range a.Before {
+		fmt.Fprintf(&b, "  - %s\n", Legible(before))
 	}
 	for i, e := range a.Effects {
 		fmt.Fprintf(&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, Legible(e.Server), Legible(e.Tool), e.Effect, Legible(e.Reason), indented(e.Arguments))
@@ -231,9 +251,20 @@ type channelKey struct{}
 type opensKey struct{}
 
 // WithBrowser returns a context at the other end of which a person can be shown an address
-// to open, by its Channel or by what the request is answered with.
-func WithBrowser(ctx context.Context) context.Context {
-	return context.WithValue(ctx, opensKey{}, true)
+// to open, by its Channel or by what the request is answered with. done is told of an address
+// that has served its purpose; nil: nobody is told.
+func WithBrowser(ctx context.Context, done func(address string)) context.Context {
+	if done == nil {
+		done = func(string) {}
+	}
+	return context.WithValue(ctx, opensKey{}, done)
+}
+
+// Browsed tells the browser of a context that a page has served its purpose.
+func Browsed(ctx context.Context, address string) {
+	if done, ok := ctx.Value(opensKey{}).(func(string)); ok && address != "" {
+		done(address)
+	}
 }
 
 // HasBrowser reports whether a context is one of WithBrowser.

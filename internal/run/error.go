@@ -86,3 +86,7 @@ func AsError(err error) *Error {
 // ErrLogin is what errors.Is finds in the error of a call to a server that needs a person
 // to log in first. The call had no effect.
 var ErrLogin = errors.New("a login is needed")
+
+// ErrPage is what errors.Is finds in the error of a call for which a person has to open a page
+// first, where nobody could be asked to or nobody did.
+var ErrPage = errors.New("a page has to be opened")

@@ -33,7 +33,9 @@ const (
 	EventAsked    EventKind = "asked"     // a server asks the client in the midst of a call, and what came of it
 	EventGap      EventKind = "gap"       // what came between could not be written
 	EventKept     EventKind = "retention" // old entries were moved to archives, or deleted
-	EventToken    EventKind = "token"     // one for calls over the network was created or revoked
+	EventNetwork  EventKind = "network"   // a program reaches for a host itself: allowed, refused, ended
+	EventToken    EventKind = "token"     // one for calls over the network was created, revoked, or refused as it does not count
+	EventTask     EventKind = "task"      // one was put into the queue, began, came to a phase, or ended
 )
 
 // Event is one thing that happened. Nothing in its plain fields is a value of a program, a

@@ -30,10 +30,19 @@ type Request struct {
 	Runtime  string   // for TypeScript and JavaScript: "quickjs", "node", "bun", "deno"; empty = as configured
 	DryRun   bool
 	NoCache  bool   // every call is made, whatever the cache holds
+	Noted    bool   // calls that may have effects are on disk before they leave, so that who asks after a crash is told
 	Limits   Limits // zero fields mean the configured ones
+	// Private says that whoever reads the Outcome has not written the code, and does not know what is personal in
+	// it.
+	Private bool
+	// Only, unless it is nil, are the tools that the program may reach, in any spelling.
+	Only []string
+	// Effects, unless it is nil, has the calls with effects of what was run for the same end before: to make one
+	// of them again needs a person.
+	Effects *Effects
 	// Progress, if set, is told the number of tool calls made so far. It must
 	// not block and may be called from several goroutines.
-	Progress func(calls int)
+	Progress func(calls int) `json:"-"`
 }
 
 // Limits bound one execution. A zero field means "not stated here": the

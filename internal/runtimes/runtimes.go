@@ -7,7 +7,7 @@ import (
 
 	"retort/internal/guest/python"
 	"retort/internal/guest/script"
-	"retort/internal/pipeline/isolate/process"
+	"retort/internal/pipeline/isolate/interpreter"
 )
 
 // threads is how many a runtime of the machine's may have.
@@ -16,13 +16,13 @@ const threads = 64
 // All are the runtimes, for programs with so many bytes of memory. Commands are
 // paths or names of programs by runtime; the usual name is looked for where there
 // is none.
-func All(commands map[string]string, memory int64) []process.Interpreter {
-	all := []process.Interpreter{{
+func All(commands map[string]string, memory int64) []interpreter.Interpreter {
+	all := []interpreter.Interpreter{{
 		Runtime: "python", Command: cmp.Or(commands["python"], "python3"), Flags: []string{"-I", "-S", "-B"}, Env: []string{"MALLOC_ARENA_MAX=1"}, Main: python.Main, Harness: python.Files, Compiles: true,
-		Exhausted: func(string) bool { return false }, Crashed: python.Crash, Threads: threads,
+		Exhausted: func(string) bool { return false }, Crashed: python.Crash, Threads: threads, Proxied: true,
 	}}
 	for _, r := range script.Runtimes() {
-		all = append(all, process.Interpreter{
+		all = append(all, interpreter.Interpreter{
 			Runtime: r.Name, Command: cmp.Or(commands[r.Name], r.Name), Flags: r.Args(memory), Env: r.Env, Proc: r.Proc, Main: script.FileName, Harness: scriptFiles,
 			Exhausted: script.OutOfMemory, Threads: threads,
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"retort/internal/run"
+	"retort/internal/templates"
 )
 
 // Document is what SKILL.md says of a skill.
@@ -180,8 +181,8 @@ func wordsOf(v any) []string {
 	return words[:min(len(words), maxTools)]
 }
 
-// render is SKILL.md. It is the same for the same document.
-func (d Document) render(s run.Skill) (string, error) {
+// render is SKILL.md, below its front matter as words has it. It is the same for the same document.
+func (d Document) render(s run.Skill, words Words) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {
 		return "", run.Errorf(run.KindInvalidArguments, "skills", "%d tags are more than a skill has (%d)", len(tags), maxTags)
@@ -207,7 +208,11 @@ func (d Document) render(s run.Skill) (string, error) {
 	b.Write(front)
 	d.parameters(&b)
 	b.WriteString(fence)
-	d.body(&b, s)
+	body, refused := words.Render(templates.Skill, d.data(s))
+	if refused != nil {
+		return "", refused
+	}
+	b.WriteString(body)
 	return b.String(), nil
 }
 
@@ -227,24 +232,19 @@ func (d Document) parameters(b *bytes.Buffer) {
 	}
 }
 
-// body is what a model reads that wants to use the skill.
-func (d Document) body(b *bytes.Buffer, s run.Skill) {
-	fmt.Fprintf(b, "\n# %s\n\n%s\n\n## Usage\n\n", s.Name, quoted(d.Description))
-	language, use := "ts", Import(s, d.Functions)
+// data is what a model reads that wants to use the skill.
+func (d Document) data(s run.Skill) templates.SkillData {
+	t := templates.SkillData{
+		Name: s.Name, Description: strings.TrimSpace(d.Description), Language: "ts", Use: Import(s, d.Functions), Example: d.example(),
+		Functions: []templates.FunctionData{}, Tools: slices.Sorted(maps.Keys(d.Tools)),
+	}
 	if s.Language == run.Python {
-		language = "python"
+		t.Language = "python"
 	}
-	fmt.Fprintf(b, "```%s\n%s\n```\n", language, use)
 	for _, f := range d.Functions {
-		fmt.Fprintf(b, "\n`%s`\n", strings.ReplaceAll(strings.Join(strings.Fields(f.Signature), " "), "`", "'"))
-		if f.Doc != "" {
-			fmt.Fprintf(b, "\n%s\n", quoted(f.Doc))
-		}
+		t.Functions = append(t.Functions, templates.FunctionData{Signature: strings.ReplaceAll(strings.Join(strings.Fields(f.Signature), " "), "`", "'"), Doc: f.Doc})
 	}
-	fmt.Fprintf(b, "\nFrom a terminal: `retort skills run %s%s`\n", s.Name, d.example())
-	if len(d.Tools) > 0 {
-		fmt.Fprintf(b, "\nIt calls %s.\n", strings.Join(slices.Sorted(maps.Keys(d.Tools)), ", "))
-	}
+	return t
 }
 
 // Import is the line with which a program imports functions of a skill.
@@ -291,14 +291,6 @@ func (d Document) example() string {
 		text += " --arg " + name + "=…"
 	}
 	return text
-}
-
-// quoted is text that can be taken for nothing but text in Markdown.
-func quoted(text string) string {
-	if text == "" {
-		return "> (no description)"
-	}
-	return "> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ")
 }
 
 // Params are the parameters of a function in their order.

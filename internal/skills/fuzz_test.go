@@ -26,7 +26,7 @@ func FuzzDocument(f *testing.F) {
 			return
 		}
 		doc.Tags = doc.Tags[:min(len(doc.Tags), maxTags)]
-		written, err := doc.render(run.Skill{Name: "x", Language: run.TypeScript})
+		written, err := doc.render(run.Skill{Name: "x", Language: run.TypeScript}, builtin())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func numbered(n int) Draft {
 }
 
 func saveForever(dir string) {
-	s := New(Place{Project, dir})
+	s := New(builtin(), Place{Project, dir})
 	start := 0
 	if found, err := s.Get("x", ""); err == nil {
 		start, _ = strconv.Atoi(found.Description)
@@ -53,7 +53,7 @@ func saveForever(dir string) {
 // as new as what was acknowledged.
 func TestKilledWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
-	s := New(Place{Project, dir})
+	s := New(builtin(), Place{Project, dir})
 	acknowledged, times := 0, 50
 	if testing.Short() {
 		times = 5
@@ -91,7 +91,7 @@ func TestKilledWhileSaving(t *testing.T) {
 // Whoever reads while another saves sees one version or the other.
 func TestReadWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
-	s := New(Place{Project, dir})
+	s := New(builtin(), Place{Project, dir})
 	mustSave(t, s, numbered(1))
 	done := make(chan struct{})
 	go func() {

@@ -36,7 +36,7 @@ func (s *Store) Save(d Draft) (Saved, *run.Error) {
 	if err != nil {
 		return Saved{}, run.AsError(err)
 	}
-	document, err := d.Document.render(d.Skill)
+	document, err := d.Document.render(d.Skill, s.words)
 	if err != nil {
 		return Saved{}, run.AsError(err)
 	}

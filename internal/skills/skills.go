@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/templates"
 )
 
 // Bounds, in bytes.
@@ -58,11 +59,17 @@ type Place struct {
 // It is safe for concurrent use, and so are several on the same places.
 type Store struct {
 	places []Place
+	words  Words
+}
+
+// Words are what SKILL.md says below its front matter.
+type Words interface {
+	Render(name templates.Name, data any) (string, *run.Error)
 }
 
 // New returns the skills of these places. Folders are made when something is saved.
-func New(places ...Place) *Store {
-	return &Store{slices.DeleteFunc(slices.Clone(places), func(p Place) bool { return p.Dir == "" })}
+func New(words Words, places ...Place) *Store {
+	return &Store{slices.DeleteFunc(slices.Clone(places), func(p Place) bool { return p.Dir == "" }), words}
 }
 
 // Broken is a folder that is there, and no skill.

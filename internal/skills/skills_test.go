@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"retort/internal/run"
+	"retort/internal/templates"
 )
 
 func draft(name, code string) Draft {
@@ -24,7 +25,7 @@ func draft(name, code string) Draft {
 
 func newStore(t *testing.T) (*Store, string) {
 	dir := t.TempDir()
-	return New(Place{Project, filepath.Join(dir, "project")}, Place{User, filepath.Join(dir, "user")}), dir
+	return New(builtin(), Place{Project, filepath.Join(dir, "project")}, Place{User, filepath.Join(dir, "user")}), dir
 }
 
 func mustSave(t *testing.T, s *Store, d Draft) Saved {
@@ -270,4 +271,13 @@ func TestExport(t *testing.T) {
 	if guide, err := parseDocument(Guide); err != nil || guide.Description == "" || len(guide.Description) > 1024 {
 		t.Errorf("%+v %v", guide, err)
 	}
+}
+
+// builtin are the words that nobody has changed.
+func builtin() Words {
+	set, refused := templates.Open("")
+	if refused != nil {
+		panic(refused)
+	}
+	return set
 }

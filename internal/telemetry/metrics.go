@@ -59,6 +59,10 @@ func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*metri
 			return 0
 		})
 	}
+	if o.Tasks != nil {
+		b.gauge("retort.tasks.queued", "Tasks that wait for their turn.", "{task}", func() int64 { n, _ := o.Tasks(); return int64(n) })
+		b.gauge("retort.tasks.running", "Tasks that have begun.", "{task}", func() int64 { _, n := o.Tasks(); return int64(n) })
+	}
 	return m, b.err
 }
 

@@ -42,6 +42,8 @@ type Options struct {
 	Known func(server, tool string) bool
 	// Record says how the record stands; nil if there is none.
 	Record func() (queued int, failed bool)
+	// Tasks says how many tasks wait for their turn, and how many have begun; nil if there are none.
+	Tasks func() (queued, running int)
 	// Mask takes secrets out of names that anybody can choose; nil takes out nothing.
 	Mask func(string) string
 	Log  *slog.Logger

@@ -23,10 +23,14 @@ func Required(name string) bool {
 
 // Need returns the path of a program, or skips or fails the test. The name
 // "node22" means Node.js 22 or newer from testdata/npm22 and what is installed
-// with it, "bun" and "deno" those from testdata/npm-runtimes, "python" is python3;
+// with it, "bun" and "deno" those from testdata/npm-runtimes, "python" is python3,
+// "runsc" that of PATH or where go install puts programs;
 // every other name is looked up in PATH.
 func Need(t testing.TB, name string) string {
 	t.Helper()
+	if opt(name) && !Required(name) {
+		t.Skipf("RETORT_REQUIRE does not name %s, whose tests take minutes", name)
+	}
 	var path string
 	var err error
 	switch name {
@@ -38,11 +42,32 @@ func Need(t testing.TB, name string) string {
 		path, err = installed(t, "npm-runtimes", "@deno/linux-x64-glibc/deno")
 	case "python":
 		path, err = exec.LookPath("python3")
+	case "runsc":
+		path, err = goInstalled(name)
 	default:
 		path, err = exec.LookPath(name)
 	}
 	Missing(t, name, err)
 	return path
+}
+
+// opt reports whether the tests of a program are run only where somebody asks for them.
+func opt(name string) bool { return name == "runsc" || name == "dockerd" }
+
+// goInstalled is a program of PATH, or of where go install puts them.
+func goInstalled(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	out, err := exec.Command("go", "env", "GOBIN", "GOPATH").Output()
+	if err != nil {
+		return "", err
+	}
+	bin, gopath, _ := strings.Cut(strings.TrimRight(string(out), "\n"), "\n")
+	if bin == "" {
+		bin = filepath.Join(filepath.SplitList(gopath)[0], "bin")
+	}
+	return exec.LookPath(filepath.Join(bin, name))
 }
 
 // NPM returns the folder node_modules of testdata/npm, where the real servers

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -23,7 +24,7 @@ type Client struct {
 func (c Client) capabilities() *mcp.ClientCapabilities {
 	caps := &mcp.ClientCapabilities{}
 	if c.Elicit {
-		caps.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
+		caps.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
 	}
 	if c.Sample {
 		caps.Sampling = &mcp.SamplingCapabilities{}
@@ -36,11 +37,18 @@ func (c Client) capabilities() *mcp.ClientCapabilities {
 
 // offered is the same for a request that is made for peer, as 2026-07-28 has it.
 func (c Client) offered(peer *run.Peer) map[string]any {
-	caps := map[string]any{}
-	if c.Elicit && peer.Ask != nil {
-		caps["elicitation"] = map[string]any{"form": struct{}{}}
+	caps := map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}
+	if c.Elicit && peer.Ask != nil && (peer.Forms || peer.Pages) {
+		modes := map[string]any{}
+		if peer.Forms {
+			modes["form"] = struct{}{}
+		}
+		if peer.Pages {
+			modes["url"] = struct{}{}
+		}
+		caps["elicitation"] = modes
 	}
-	if c.Sample && peer.Ask != nil {
+	if c.Sample && peer.Ask != nil && peer.Samples {
 		caps["sampling"] = struct{}{}
 	}
 	if len(c.Roots) > 0 {
@@ -81,8 +89,9 @@ func (l *link) ask(req *jsonrpc.Request, x *exchange) {
 		defer context.AfterFunc(l.ctx, cancel)()
 		l.asked(req.ID, cancel)
 		defer l.asked(req.ID, nil)
-		result, err := l.client.answer(ctx, req.Method, req.Params, x.peer)
+		result, err := l.client.answer(ctx, l, req.Method, req.Params, x.peer)
 		if err != nil {
+			l.unopened(x, err)
 			l.reply(req, nil, errUnanswered(codeOf(err), err.Message))
 			return
 		}
@@ -101,19 +110,61 @@ func codeOf(e *run.Error) int64 {
 }
 
 // answer is the result of one request of the server, of either era.
-func (c Client) answer(ctx context.Context, method string, params json.RawMessage, peer *run.Peer) (json.RawMessage, *run.Error) {
+func (c Client) answer(ctx context.Context, l *link, method string, params json.RawMessage, peer *run.Peer) (json.RawMessage, *run.Error) {
+	if method == run.MethodElicit && !isForm(params) {
+		return c.show(ctx, l, params, peer)
+	}
 	allowed := map[string]bool{run.MethodElicit: c.Elicit, run.MethodSample: c.Sample, methodRoots: len(c.Roots) > 0}
 	switch {
 	case !allowed[method]:
 		return nil, run.Errorf(run.KindToolNotFound, "upstream.ask", "%s is not offered to this server", cut(method, 100))
 	case method == methodRoots:
 		return c.roots(), nil
-	case peer == nil || peer.Ask == nil:
-		return nil, run.Errorf(run.KindPolicy, "upstream.ask", "nobody can be asked: the client that this call is made for does not offer %s", method)
-	case method == run.MethodElicit && !isForm(params):
-		return nil, run.Errorf(run.KindInvalidArguments, "upstream.ask", "only forms can be shown to a person, not pages to open")
 	}
-	return peer.Ask(ctx, run.Asked{Method: method, Params: params})
+	e := run.Errorf(run.KindPolicy, "upstream.ask", "nobody can be asked: the client that this call is made for does not offer %s", method)
+	if peer != nil && peer.Ask != nil {
+		var result json.RawMessage
+		if result, e = peer.Ask(ctx, run.Asked{Method: method, Params: params}); e == nil {
+			return result, nil
+		}
+	}
+	if lacks := missing(method, peer); lacks != nil {
+		e.Err = lacks // it was asked all the same: that is in the record
+	}
+	return nil, e
+}
+
+// missing is what a client does not offer that a request of a server needs; nil if it offers it.
+func missing(method string, peer *run.Peer) *run.Missing {
+	switch {
+	case method == run.MethodElicit && (peer == nil || !peer.Forms && !peer.Pages):
+		return &run.Missing{Elicitation: &struct{}{}}
+	case method == run.MethodSample && (peer == nil || !peer.Samples):
+		return &run.Missing{Sampling: &struct{}{}}
+	}
+	return nil
+}
+
+// lacking is what a server of 2026-07-28 says that it needs of the client, of what it may have.
+func (c Client) lacking(failed error) *run.Missing {
+	var rpc *jsonrpc.Error
+	var data struct {
+		Required run.Missing `json:"requiredCapabilities"`
+	}
+	if !errors.As(failed, &rpc) || rpc.Code != codeMissing || json.Unmarshal(rpc.Data, &data) != nil {
+		return nil
+	}
+	needs := &data.Required
+	if !c.Elicit {
+		needs.Elicitation = nil
+	}
+	if !c.Sample {
+		needs.Sampling = nil
+	}
+	if *needs == (run.Missing{}) {
+		return nil
+	}
+	return needs
 }
 
 func isForm(params json.RawMessage) bool {
@@ -201,10 +252,14 @@ func (l *link) reply(req *jsonrpc.Request, result json.RawMessage, failed error)
 // heard takes in a notification; x is the call on whose stream it came, if that is known.
 func (l *link) heard(req *jsonrpc.Request, x *exchange) {
 	switch req.Method {
+	case methodAcknowledged:
+		l.acknowledged(req.Params)
 	case methodListChanged:
 		l.changed()
 	case methodCancelled:
 		l.taken(req.Params)
+	case methodElicited:
+		l.completed(req.Params)
 	case methodProgress:
 		l.progressed(req.Params)
 	case methodMessage:

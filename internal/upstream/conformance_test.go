@@ -53,7 +53,7 @@ func conformanceClient(server string) int {
 	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
 	var given conformanceContext
 	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given)
-	ctx = run.WithPeer(ctx, &run.Peer{ID: "suite", Ask: accept})
+	ctx = run.WithPeer(ctx, &run.Peer{ID: "suite", Forms: true, Samples: true, Ask: accept})
 	p := New([]Server{{Name: "s", URL: server, Auth: conformanceAuth(scenario, server, given), Client: Client{Elicit: true, Sample: true}}}, Options{ClientVersion: "test"})
 	defer p.Close()
 	listing, err := p.List(ctx, "s")

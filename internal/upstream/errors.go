@@ -22,6 +22,7 @@ var (
 
 const (
 	codeHeaderMismatch   = -32020
+	codeMissing          = -32021
 	codeInputRequiredURL = -32042
 )
 
@@ -53,9 +54,14 @@ func (s *server) explain(ctx context.Context, op string, limited context.Context
 			e = e.WithHint("it may be too much for the server: ask for less, with a filter, a page size, a range")
 		}
 	case errors.As(cause, &rpc):
-		return explainRPC(op, rpc)
+		e = explainRPC(op, rpc)
 	default:
 		e = run.Errorf(run.KindUpstreamGone, op, "the server can't be used: %w", cause)
+	}
+	if lacks := s.spec.Client.lacking(e); lacks != nil {
+		c := *e
+		c.Err = errors.Join(e.Err, lacks)
+		return &c
 	}
 	if x.sent.Load() && (e.Kind == run.KindUpstreamGone || e.Kind == run.KindUpstreamTimeout || ctx.Err() != nil) {
 		c := *e
@@ -82,8 +88,8 @@ func explainRPC(op string, rpc *jsonrpc.Error) *run.Error {
 	switch rpc.Code {
 	case jsonrpc.CodeInvalidParams:
 		e.Kind = run.KindInvalidArguments
-	case codeInputRequiredURL:
-		return e.WithHint("the server wants a person to open a page first, which is not offered here")
+	case codeMissing:
+		return e.WithHint("the server needs something of the client that the client does not offer, or that the settings of the server do not let it have")
 	}
 	return e
 }

@@ -2,15 +2,13 @@ package upstream
 
 import (
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
-	"math"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/headers"
 )
 
 // header is what goes with a message besides its content: session, version, and
@@ -40,6 +38,7 @@ func (h *streamable) about(header http.Header, req *jsonrpc.Request) string {
 	var params struct {
 		Name      string          `json:"name"`
 		URI       string          `json:"uri"`
+		TaskID    string          `json:"taskId"`
 		Arguments json.RawMessage `json:"arguments"`
 		Meta      map[string]any  `json:"_meta"`
 	}
@@ -49,78 +48,11 @@ func (h *streamable) about(header http.Header, req *jsonrpc.Request) string {
 		return ""
 	}
 	header.Set("Mcp-Method", req.Method)
+	if name := cmp.Or(params.Name, params.URI, params.TaskID); name != "" || req.Method == methodCall {
+		header.Set("Mcp-Name", headers.Encode(name))
+	}
 	if req.Method == methodCall {
-		header.Set("Mcp-Name", params.Name)
-		h.bindings.apply(header, params.Name, params.Arguments)
-	} else if name := cmp.Or(params.Name, params.URI); name != "" {
-		header.Set("Mcp-Name", name)
+		headers.Set(header, h.bindings.of(params.Name), params.Arguments)
 	}
 	return protocol
-}
-
-// apply sets the headers for a call of a tool.
-func (b *bindings) apply(header http.Header, tool string, args json.RawMessage) {
-	b.mu.Lock()
-	bound := b.tools[tool]
-	b.mu.Unlock()
-	for _, one := range bound {
-		if value, ok := headerValue(argument(args, one.path)); ok {
-			header.Set("Mcp-Param-"+one.header, value)
-		}
-	}
-}
-
-func argument(args json.RawMessage, path []string) json.RawMessage {
-	for _, name := range path {
-		var object map[string]json.RawMessage
-		if json.Unmarshal(args, &object) != nil {
-			return nil
-		}
-		args = object[name]
-	}
-	return args
-}
-
-// headerValue is a string, a boolean or a safe integer as a header carries it;
-// what is not plain ASCII is encoded.
-func headerValue(raw json.RawMessage) (string, bool) {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return "", false
-	}
-	switch v := v.(type) {
-	case bool:
-		return strconv.FormatBool(v), true
-	case float64:
-		const safe = 1<<53 - 1
-		return strconv.FormatInt(int64(v), 10), v == math.Trunc(v) && math.Abs(v) <= safe
-	case string:
-		return encodeHeader(v), true
-	}
-	return "", false
-}
-
-const encodedPrefix, encodedSuffix = "=?base64?", "?="
-
-func encodeHeader(s string) string {
-	plain := s == strings.Trim(s, " \t") && !(strings.HasPrefix(s, encodedPrefix) && strings.HasSuffix(s, encodedSuffix))
-	for i := 0; i < len(s); i++ {
-		plain = plain && s[i] >= ' ' && s[i] <= '~'
-	}
-	if plain {
-		return s
-	}
-	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(s)) + encodedSuffix
-}
-
-// isToken reports whether s can be part of a header's name (RFC 9110, 5.6.2).
-func isToken(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		alnum := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !alnum && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
-	}
-	return s != ""
 }

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
@@ -17,12 +18,15 @@ const (
 
 // needed is what a server of 2026-07-28 answers that needs input first.
 type needed struct {
-	Type     string `json:"resultType"`
-	Requests map[string]struct {
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-	} `json:"inputRequests"`
-	State json.RawMessage `json:"requestState"`
+	Type     string                `json:"resultType"`
+	Requests map[string]serverAsks `json:"inputRequests"`
+	State    json.RawMessage       `json:"requestState"`
+}
+
+// serverAsks is a request of a server to the client.
+type serverAsks struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
 }
 
 // input has the client answer what a server needs, and returns the members that the next
@@ -34,9 +38,13 @@ func (s *session) input(ctx context.Context, peer *run.Peer, need *needed) (json
 	given := map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(need.Requests)) {
 		r := need.Requests[key]
-		answer, err := s.client.answer(ctx, r.Method, r.Params, peer)
+		answer, err := s.client.answer(ctx, s.link, r.Method, r.Params, peer)
+		if err != nil && errors.Is(err, run.ErrPage) {
+			return nil, err
+		}
 		if err != nil {
 			e := run.Errorf(run.KindToolError, "upstream.call", "the server asks for input in the middle of the call (%s): %s", cut(r.Method, 100), err.Message)
+			e.Err = err.Err
 			return nil, e.WithHint("give everything the tool needs in its arguments, or use another tool")
 		}
 		given[key] = answer

@@ -108,6 +108,7 @@ func (s *server) connected(d *dialing, took time.Duration) {
 	s.awaitRest(s.idle)
 	s.log.Info("connected", "name", s.last.Name, "version", s.last.Version, "protocol", s.last.Protocol, "took", took.Round(time.Millisecond))
 	s.wg.Go(func() { s.watch(d.session) })
+	s.wg.Go(func() { s.rewatch(d.session) })
 }
 
 // watch waits for the end of a session and cleans up after it.
@@ -117,6 +118,7 @@ func (s *server) watch(sess *session) {
 	s.lost(sess)
 	s.mu.Unlock()
 	sess.close()
+	s.revive()
 }
 
 // lost notes that the link of sess went down, once. The caller holds mu.
@@ -167,7 +169,7 @@ func (s *server) restIfIdle() {
 	if s.closed || s.session == nil {
 		return
 	}
-	if left := s.idle - time.Since(s.called); left > 0 || s.session.busy() {
+	if left := s.idle - time.Since(s.called); left > 0 || s.session.busy() || len(s.watched.all()) > 0 {
 		s.awaitRest(max(left, s.idle/10))
 		return
 	}

@@ -30,7 +30,9 @@ const (
 	methodMessage     = "notifications/message"
 	methodRoots       = "roots/list"
 	methodLevel       = "logging/setLevel"
+	methodElicited    = "notifications/elicitation/complete"
 
+	methodAcknowledged     = "notifications/subscriptions/acknowledged"
 	methodResourceUpdated  = "notifications/resources/updated"
 	methodResourcesChanged = "notifications/resources/list_changed"
 	methodPromptsChanged   = "notifications/prompts/list_changed"
@@ -77,6 +79,9 @@ type exchange struct {
 	// Of a call of a tool, or another request, that is made for a client.
 	ctx  context.Context
 	peer *run.Peer
+	page *run.Error // why a page was not opened that the server wanted opened
+
+	agreed chan []string // of a subscription: the resources that the server tells of
 
 	spools  bool // the answer may be one that is not in memory
 	spooled *run.Spooled
@@ -106,11 +111,13 @@ type link struct {
 	tokens   map[string]*exchange // of progress
 	followed int64                // tokens made so far
 	asks     map[jsonrpc.ID]context.CancelFunc
-	last     int64      // the highest id so far; the SDK makes no calls after it has connected
-	probing  jsonrpc.ID // of server/discover
-	answered bool       // the server has answered something
-	modern   bool       // the probe was answered after all, too late
-	cause    *run.Error // why the link is down
+	pages    map[string]chan struct{} // by the id of the elicitation, closed when it is complete
+	last     int64                    // the highest id so far; the SDK makes no calls after it has connected
+	probing  jsonrpc.ID               // of server/discover
+	answered bool                     // the server has answered something
+	tasks    bool                     // its tools can be called as tasks of 2025-11-25
+	modern   bool                     // the probe was answered after all, too late
+	cause    *run.Error               // why the link is down
 
 	ctx  context.Context // ends when the link goes down
 	down context.CancelFunc
@@ -123,6 +130,7 @@ func newLink(w wire, r *rubbish, probe time.Duration, changed func()) *link {
 		incoming: make(chan jsonrpc.Message), answering: make(chan struct{}, 16),
 		pending: map[jsonrpc.ID]*exchange{}, ctx: ctx, down: down, asking: make(chan struct{}, maxAsks),
 		tokens: map[string]*exchange{}, asks: map[jsonrpc.ID]context.CancelFunc{},
+		pages: map[string]chan struct{}{},
 	}
 }
 
@@ -249,6 +257,7 @@ func (l *link) settle(m *jsonrpc.Response) bool {
 	delete(l.pending, m.ID)
 	l.answered = l.answered || m.Error != error(errUnprobed)
 	if x.answered == nil {
+		l.tasks = l.tasks || x.method == methodInitialize && offersTasks(m.Result)
 		return true
 	}
 	x.result, x.err = m.Result, m.Error
@@ -264,7 +273,7 @@ func (l *link) answer(req *jsonrpc.Request, x *exchange) {
 	case run.MethodElicit, run.MethodSample:
 		l.ask(req, x)
 	default:
-		result, err := l.client.answer(l.ctx, req.Method, nil, nil)
+		result, err := l.client.answer(l.ctx, l, req.Method, nil, nil)
 		if err != nil {
 			l.reply(req, nil, errUnanswered(jsonrpc.CodeMethodNotFound, "method not found: "+cut(req.Method, 100)))
 			return
@@ -297,6 +306,13 @@ func (l *link) fail(cause *run.Error) {
 		l.cause = cause
 		l.down()
 	}
+}
+
+// hasTasks reports whether calls of tools can be tasks of 2025-11-25.
+func (l *link) hasTasks() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tasks
 }
 
 func (l *link) isDown() bool { return l.ctx.Err() != nil }

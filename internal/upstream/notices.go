@@ -29,7 +29,7 @@ func (h *streamable) listen() {
 	go func() {
 		defer h.wg.Done()
 		defer open()
-		h.reopen(h.link.ctx, func(ctx context.Context, last string) (*http.Response, *run.Error) {
+		_ = h.reopen(h.link.ctx, func(ctx context.Context, last string) (*http.Response, *run.Error) {
 			defer open()
 			return h.get(ctx, last)
 		})
@@ -41,26 +41,30 @@ func (h *streamable) listen() {
 }
 
 // subscribe keeps the subscription of the newer versions open: a call that is
-// never answered, with a stream of news as its response.
+// never answered, with a stream of news as its response. Who has made it past the SDK is told
+// why there is no stream any more.
 func (h *streamable) subscribe(ctx context.Context, m outgoing) {
-	h.reopen(ctx, func(ctx context.Context, _ string) (*http.Response, *run.Error) { return h.post(ctx, m) })
+	err := h.reopen(ctx, func(ctx context.Context, _ string) (*http.Response, *run.Error) { return h.post(ctx, m) })
+	if m.call.answered != nil && ctx.Err() == nil {
+		h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: err})
+	}
 }
 
 // reopen reads the stream that open returns, and opens it again when it ends,
-// until ctx ends, the server refuses it, or nothing but failures come.
-func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *run.Error)) {
-	last := ""
+// until ctx ends, the server refuses it, or nothing but failures come. It returns why it ended.
+func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *run.Error)) *run.Error {
+	last, gone := "", run.Errorf(run.KindUpstreamGone, "upstream.http", "the server keeps no stream for what it has to say by itself")
 	for failures := 0; failures < maxReopens; failures++ {
 		var retry time.Duration
 		resp, err := open(ctx, last)
 		var refused statusError
 		if err != nil && errors.As(err, &refused) {
-			return
+			return err
 		}
 		if err == nil {
 			if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
 				_ = resp.Body.Close()
-				return
+				return gone
 			}
 			in := newEvents(resp.Body, h.limit)
 			in.id = last
@@ -71,9 +75,10 @@ func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, 
 			last, retry = in.id, in.retry
 		}
 		if !pause(ctx, reopenDelay(retry, failures)) {
-			return
+			return gone
 		}
 	}
+	return gone
 }
 
 // readNews delivers what comes on a stream until it ends, except answers, which

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"retort/internal/headers"
 )
 
 func TestFrames(t *testing.T) {
@@ -336,11 +338,11 @@ func TestBindings(t *testing.T) {
 		`{"a":9007199254740993,"b":{"c":-3.0}}`: {"Mcp-Param-C": {"-3"}}, `{"a":"ü\n"}`: {"Mcp-Param-A": {"=?base64?w7wK?="}}, `[]`: {}, ``: {},
 	} {
 		got := http.Header{}
-		b.apply(got, "t", json.RawMessage(args))
+		headers.Set(got, b.of("t"), json.RawMessage(args))
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", args, got, want)
 		}
-		b.apply(got, "u", json.RawMessage(args))
+		headers.Set(got, b.of("u"), json.RawMessage(args))
 	}
 }
 

@@ -70,11 +70,21 @@ func oneLine(object json.RawMessage) json.RawMessage {
 }
 
 // ListOf collects what a server lists by another method than tools/list: member is that of
-// its pages, "resources". Of a server that does not know the method it is nothing.
+// its pages, "resources". Of a server that does not know the method it is nothing. Of one with
+// logins it is what the caller of ctx may see.
 func (p *Pool) ListOf(ctx context.Context, server, method, member string) (all []json.RawMessage, _ error) {
-	s, err := p.server(server)
+	n, err := p.instances(server)
 	if err != nil {
 		return nil, err.At(server, "")
+	}
+	s := n.main
+	if s.spec.Auth != nil {
+		own, done, err := n.take(ctx)
+		if err != nil {
+			return nil, err.At(server, "")
+		}
+		defer done()
+		s = own
 	}
 	err = s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
 		all, err = sess.list(ctx, method, member, s.spec.MaxMessage)

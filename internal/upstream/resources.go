@@ -146,27 +146,3 @@ func resourceResult(answer json.RawMessage) (json.RawMessage, error) {
 	}
 	return json.Marshal(map[string]any{"content": content})
 }
-
-// Subscribe asks a server to tell when a resource changes, or not to any more. Options.OnNews
-// is told.
-func (p *Pool) Subscribe(ctx context.Context, server, uri string, wanted bool) error {
-	s, err := p.server(server)
-	if err != nil {
-		return err.At(server, "")
-	}
-	method := "resources/unsubscribe"
-	if wanted {
-		method = "resources/subscribe"
-	}
-	err = s.do(ctx, "upstream.subscribe", func(ctx context.Context, sess *session, x *exchange) error {
-		if sess.era.protocol >= protocolModern {
-			return run.Errorf(run.KindUpstreamGone, "upstream.subscribe", "subscriptions to single resources of servers of %s are not built", protocolModern)
-		}
-		_, err := sess.link.call(ctx, x, method, json.RawMessage(`{"uri":`+string(quoted(uri))+`}`))
-		return err
-	})
-	if err != nil {
-		return err.At(server, "")
-	}
-	return nil
-}

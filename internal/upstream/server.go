@@ -41,7 +41,8 @@ type server struct {
 	breaker  breaker
 	state    State
 	since    time.Time
-	last     Listing         // of the last session, without tools
+	last     Listing // of the last session, without tools
+	watched  watched
 	taken    map[string]bool // names of the tools it listed, plain; nil: it has listed none yet
 	lastErr  *run.Error
 	connects int
@@ -80,7 +81,7 @@ func newServer(base context.Context, spec Server, o Options, place *spool, level
 		}
 	})
 	s.connect = &connector{
-		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger, bindings: &bindings{}, spool: place,
+		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger, bindings: &bindings{}, tasks: &taskTools{}, spool: place,
 		level: level,
 	}
 	if o.OnNews != nil {
@@ -132,7 +133,11 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 			return err
 		}
 		x.spools = spools
-		result, err = sess.callTool(ctx, x, tool, args)
+		if s.connect.tasks.has(tool) && sess.era.protocol == protocolLegacy && sess.link.hasTasks() {
+			result, err = sess.callTask(ctx, x, tool, args)
+		} else {
+			result, err = sess.callTool(ctx, x, tool, args)
+		}
 		large = x.spooled
 		return err
 	})
@@ -152,6 +157,7 @@ func (s *server) list(ctx context.Context) (Listing, *run.Error) {
 	if err != nil {
 		return Listing{}, err
 	}
+	s.connect.tasks.learn(l.Tools)
 	if spoken.transport == transportHTTP && spoken.protocol >= protocolModern {
 		l.Tools = s.connect.bindings.learn(l.Tools, func(tool string, why error) {
 			s.log.Warn("tool left out", "tool", cut(tool, 100), "why", why)
@@ -161,10 +167,15 @@ func (s *server) list(ctx context.Context) (Listing, *run.Error) {
 }
 
 // another is a server of the same kind whose session nobody shares with s. It begins with
-// what s has learned of the protocol and of the tools.
+// what s has learned of the protocol and of the tools. The credentials are those of the caller
+// of base.
 func (s *server) another(base context.Context, o Options, place *spool, level func() string) *server {
-	twin := newServer(base, s.spec, o, place, level)
-	twin.connect.bindings = s.connect.bindings
+	spec := s.spec
+	if p, ok := spec.Auth.(Personal); ok {
+		spec.Auth = p.For(run.CallerOf(base))
+	}
+	twin := newServer(base, spec, o, place, level)
+	twin.connect.bindings, twin.connect.tasks = s.connect.bindings, s.connect.tasks
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	twin.era = s.era

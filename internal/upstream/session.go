@@ -28,6 +28,10 @@ type session struct {
 	level  func() string // of log lines; "" if nobody wants any
 	pid    int
 
+	listening sync.Mutex
+	joint     bool                          // one stream of news is for all resources
+	streams   map[string]context.CancelFunc // end the streams of news of resources; "" is the joint one
+
 	mu      sync.Mutex
 	users   int
 	retired bool
@@ -113,9 +117,12 @@ func (s *session) ask(ctx context.Context, x *exchange, method string, params fu
 	defer done()
 	body := params(meta)
 	for round := 0; ; round++ {
-		result, err := s.link.call(ctx, x, method, body)
+		result, err := s.request(ctx, x, method, body)
 		if err != nil {
 			return nil, err
+		}
+		if t := taskAnswered(result, s.era); t != nil && method == methodCall && s.era.protocol >= protocolModern {
+			return s.awaitTask(ctx, x, t)
 		}
 		need, err := checkResult(result)
 		if err != nil {

@@ -21,7 +21,7 @@ const (
 	terminateGrace = time.Second
 	// exitPatience is how long a server that closed its output has to exit, so
 	// that its exit status can be told.
-	exitPatience = 300 * time.Millisecond
+	exitPatience = time.Second
 )
 
 // startStdio starts the command of spec and returns the wire to it.

@@ -104,6 +104,14 @@ type Authorizer interface {
 	Authorize(ctx context.Context, req *http.Request, resp *http.Response) error
 }
 
+// Personal is an Authorizer that has other credentials for each caller.
+type Personal interface {
+	Authorizer
+	// For has the credentials of one caller. Those of the instance that everybody shares, or
+	// that lists the tools, are the Authorizer's own.
+	For(c run.Caller) Authorizer
+}
+
 // Starter starts child processes that can't outlive this process;
 // *reaper.Reaper is one.
 type Starter interface {

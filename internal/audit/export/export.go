@@ -125,8 +125,10 @@ func succeeded(e *audit.Entry) (ok, known bool) {
 		return e.Status == "approved" || e.Status == "covered", true
 	case run.EventRefusal, run.EventGap:
 		return false, true
+	case run.EventNetwork:
+		return e.Status != "refused", true
 	case run.EventToken:
-		return e.Status != "failed", true
+		return e.Status != "failed" && e.Status != "refused", true
 	case run.EventReveal, run.EventSkill, run.EventSearch, run.EventFile, run.EventSettings, run.EventClock:
 		return true, true
 	}
@@ -147,6 +149,8 @@ func severity(e *audit.Entry, f *fact) int {
 		return cmp.Or(map[string]int{"high": 8, "low": 4}[f.Severity], 6)
 	case run.EventRefusal, run.EventPin:
 		return 6
+	case run.EventNetwork:
+		return 1 + 5*btoi(!ok)
 	case run.EventReveal, run.EventClock:
 		return 5
 	case run.EventSettings, run.EventErasure, run.EventSkill, run.EventToken:

@@ -91,6 +91,8 @@ func classOf(e *audit.Entry, f *fact) class {
 			return entity(creates, "Create")
 		case "revoked":
 			return entity(deletes, "Delete")
+		case "refused":
+			return class{authentication, "Authentication", 1, "Logon"}
 		}
 		return entity(updates, "Update")
 	case run.EventSettings, run.EventPin, run.EventClock:
@@ -99,6 +101,10 @@ func classOf(e *audit.Entry, f *fact) class {
 		return class{authentication, "Authentication", 1, "Logon"}
 	case run.EventRefusal, run.EventAnomaly, run.EventGap:
 		return class{detectionFinding, "Detection Finding", 1, "Create"}
+	case run.EventNetwork:
+		if e.Status == "refused" {
+			return class{detectionFinding, "Detection Finding", 1, "Create"}
+		}
 	case run.EventVerdict:
 		if e.Status != "ok" {
 			return class{detectionFinding, "Detection Finding", 1, "Create"}

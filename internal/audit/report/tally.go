@@ -140,6 +140,7 @@ type facts struct {
 	Deleted  int64                  `json:"deleted"`
 	Action   string                 `json:"action"`
 	Severity string                 `json:"severity"`
+	Host     string                 `json:"host"`
 }
 
 // count counts a name in a list of the activity.
@@ -188,10 +189,15 @@ func (t *tally) add(e *audit.Entry) {
 	case run.EventReveal:
 		t.count(&t.Reveals, e.Status, 1)
 		t.personal(&t.Revealed, f, " to the "+e.Status)
+	case run.EventTask: // what it did is in its execution
 	case run.EventSearch:
 		t.Searches++
 	case run.EventFile:
 		t.count(&t.Files, e.Status, 1)
+	case run.EventNetwork:
+		if e.Status == "refused" {
+			t.count(&t.Refused, "network, "+f.Host+": "+f.Error, 1)
+		}
 	case run.EventToken:
 		t.count(&t.Logins, "tokens of the listener: "+e.Status, 1)
 	case run.EventLogin:

@@ -10,6 +10,7 @@ const lazily = {
 	url: ['URL', 'URLSearchParams'],
 	encoding: ['TextEncoder', 'TextDecoder', 'atob', 'btoa'],
 	clone: ['structuredClone', 'DOMException'],
+	fetch: ['fetch', 'Headers', 'Request', 'Response'],
 	events: ['Event', 'EventTarget', 'CustomEvent', 'AbortController', 'AbortSignal'],
 	crypto: ['crypto'],
 	buffer: ['Buffer'],

@@ -90,7 +90,9 @@ def install_basics(channel):
     import os
 
     faulthandler.enable(2, all_threads=False)  # where the program was, should the interpreter crash; see Crash in crash.go
+    network = need("network").kept()
     os.environ.clear()  # of what the interpreter put there itself
+    os.environ.update(network)
 
     class Out(io.BufferedIOBase):
         """Where all output goes."""

@@ -12,7 +12,7 @@ render, loads = values.render, values.loads
 USUAL = """asyncio collections datetime re math itertools functools time csv random statistics decimal dataclasses typing
     traceback concurrent.futures threading pathlib io copy string enum uuid hashlib base64 textwrap operator heapq bisect
     logging contextlib glob shutil tempfile urllib.parse html calendar fractions zoneinfo difflib pprint types warnings resource ctypes""".split()
-OWN_PARTS = "values calls scopes flow rewrite globals servers skills files failure program loop facts".split()
+OWN_PARTS = "values network calls scopes flow rewrite globals servers skills files failure program loop facts".split()
 RESERVE = 8 << 20  # bytes, to be able to speak of a failure
 OVERHEAD = 32 << 20  # bytes beside the heap
 SPACE = 8 << 30  # bytes of address space beside that
@@ -98,6 +98,8 @@ def outcome(start, source, caller):
 
 
 def attempt(start, source, caller):
+    if "HTTPS_PROXY" in os.environ:
+        need("network").install()
     if "async" in source or "await" in source:
         need("loop")
     program = need("program").Program(start, source, caller)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"retort/internal/headers"
 	"retort/internal/mcpserver"
 )
 
@@ -92,8 +93,19 @@ func (l *Listener) share(w http.ResponseWriter, r *http.Request) (preflight bool
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, "+mcpserver.SessionHeader+", "+mcpserver.VersionHeader)
+	h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, "+mcpserver.SessionHeader+", "+mcpserver.VersionHeader+params(r))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// params are the headers of tools' arguments that a page wants to send.
+func params(r *http.Request) (list string) {
+	for _, name := range strings.Split(r.Header.Get("Access-Control-Request-Headers"), ",") {
+		name = strings.TrimSpace(name)
+		if len(name) > len(headers.ParamPrefix) && strings.EqualFold(name[:len(headers.ParamPrefix)], headers.ParamPrefix) && headers.IsToken(name) {
+			list += ", " + name
+		}
+	}
+	return list
 }

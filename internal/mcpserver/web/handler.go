@@ -77,23 +77,34 @@ func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (p Princ
 	if !strings.EqualFold(scheme, "Bearer") {
 		bearer = ""
 	}
-	p, err := l.Authenticator.Authenticate(r.Context(), strings.TrimSpace(bearer))
+	bearer = strings.TrimSpace(bearer)
+	p, err := l.Authenticator.Authenticate(r.Context(), bearer)
 	var challenge interface{ Challenge() string }
 	var refusal interface{ Refuse(http.ResponseWriter) }
 	switch {
 	case errors.As(err, &refusal):
+		l.tried(r, bearer)
 		refusal.Refuse(w)
 		return p, false
 	case errors.As(err, &challenge):
+		l.refused.note(networkOf(r.RemoteAddr), "the token does not allow this", time.Now())
 		w.Header().Set("WWW-Authenticate", challenge.Challenge())
 		l.refuse(w, r, http.StatusForbidden, "the token does not allow this")
 		return p, false
 	case err != nil || p.Name == "":
+		l.tried(r, bearer)
 		w.Header().Set("WWW-Authenticate", l.Authenticator.Challenge(r))
 		l.refuse(w, r, http.StatusUnauthorized, "who asks must say so with a token: Authorization: Bearer …")
 		return p, false
 	}
 	return p, true
+}
+
+// tried notes that a token did not count. Who brings none asks how to log in.
+func (l *Listener) tried(r *http.Request, bearer string) {
+	if bearer != "" {
+		l.refused.note(networkOf(r.RemoteAddr), "the token does not count", time.Now())
+	}
 }
 
 // required says whether callers must have a token.

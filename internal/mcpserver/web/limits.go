@@ -16,6 +16,7 @@ type Limits struct {
 	Body        int64         // bytes of a request
 	Header      int           // bytes of its headers
 	Connections int           // at once
+	PerAddress  int           // of these from one address, of IPv6 from one network of 64 bits
 	Sessions    int           // of one principal; the one unused for longest ends for a new one
 	AllSessions int           // of all
 	Executions  int           // of one principal that have not ended
@@ -30,7 +31,8 @@ type Limits struct {
 func (l Limits) defaults() Limits {
 	return Limits{
 		Body: cmp.Or(l.Body, 4<<20), Header: cmp.Or(l.Header, 64<<10), Connections: cmp.Or(l.Connections, 4096),
-		Sessions: cmp.Or(l.Sessions, 256), AllSessions: cmp.Or(l.AllSessions, 16_384), Executions: cmp.Or(l.Executions, 64), Requests: cmp.Or(l.Requests, 3000),
+		PerAddress: cmp.Or(l.PerAddress, max(64, cmp.Or(l.Connections, 4096)/4)),
+		Sessions:   cmp.Or(l.Sessions, 256), AllSessions: cmp.Or(l.AllSessions, 16_384), Executions: cmp.Or(l.Executions, 64), Requests: cmp.Or(l.Requests, 3000),
 		Programs: cmp.Or(l.Programs, max(32, 8*runtime.NumCPU())),
 		Idle:     cmp.Or(l.Idle, 4*time.Hour), Read: cmp.Or(l.Read, 30*time.Second), Write: cmp.Or(l.Write, 30*time.Second), Drain: cmp.Or(l.Drain, 30*time.Second),
 	}
@@ -42,16 +44,21 @@ const (
 	maxBatch       = 64 // messages in one request, which versions before 2025-06-18 have
 )
 
-// limited accepts so many connections at once; others wait.
+// limited accepts so many connections at once; others wait. Those of an address that has its
+// share already are closed, so that one who opens them without end keeps nobody out.
 type limited struct {
 	net.Listener
 	free chan struct{}
 	done chan struct{}
 	end  sync.Once
+	most int // from one address
+
+	mu   sync.Mutex
+	from map[string]int
 }
 
-func limit(l net.Listener, n int) net.Listener {
-	return &limited{Listener: l, free: make(chan struct{}, n), done: make(chan struct{})}
+func limit(l net.Listener, n, most int) net.Listener {
+	return &limited{Listener: l, free: make(chan struct{}, n), done: make(chan struct{}), most: most, from: map[string]int{}}
 }
 
 func (l *limited) Accept() (net.Conn, error) {
@@ -60,12 +67,37 @@ func (l *limited) Accept() (net.Conn, error) {
 	case <-l.done:
 		return nil, net.ErrClosed
 	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.free
-		return nil, err
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			<-l.free
+			return nil, err
+		}
+		from := networkOf(c.RemoteAddr().String())
+		if !l.enter(from) {
+			_ = c.Close()
+			continue
+		}
+		return &counted{Conn: c, done: sync.OnceFunc(func() { l.leave(from); <-l.free })}, nil
 	}
-	return &counted{Conn: c, done: sync.OnceFunc(func() { <-l.free })}, nil
+}
+
+func (l *limited) enter(from string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.from[from] >= l.most {
+		return false
+	}
+	l.from[from]++
+	return true
+}
+
+func (l *limited) leave(from string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.from[from]--; l.from[from] == 0 {
+		delete(l.from, from)
+	}
 }
 
 func (l *limited) Close() error {

@@ -186,6 +186,7 @@ func (l *Listener) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
+			l.refused.passed(now)
 			l.mu.Lock()
 			for name, t := range l.tenants {
 				if t.expire(now) {

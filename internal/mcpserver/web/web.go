@@ -69,9 +69,12 @@ type Options struct {
 	Engine func(principal string) Engine
 	// Cancel ends what is under way when it has had its time, and waits for it. May be nil.
 	Cancel func()
-	Server mcpserver.Options
-	Limits Limits
-	Log    *slog.Logger // nil: nobody is told
+	// Refused is told of calls whose token does not count, so seldom that a flood of them does no
+	// harm. It must not wait. May be nil.
+	Refused func(Refusal)
+	Server  mcpserver.Options
+	Limits  Limits
+	Log     *slog.Logger // nil: nobody is told
 }
 
 // Listener answers MCP clients.
@@ -86,6 +89,7 @@ type Listener struct {
 	draining atomic.Bool
 	calls    atomic.Int64 // being answered
 	sessions atomic.Int64
+	refused  refusals
 
 	mu      sync.Mutex
 	tenants map[string]*tenant
@@ -109,7 +113,7 @@ func Listen(o Options) (*Listener, error) {
 	if o.Server.Rounds == nil {
 		o.Server.Rounds = mcpserver.NewRounds()
 	}
-	l := &Listener{Options: o, loopback: loopback, tenants: map[string]*tenant{}, slots: make(chan struct{}, o.Limits.Programs)}
+	l := &Listener{Options: o, loopback: loopback, tenants: map[string]*tenant{}, slots: make(chan struct{}, o.Limits.Programs), refused: refusals{tell: o.Refused}}
 	if r, ok := o.Authenticator.(interface {
 		Routes() map[string]http.Handler
 	}); ok {
@@ -153,6 +157,7 @@ func (l *Listener) Serve(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	l.drain()
+	l.refused.end(time.Now())
 	if err := l.http.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return run.Errorf(run.KindInternal, "http", "%w", err)
 	}
@@ -163,7 +168,7 @@ func (l *Listener) Serve(ctx context.Context) error {
 }
 
 func (l *Listener) accept() error {
-	limited := limit(l.net, l.Limits.Connections)
+	limited := limit(l.net, l.Limits.Connections, l.Limits.PerAddress)
 	if l.certs == nil {
 		return l.http.Serve(limited)
 	}

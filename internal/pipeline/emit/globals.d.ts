@@ -1,5 +1,5 @@
-// What a program's environment has beyond the language's own library. There is
-// no network, so that fetch does not exist; process has what ordinary code asks
+// What a program's environment has beyond the language's own library. fetch reaches
+// what settings allow, by themselves nothing; process has what ordinary code asks
 // for, but neither arguments nor an environment.
 
 // ---- Retort
@@ -402,3 +402,86 @@ interface DOMException extends Error {
   readonly code: number;
 }
 declare var DOMException: { new (message?: string, name?: string): DOMException; readonly prototype: DOMException };
+
+// ---- fetch
+
+type HeadersInit = Headers | Iterable<readonly [string, string]> | Record<string, string>;
+interface Headers {
+  append(name: string, value: string): void;
+  delete(name: string): void;
+  get(name: string): string | null;
+  getSetCookie(): string[];
+  has(name: string): boolean;
+  set(name: string, value: string): void;
+  forEach(callback: (value: string, name: string, headers: Headers) => void, thisArg?: any): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+}
+declare var Headers: { new (init?: HeadersInit): Headers; readonly prototype: Headers };
+
+type BodyInit = string | Blob | ArrayBuffer | ArrayBufferView | URLSearchParams | AsyncIterable<string | Uint8Array>;
+interface BodyReader {
+  readonly closed: Promise<void>;
+  read(): Promise<{ value: Uint8Array; done: false } | { value: undefined; done: true }>;
+  cancel(reason?: any): Promise<void>;
+  releaseLock(): void;
+}
+interface BodyStream extends AsyncIterable<Uint8Array> {
+  readonly locked: boolean;
+  getReader(): BodyReader;
+  cancel(reason?: any): Promise<void>;
+}
+interface FetchBody {
+  readonly body: BodyStream | null;
+  readonly bodyUsed: boolean;
+  arrayBuffer(): Promise<ArrayBuffer>;
+  blob(): Promise<Blob>;
+  bytes(): Promise<Uint8Array>;
+  json(): Promise<any>;
+  text(): Promise<string>;
+}
+
+interface RequestInit {
+  method?: string;
+  headers?: HeadersInit;
+  body?: BodyInit | null;
+  redirect?: "follow" | "error" | "manual";
+  signal?: AbortSignal | null;
+  [other: string]: unknown;
+}
+interface Request extends FetchBody {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly redirect: string;
+  readonly signal: AbortSignal;
+  clone(): Request;
+}
+declare var Request: { new (input: string | URL | Request, init?: RequestInit): Request; readonly prototype: Request };
+
+interface ResponseInit {
+  status?: number;
+  statusText?: string;
+  headers?: HeadersInit;
+}
+interface Response extends FetchBody {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: Headers;
+  readonly url: string;
+  readonly redirected: boolean;
+  readonly type: string;
+  clone(): Response;
+}
+declare var Response: {
+  new (body?: BodyInit | null, init?: ResponseInit): Response;
+  readonly prototype: Response;
+  json(value: any, init?: ResponseInit): Response;
+  error(): Response;
+};
+
+/** Reaches the domains that the setting network.whitelist names. */
+declare function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;

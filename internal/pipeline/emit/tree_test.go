@@ -98,12 +98,12 @@ func TestFolders(t *testing.T) {
 
 func TestAmbient(t *testing.T) {
 	text := Ambient()
-	for _, name := range []string{"console", "setTimeout", "structuredClone", "URL", "TextDecoder", "crypto", "AbortController", "performance", "callMCPTool", "state", "Buffer"} {
+	for _, name := range []string{"console", "setTimeout", "structuredClone", "URL", "TextDecoder", "crypto", "AbortController", "fetch", "Headers", "Response", "performance", "callMCPTool", "state", "Buffer"} {
 		if !regexp.MustCompile(`(?m)^declare (var|function) ` + name + `\b`).MatchString(text) {
 			t.Errorf("%s is not declared", name)
 		}
 	}
-	for _, name := range []string{"fetch", "XMLHttpRequest", "WebSocket"} {
+	for _, name := range []string{"EventSource", "XMLHttpRequest", "WebSocket"} {
 		if regexp.MustCompile(`(?m)^declare .*\b` + name + `\b`).MatchString(text) {
 			t.Errorf("%s is declared, but programs do not have it", name)
 		}

@@ -16,13 +16,14 @@ const Auto = "auto"
 // How strong backends are, by what stands between a program and the machine. A process
 // is weaker where the system offers less.
 const (
-	Process   = 50 // the kernel's walls around a process
-	Container = 60 // a container of its own
-	Machine   = 90 // a kernel of its own
+	Process    = 50 // the kernel's walls around a process
+	Container  = 60 // a container of its own
+	UserKernel = 75 // a kernel of its own, which is a program of the machine's
+	Machine    = 90 // a machine of its own, with its kernel
 )
 
 // strengths are those of the backends that settings can name, whether they are here or not.
-var strengths = map[string]int{"docker": Container, "vm": Machine}
+var strengths = map[string]int{"docker": Container, "gvisor": UserKernel, "vm": Machine}
 
 // Floor is how strong a sandbox has to be. The zero Floor asks for nothing.
 type Floor struct {
@@ -37,8 +38,8 @@ type Chooser struct {
 	backends []Backend
 }
 
-// NewChooser knows backends. Standard is the name of the one to use where none
-// is asked for, or Auto.
+// NewChooser knows backends, which are in the order of their strength. Standard is the
+// name of the one to use where none is asked for, or Auto.
 func NewChooser(standard string, backends ...Backend) *Chooser {
 	return &Chooser{standard: standard, backends: backends}
 }
@@ -61,7 +62,38 @@ func (c *Chooser) Prepare(ctx context.Context, backend string, s Spec) (Sandbox,
 	if refusal != nil {
 		return nil, refusal
 	}
-	return chosen.Prepare(ctx, s)
+	sandbox, err := chosen.Prepare(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return labelled{sandbox, Isolation(chosen.Capabilities().Strength)}, nil
+}
+
+// labelled is a sandbox whose reports say how strong it was.
+type labelled struct {
+	Sandbox
+	isolation string
+}
+
+func (l labelled) Run(ctx context.Context, p run.Program, h Host) (Report, error) {
+	r, err := l.Sandbox.Run(ctx, p, h)
+	r.Isolation = l.isolation
+	return r, err
+}
+
+// Isolation is a strength in a word: what is between a program and the machine.
+func Isolation(strength int) string {
+	switch {
+	case strength >= Machine:
+		return "machine"
+	case strength >= UserKernel:
+		return "kernel"
+	case strength >= Container:
+		return "container"
+	case strength >= Process:
+		return "process"
+	}
+	return "weak process"
 }
 
 // Able is why Prepare would not make such a sandbox, as far as that can be told without
@@ -103,19 +135,15 @@ func (c *Chooser) choose(name string, s Spec) (Backend, *run.Error) {
 		WithHint("%s", c.offer(s.Runtime))
 }
 
-// weakest is the backend that is as strong as is needed, and no stronger than it has to be.
+// weakest is the backend that is as strong as is needed, and no stronger than it has to
+// be. Those that are stronger are not asked: some find out what they can do by trying it.
 func (c *Chooser) weakest(s Spec) (Backend, *run.Error) {
-	var best Backend
 	for _, b := range c.backends {
-		have := b.Capabilities()
-		if have.able(s) && (best == nil || have.Strength < best.Capabilities().Strength) {
-			best = b
+		if b.Capabilities().able(s) {
+			return b, nil
 		}
 	}
-	if best == nil {
-		return nil, c.tooWeak(s)
-	}
-	return best, nil
+	return nil, c.tooWeak(s)
 }
 
 func (c Capabilities) able(s Spec) bool {
@@ -126,8 +154,10 @@ func (c Capabilities) able(s Spec) bool {
 func (c *Chooser) tooWeak(s Spec) *run.Error {
 	var need string
 	switch {
-	case s.Floor.Strength > Container:
+	case s.Floor.Strength > UserKernel:
 		need = "the vm sandbox"
+	case s.Floor.Strength > Container:
+		need = "the gvisor sandbox, or a stronger one,"
 	case s.Floor.Strength > Process:
 		need = "the docker sandbox, or a stronger one,"
 	default:

@@ -6,6 +6,7 @@ package isolate
 import (
 	"context"
 	"encoding/json"
+	"net"
 
 	"retort/internal/run"
 )
@@ -39,6 +40,15 @@ type Host interface {
 	Call(ctx context.Context, c run.Call) (run.Result, error)
 }
 
+// Proxy is what a Host may be besides: the other end of the connections that a program opens
+// to its proxy. A backend that can lead them there does; in any other, such a program finds
+// nobody.
+type Proxy interface {
+	// ServeConn serves one connection until it or ctx ends, and has closed it when it
+	// returns. It is used by several goroutines at once.
+	ServeConn(ctx context.Context, conn net.Conn)
+}
+
 // HostFunc is a Host made of a function.
 type HostFunc func(ctx context.Context, c run.Call) (run.Result, error)
 
@@ -63,6 +73,7 @@ type Report struct {
 	Warnings    []string
 	Runtime     string
 	Backend     string
+	Isolation   string // how strong the backend is, in a word: see Isolation; the Chooser fills it in
 	Bounds      string // what holds the limits: "cgroup v2", "cgroup v1", "rlimits, watcher"
 }
 

@@ -11,7 +11,7 @@ import (
 // is personal in what it says. Waiting for a person is not charged.
 func (x Execution) reaching(ctx context.Context, c run.Call) context.Context {
 	peer := run.PeerOf(ctx)
-	screened := &run.Peer{ID: peer.ID, Progress: x.telling(c, peer.Progress), Log: x.telling(c, peer.Log)}
+	screened := &run.Peer{ID: peer.ID, Forms: peer.Forms, Pages: peer.Pages, Samples: peer.Samples, Progress: x.telling(c, peer.Progress), Log: x.telling(c, peer.Log)}
 	if peer.Ask != nil {
 		screened.Ask = func(inside context.Context, a run.Asked) (json.RawMessage, *run.Error) {
 			resume := run.Pause(inside)
@@ -45,7 +45,7 @@ func (x Execution) shown(c run.Call, document json.RawMessage) (json.RawMessage,
 // ask brings what a server asks to the client. Tokens in the answer become values again, if
 // they are values of that server.
 func (x Execution) ask(ctx context.Context, c run.Call, peer *run.Peer, a run.Asked) (_ json.RawMessage, refused *run.Error) {
-	shown, err := x.shown(c, a.Params)
+	shown, err := x.shown(c, a.Params) // a page's whole address is for the person alone
 	if err != nil {
 		return nil, unhidden("the question was held back", err)
 	}

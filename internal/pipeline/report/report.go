@@ -43,7 +43,7 @@ type Options struct {
 func Make(r isolate.Report, options Options) run.Outcome {
 	o := run.Outcome{
 		ExecutionID: options.ID, Status: r.Status, Warnings: r.Warnings,
-		Stats: run.Stats{Sandbox: r.Backend, Runtime: r.Runtime, MemoryBytes: r.MemoryBytes, Bounds: r.Bounds},
+		Stats: run.Stats{Sandbox: r.Backend, Isolation: r.Isolation, Runtime: r.Runtime, MemoryBytes: r.MemoryBytes, Bounds: r.Bounds},
 	}
 	m := options.maker(&o)
 	o.Error = m.clip(r.Error)

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"retort/internal/run"
 )
 
 const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
@@ -26,7 +28,7 @@ func (l *Login) startDevice(ctx context.Context) (err error) {
 	c, m := l.client, l.found.server
 	if m.Device == "" {
 		return fail("the authorization server %s offers no login with a code", shown(m.Issuer)).
-			WithHint("retort auth login --paste %s works without a browser on this machine", quoted(c.o.Server))
+			WithHint("%s works without a browser on this machine", c.command("--paste"))
 	}
 	if l.who, err = c.identify(ctx, m, "http://127.0.0.1/callback"); err != nil {
 		return err
@@ -58,32 +60,57 @@ func (l *Login) startDevice(ctx context.Context) (err error) {
 	return nil
 }
 
+// RFC 8628: how much longer a device waits from then on when it is told to slow down, and
+// between tries of which the answer did not come; and how many of those may follow each other.
+const (
+	slower     = 5 * time.Second
+	longest    = time.Minute
+	mostBroken = 5
+)
+
 // poll asks for the token until the person has typed the code in.
 func (l *Login) poll(ctx context.Context) error {
 	pause := 5 * time.Second
 	if d := l.device.Interval; d != nil {
 		pause = time.Duration(min(max(*d, 0), 60)) * time.Second
 	}
+	pause = max(pause, 50*time.Millisecond)
 	late := time.After(time.Duration(min(max(l.device.Lasts, 1), 3600)) * time.Second)
-	for {
+	for broken := 0; ; {
 		select {
 		case <-ctx.Done():
 			return l.late(ctx)
 		case <-late:
-			return fail("nobody has typed the code in before it ended").WithHint("retort auth login --device %s", quoted(l.client.o.Server))
-		case <-time.After(max(pause, 50*time.Millisecond)):
+			return l.tooLate()
+		case <-time.After(pause):
 		}
 		err := l.exchange(ctx, url.Values{"grant_type": {grantDevice}, "device_code": {l.device.Device}})
 		var no *denial
+		said := errors.As(err, &no) && no.Code != ""
 		switch {
 		case err == nil:
 			return nil
-		case !errors.As(err, &no):
+		case !said && (no == nil || no.http >= 500):
+			if broken++; broken > mostBroken {
+				return err
+			}
+			pause = min(2*pause, longest)
+			continue
+		case !said:
 			return err
 		case no.Code == "slow_down":
-			pause += 5 * time.Second
+			pause += slower
+		case no.Code == "expired_token":
+			return l.tooLate()
+		case no.Code == "access_denied":
+			return run.AsError(err).WithHint("the person refused on the page; to try again: %s", l.client.command("--device"))
 		case no.Code != "authorization_pending":
 			return err
 		}
+		broken = 0
 	}
+}
+
+func (l *Login) tooLate() *run.Error {
+	return fail("nobody has typed the code in before it ended").WithHint("%s", l.client.command("--device"))
 }

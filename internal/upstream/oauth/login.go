@@ -23,7 +23,8 @@ import (
 
 // How says how a person logs in. The zero value is a browser on this machine.
 type How struct {
-	Device bool // with a code, typed in on another device
+	Device    bool   // with a code, typed in on another device
+	Principal string // whose login it is, for whoever chooses the Client
 }
 
 // Login is one under way. Close it.
@@ -99,7 +100,7 @@ func (c *Client) begin(ctx context.Context, asked challenge, how How) (*Login, e
 		return l, l.startDevice(ctx)
 	}
 	if at.server.Authorize == "" {
-		return nil, fail("the authorization server has no page to log in at").WithHint("retort auth login --device %s", quoted(c.o.Server))
+		return nil, fail("the authorization server has no page to log in at").WithHint("%s", c.command("--device"))
 	}
 	if err := l.listen(); err != nil {
 		return nil, err
@@ -267,7 +268,7 @@ func (l *Login) exchange(ctx context.Context, form url.Values) error {
 		return err
 	}
 	t := a.token(token{
-		Server: c.o.Server, URL: c.o.URL, Resource: l.found.resource, Issuer: m.Issuer, Asked: l.scopes, Scopes: l.scopes,
+		Server: c.o.Server, URL: c.o.URL, Principal: c.o.Principal, Resource: l.found.resource, Issuer: m.Issuer, Asked: l.scopes, Scopes: l.scopes,
 		Client: l.who, At: endpoints{Token: m.Token, Revoke: m.Revoke},
 	}, time.Now())
 	unlock, err := c.o.Store.lock(c.path())
@@ -305,7 +306,7 @@ func (l *Login) Wait(ctx context.Context) error {
 const lookAgain = 500 * time.Millisecond
 
 func (l *Login) late(ctx context.Context) *run.Error {
-	return fail("nobody has logged in meanwhile: %w", ctx.Err()).WithHint("retort auth login %s", quoted(l.client.o.Server))
+	return fail("nobody has logged in meanwhile: %w", ctx.Err()).WithHint("%s", l.client.command(""))
 }
 
 // Issuer is the authorization server.

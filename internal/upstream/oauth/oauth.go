@@ -32,11 +32,14 @@ type Settings struct {
 
 // Options are what a Client is made of.
 type Options struct {
-	Server   string            // its name
-	URL      string            // of its MCP endpoint
-	Headers  map[string]string // that it wants besides credentials
-	Settings Settings
-	Store    *Store
+	Server string // its name
+	URL    string // of its MCP endpoint
+	// Principal is whose login it is; empty is that of the engine, or of everybody. No
+	// Client sees the login of another principal.
+	Principal string
+	Headers   map[string]string // that it wants besides credentials
+	Settings  Settings
+	Store     *Store
 	// Secret is told of each value that must stand in no text; may be nil.
 	Secret func(label, value string)
 	// Open, if it is set, opens an address in a browser: then Authorize logs in by itself.
@@ -98,7 +101,7 @@ func (c *Client) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 	}
 	if c.o.Open == nil && t == nil && err == nil && !c.uses(ctx, asked) {
 		return fail("the server wants credentials%s", asked.text()).
-			WithHint("put them into this server's headers, as in \"Authorization\": \"Bearer …\"; it names no login, but perhaps has one: retort auth login %s", quoted(c.o.Server))
+			WithHint("put them into this server's headers, as in \"Authorization\": \"Bearer …\"; it names no login, but perhaps has one: %s", c.command(""))
 	}
 	why := "nobody has logged in"
 	if t != nil {
@@ -126,9 +129,21 @@ func (c *Client) demand(ctx context.Context, asked challenge, why string) error 
 // needed is the error that a login mends.
 func (c *Client) needed(why string) *run.Error {
 	e := run.Errorf(run.KindUpstreamGone, "upstream.oauth", "the server needs a login (%s): %w", why, run.ErrLogin).
-		WithHint("a person logs in with: retort auth login %s", quoted(c.o.Server)).At(c.o.Server, "")
+		WithHint("a person logs in with: %s", c.command("")).At(c.o.Server, "")
 	e.Message = "the server needs a login: " + why
 	return e
+}
+
+// command is the one that logs in, with a flag or without.
+func (c *Client) command(flag string) string {
+	words := []string{"retort auth login"}
+	if flag != "" {
+		words = append(words, flag)
+	}
+	if c.o.Principal != "" {
+		words = append(words, "--principal "+quoted(c.o.Principal))
+	}
+	return strings.Join(append(words, quoted(c.o.Server)), " ")
 }
 
 // quoted is a name as a shell takes it.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -428,6 +429,77 @@ func TestDevice(t *testing.T) {
 	without := newBench(t, oauthtest.Rules{Change: func(_ string, m map[string]any) { delete(m, "device_authorization_endpoint") }})
 	if _, err := without.client().Begin(t.Context(), oauth.How{Device: true}); err == nil || !strings.Contains(err.Error(), "no login with a code") {
 		t.Error(err)
+	}
+}
+
+// What a server tells a device that asks for its token: later, more slowly, never.
+func TestDevicePolls(t *testing.T) {
+	for name, c := range map[string]struct {
+		polls []string
+		hook  func(w http.ResponseWriter, r *http.Request) bool
+		want  string // of the error; empty: it succeeds
+		asks  int
+		takes time.Duration
+	}{
+		"pending, then slow down": {polls: []string{"authorization_pending", "slow_down"}, asks: 3, takes: 5 * time.Second},
+		"expired":                 {polls: []string{"authorization_pending", "expired_token"}, want: "nobody has typed the code in before it ended", asks: 2},
+		"denied":                  {polls: []string{"access_denied"}, want: "access_denied", asks: 1},
+		"something else":          {polls: []string{"invalid_scope"}, want: "invalid_scope", asks: 1},
+		"an outage":               {hook: outage(3), asks: 1},
+		"a long outage":           {hook: outage(99), want: "502", asks: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, oauthtest.Rules{Polls: c.polls, Hook: c.hook})
+			l, err := b.client().Begin(t.Context(), oauth.How{Device: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Agree()
+			began := time.Now()
+			err = l.Wait(t.Context())
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v", err)
+			}
+			if n := b.Count("token urn:ietf:params:oauth:grant-type:device_code"); n != c.asks {
+				t.Errorf("asked %d times", n)
+			}
+			if took := time.Since(began); took < c.takes {
+				t.Errorf("slowed down to %v", took)
+			}
+			if name == "expired" || name == "denied" {
+				if hint := run.AsError(err).Hint; !strings.Contains(hint, "retort auth login --device s") {
+					t.Error(hint)
+				}
+			}
+		})
+	}
+	t.Run("nobody types it in", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t, oauthtest.Rules{Change: func(doc string, m map[string]any) {
+			if doc == "device" {
+				m["expires_in"] = 1
+			}
+		}})
+		l, err := b.client().Begin(t.Context(), oauth.How{Device: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "before it ended") {
+			t.Error(err)
+		}
+	})
+}
+
+// outage has the token endpoint fail some times.
+func outage(times int64) func(http.ResponseWriter, *http.Request) bool {
+	var n atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		fails := r.URL.Path == "/token" && n.Add(1) <= times
+		if fails {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+		return fails
 	}
 }
 

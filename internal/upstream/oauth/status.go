@@ -19,22 +19,24 @@ const (
 
 // Status is what is known of the login at a server, without asking anybody.
 type Status struct {
-	Server  string     `json:"server"`
-	State   string     `json:"state"`
-	Issuer  string     `json:"issuer,omitempty"`
-	Scopes  []string   `json:"scopes,omitempty"`
-	Wanted  []string   `json:"wanted,omitempty"`  // scopes that the server asked for since
-	Since   *time.Time `json:"since,omitempty"`   // it was given or renewed
-	Until   *time.Time `json:"until,omitempty"`   // of the token; nil: it says nothing
-	Renews  bool       `json:"renews,omitempty"`  // by itself
-	Client  string     `json:"client,omitempty"`  // "document", "settings" or "registered"
-	Command string     `json:"command,omitempty"` // that logs in
-	Error   *run.Error `json:"error,omitempty"`
+	Server string `json:"server"`
+	// Principal is whose login it is; empty is that of the engine, or of everybody.
+	Principal string     `json:"principal,omitempty"`
+	State     string     `json:"state"`
+	Issuer    string     `json:"issuer,omitempty"`
+	Scopes    []string   `json:"scopes,omitempty"`
+	Wanted    []string   `json:"wanted,omitempty"`  // scopes that the server asked for since
+	Since     *time.Time `json:"since,omitempty"`   // it was given or renewed
+	Until     *time.Time `json:"until,omitempty"`   // of the token; nil: it says nothing
+	Renews    bool       `json:"renews,omitempty"`  // by itself
+	Client    string     `json:"client,omitempty"`  // "document", "settings" or "registered"
+	Command   string     `json:"command,omitempty"` // that logs in
+	Error     *run.Error `json:"error,omitempty"`
 }
 
 // Status says what is kept of the login; false if nothing is.
 func (c *Client) Status(ctx context.Context) (Status, bool) {
-	s := Status{Server: c.o.Server, State: StateNeeded, Command: "retort auth login " + quoted(c.o.Server)}
+	s := Status{Server: c.o.Server, Principal: c.o.Principal, State: StateNeeded, Command: c.command("")}
 	t, err := c.read()
 	if err != nil {
 		s.Error = run.AsError(err)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,22 +37,23 @@ func Open(dir string, key func() ([]byte, error)) *Store { return &Store{dir: di
 
 // token is what a login gave.
 type token struct {
-	Server   string    `json:"server"`
-	URL      string    `json:"url"`      // of the MCP endpoint, as configured
-	Resource string    `json:"resource"` // that it is good for
-	Issuer   string    `json:"issuer"`
-	Access   string    `json:"access_token"`
-	Refresh  string    `json:"refresh_token,omitempty"`
-	Scopes   []string  `json:"scopes,omitempty"` // granted
-	Asked    []string  `json:"asked,omitempty"`  // asked for
-	Wanted   []string  `json:"wanted,omitempty"` // that the server wants besides, since the login
-	Issued   time.Time `json:"issued"`
-	Expires  time.Time `json:"expires,omitzero"`
-	Renewed  bool      `json:"renewed,omitempty"` // by a refresh, not by a login
-	Begun    time.Time `json:"begun,omitzero"`    // of a refresh whose answer was not kept yet
-	Ended    string    `json:"ended,omitempty"`   // why it can't be renewed any more
-	Client   identity  `json:"client"`
-	At       endpoints `json:"endpoints"`
+	Server    string    `json:"server"`
+	URL       string    `json:"url"`                 // of the MCP endpoint, as configured
+	Principal string    `json:"principal,omitempty"` // whose it is
+	Resource  string    `json:"resource"`            // that it is good for
+	Issuer    string    `json:"issuer"`
+	Access    string    `json:"access_token"`
+	Refresh   string    `json:"refresh_token,omitempty"`
+	Scopes    []string  `json:"scopes,omitempty"` // granted
+	Asked     []string  `json:"asked,omitempty"`  // asked for
+	Wanted    []string  `json:"wanted,omitempty"` // that the server wants besides, since the login
+	Issued    time.Time `json:"issued"`
+	Expires   time.Time `json:"expires,omitzero"`
+	Renewed   bool      `json:"renewed,omitempty"` // by a refresh, not by a login
+	Begun     time.Time `json:"begun,omitzero"`    // of a refresh whose answer was not kept yet
+	Ended     string    `json:"ended,omitempty"`   // why it can't be renewed any more
+	Client    identity  `json:"client"`
+	At        endpoints `json:"endpoints"`
 }
 
 // endpoints are where a token is renewed and revoked.
@@ -68,6 +70,19 @@ func (s *Store) name(kind string, parts ...string) string {
 		h.Write(text)
 	}
 	return filepath.Join(s.dir, hex.EncodeToString(h.Sum(nil))[:32]+"."+kind)
+}
+
+// Principals are those of whom a login at a server is kept, sorted. What can't be read is left out.
+func (s *Store) Principals(server, address string) (names []string) {
+	paths, _ := filepath.Glob(filepath.Join(s.dir, "*.token"))
+	for _, path := range paths {
+		var t token
+		if there, err := s.read(path, &t); there && err == nil && t.Server == server && t.URL == address && t.Principal != "" {
+			names = append(names, t.Principal)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // read decrypts a file; false if there is none.

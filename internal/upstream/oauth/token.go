@@ -31,7 +31,14 @@ func (c *Client) hold(ctx context.Context) (release func(), err error) {
 	}
 }
 
-func (c *Client) path() string { return c.o.Store.name("token", c.o.Server, c.o.URL) }
+// path is the file of the token. Each principal has another.
+func (c *Client) path() string {
+	parts := []string{c.o.Server, c.o.URL}
+	if c.o.Principal != "" {
+		parts = append(parts, c.o.Principal)
+	}
+	return c.o.Store.name("token", parts...)
+}
 
 // read is the token that is kept, nil if there is none. It is read again only if it was
 // written since.
@@ -49,8 +56,8 @@ func (c *Client) read() (*token, error) {
 	if err != nil || !there {
 		return nil, err
 	}
-	if t.Server != c.o.Server || t.URL != c.o.URL || !isPartOf(c.o.URL, t.Resource) {
-		return nil, nil // it is for another address
+	if t.Server != c.o.Server || t.URL != c.o.URL || t.Principal != c.o.Principal || !isPartOf(c.o.URL, t.Resource) {
+		return nil, nil // it is for another address, or somebody else's
 	}
 	c.remember(&t, now)
 	return &t, nil

@@ -53,7 +53,7 @@ type Rule struct {
 }
 
 // grant is a yes for the rest of a run.
-type grant struct{ execution, server, tool, pin, policy, crosses string }
+type grant struct{ execution, server, tool, pin, policy, crosses, repeats string }
 
 type entry struct {
 	run.Approval
@@ -158,13 +158,16 @@ func (t *Table) note(q run.Question, kind run.EventKind, status string, facts ma
 }
 
 // covered says whether a yes was given before that goes as far as q. A yes to what is usual
-// is none to what is not.
+// is none to what is not, and none to do anything again.
 func (t *Table) covered(q run.Question) bool {
-	return q.IsCall() && q.Unusual == "" && (t.granted[grantOf(q)] || t.rules != nil && t.rules.Allows(ruleOf(q)))
+	if !q.IsCall() || q.Unusual != "" || q.Repeats == run.RepeatsSame {
+		return false
+	}
+	return t.granted[grantOf(q)] || q.Repeats == "" && t.rules != nil && t.rules.Allows(ruleOf(q))
 }
 
 func grantOf(q run.Question) grant {
-	return grant{q.Execution, q.Server, q.Tool, q.Pin, q.Policy, q.Crosses}
+	return grant{q.Execution, q.Server, q.Tool, q.Pin, q.Policy, q.Crosses, string(q.Repeats)}
 }
 
 func ruleOf(q run.Question) Rule {
@@ -238,7 +241,7 @@ func (t *Table) grant(e *entry) {
 		return
 	}
 	t.granted[grantOf(e.Question)] = true
-	if e.answer.Scope == run.ScopeAlways && t.rules != nil {
+	if e.answer.Scope == run.ScopeAlways && t.rules != nil && e.Repeats == "" {
 		// What could not be kept is asked again; this once was approved all the same.
 		_ = t.rules.Allow(ruleOf(e.Question))
 	}

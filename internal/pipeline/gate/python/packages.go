@@ -7,7 +7,7 @@ import (
 
 // packages are well-known ones that are not here, by what to do instead.
 var packages = map[string]string{
-	"programs have no network, and the tools of the servers are the way out; search_tools finds one that does it": "requests httpx aiohttp urllib3 websockets websocket " +
+	"urllib.request reaches the domains that the setting network.whitelist names, and nothing else leads out; search_tools finds a tool that does it": "requests httpx aiohttp urllib3 websockets websocket " +
 		"selenium playwright openai anthropic boto3 botocore github slack_sdk slack googleapiclient google gspread stripe twilio notion_client jira",
 	"use csv, collections.Counter, itertools.groupby and statistics over plain lists and dicts": "pandas polars duckdb pyarrow dask tabulate",
 	"use math, statistics and plain lists":                                                      "numpy scipy sklearn sympy torch tensorflow",

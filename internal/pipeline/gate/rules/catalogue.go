@@ -131,9 +131,9 @@ var catalogue = []Rule{
 		Fires: append(js("import fs from 'fs/promises'; await fs.rm('out/cache', { recursive: true })"), py("import shutil\nshutil.rmtree('out/cache')", "import os\nfor f in os.listdir('x'): os.remove(f)")...), Passes: append(js("items.remove(x)"), py("rows.remove(1)")...)},
 	{ID: "files.delete", Severity: Low, Message: "it deletes a file", Hint: "leave files to the workspace; they are removed with it",
 		Fires: append(js("import fs from 'fs'; fs.unlinkSync('a.txt')"), py("import os\nos.remove('a.txt')", "from pathlib import Path\nPath('a').unlink()")...), Passes: append(js("m.delete('a')"), py("l.remove('a')")...)},
-	{ID: "network.fetch", Severity: Medium, Message: "it reaches for the network", Hint: "programs have no network; search_tools finds a tool that does it",
+	{ID: "network.fetch", Severity: Medium, Message: "it reaches for the network", Hint: "programs reach the domains of the setting network.whitelist, and none without it; search_tools finds a tool that does it",
 		Fires: append(js("await fetch('https://example.com')", "import http from 'node:http'"), py("import requests\nrequests.get('https://example.com')", "from urllib.request import urlopen")...), Passes: append(js("const fetch = async (id) => crm.getContact(id); await fetch(1)", "repo.fetch()"), py("from urllib.parse import quote\nquote('a')")...)},
-	{ID: "network.socket", Severity: High, Message: "it opens a raw connection", Hint: "programs have no network; search_tools finds a tool that does it",
+	{ID: "network.socket", Severity: High, Message: "it opens a raw connection", Hint: "programs open no connections: fetch and urllib.request reach the domains of the setting network.whitelist; search_tools finds a tool that does it",
 		Fires: append(js("import net from 'net'; net.connect(80, 'x')"), py("import socket\nsocket.socket()")...), Passes: append(js("const net = gross - tax; net"), py("socket = {'id': 1}\nsocket['id']")...)},
 
 	{ID: "tool.sql", Severity: High, Message: "it gives a tool SQL that destroys tables or reaches outside of the database", Hint: "name the rows to delete; a person drops tables",

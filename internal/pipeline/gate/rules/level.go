@@ -27,6 +27,9 @@ const (
 	Maximum
 )
 
+// Networked is added to a level where programs have a network, so that to use it is ordinary.
+const Networked Level = 1 << 7
+
 // LevelOf is the level that the settings call by a name; Standard if there is none.
 func LevelOf(name string) Level {
 	for l, n := range levelNames {
@@ -39,7 +42,7 @@ func LevelOf(name string) Level {
 
 var levelNames = []string{"standard", "permissive", "high", "maximum"}
 
-func (l Level) String() string { return levelNames[min(int(l), len(levelNames)-1)] }
+func (l Level) String() string { return levelNames[min(int(l&^Networked), len(levelNames)-1)] }
 
 // Action is what becomes of a program because of a finding.
 type Action uint8
@@ -66,5 +69,13 @@ var actions = [...][6]Action{
 
 // On is what the level makes of a severity.
 func (l Level) On(s Severity) Action {
-	return actions[min(int(l), len(actions)-1)][min(s, Critical)]
+	return actions[min(int(l&^Networked), len(actions)-1)][min(s, Critical)]
+}
+
+// of is what the level makes of a finding.
+func (l Level) of(f Finding) Action {
+	if l&Networked != 0 && f.Rule == "network.fetch" {
+		return l.On(min(f.Severity, Low))
+	}
+	return l.On(f.Severity)
 }

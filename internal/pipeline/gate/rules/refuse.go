@@ -16,7 +16,7 @@ type Place func(f Finding) (line, column, width int)
 func (r Report) Refusal(l Level, at Place) (e *run.Error, width int) {
 	worst := -1
 	for k, f := range r.Findings {
-		if l.On(f.Severity) == Deny && (worst < 0 || f.Severity > r.Findings[worst].Severity) {
+		if l.of(f) == Deny && (worst < 0 || f.Severity > r.Findings[worst].Severity) {
 			worst = k
 		}
 	}
@@ -41,7 +41,7 @@ func (r Report) others(l Level, rule string, at Place) string {
 	var b strings.Builder
 	said := map[string]bool{rule: true}
 	for _, f := range r.Findings {
-		if said[f.Rule] || l.On(f.Severity) != Deny {
+		if said[f.Rule] || l.of(f) != Deny {
 			continue
 		}
 		if said[f.Rule] = true; len(said) > 1+maxOthers {
@@ -68,7 +68,7 @@ func (r Report) Warnings(l Level, at Place) []string {
 	var list []string
 	said := map[string]bool{}
 	for _, f := range r.Findings {
-		if l.On(f.Severity) == Ignore || said[f.Rule] || len(list) == maxWarnings {
+		if l.of(f) == Ignore || said[f.Rule] || len(list) == maxWarnings {
 			continue
 		}
 		said[f.Rule] = true

@@ -174,8 +174,8 @@ func (p *program) nameHint(d tsc.Diagnostic) string {
 		return "did you mean the server " + source.OrList(near) + "?"
 	}
 	switch name {
-	case "fetch", "XMLHttpRequest", "WebSocket":
-		return "programs have no network; search_tools finds a tool that does it"
+	case "XMLHttpRequest", "WebSocket", "EventSource":
+		return noNetwork
 	case "window", "document", "localStorage":
 		return "programs run outside of a browser"
 	}

@@ -4,7 +4,7 @@ import "strings"
 
 // What to do instead of importing packages and modules that programs are used to.
 const (
-	noNetwork   = "programs have no network: the tools of the servers are the way out; search_tools finds one that does it"
+	noNetwork   = "fetch reaches the domains that the setting network.whitelist names, and nothing else leads out; search_tools finds a tool that does it"
 	noProcesses = "programs start no processes and threads: await Promise.all([…]) runs calls side by side"
 	forLists    = "the language has it: Object.groupBy, map, filter, toSorted, flatMap, new Set, structuredClone"
 	forChecks   = "write plain checks with typeof and Array.isArray; TypeScript's own types are checked already"

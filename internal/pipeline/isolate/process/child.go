@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode"
 
+	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/run"
 	"retort/internal/wire"
 )
@@ -35,12 +36,13 @@ type child struct {
 	conn     *wire.Conn
 	stderr   *head
 	peak     peak
-	group    *group
+	group    *spawn.Group
 	foreseen run.Limits    // for which the group is bounded
 	began    time.Time     // when its program came
 	footing  footing       // when its program came
 	starved  bool          // the kernel ended it for want of memory; known when it has exited
 	exited   chan struct{} // closed when it has ended and been waited for
+	listener *os.File      // over which the listener of its network comes; nil if it has none
 }
 
 // spawn starts a child of a kind that is ready for a program.
@@ -76,7 +78,7 @@ func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	late := time.AfterFunc(greeting, c.kill)
+	late := time.AfterFunc(greeting, c.Kill)
 	defer b.expect(c)()
 	if code != nil {
 		_ = c.conn.Send(wire.HarnessFrame(code)) // what fails is seen next
@@ -87,7 +89,7 @@ func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
 		c.foresee(b.limits, k.plan.Processes)
 		return c, nil
 	}
-	c.kill()
+	c.Kill()
 	<-c.exited
 	if !inTime {
 		return nil, fmt.Errorf("%s was not ready after %v%s", k.command[0], greeting, c.complaint())
@@ -111,7 +113,7 @@ func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, erro
 	c, err := b.start(k, false)
 	if found := b.check(); found.refusal != nil || found.weak {
 		if err == nil {
-			c.kill()
+			c.Kill()
 		}
 		if found.refusal != nil {
 			return nil, found.refusal
@@ -122,7 +124,7 @@ func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, erro
 		return nil, err
 	}
 	limitHelper(c.cmd.Process.Pid, most)
-	c.group.limit(most, run.Limits{CPU: float64(runtime.GOMAXPROCS(0))}, helperThreads)
+	c.group.Limit(most, run.Limits{CPU: float64(runtime.GOMAXPROCS(0))}, helperThreads)
 	return c.pipes, nil
 }
 
@@ -136,12 +138,12 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 		_, _ = in.Close(), toChild.Close()
 		return nil, err
 	}
-	cmd, plan, err := k.cmd(weak)
+	cmd, plan, listener, err := k.cmd(weak)
 	if err != nil {
 		_, _, _, _ = in.Close(), toChild.Close(), fromChild.Close(), out.Close()
 		return nil, err
 	}
-	c := &child{cmd: cmd, stderr: &head{most: maxStderr}, exited: make(chan struct{})}
+	c := &child{cmd: cmd, stderr: &head{most: maxStderr}, exited: make(chan struct{}), listener: listener}
 	c.pipes = &pipes{child: c, in: fromChild, out: toChild}
 	c.conn = wire.NewConn(c.pipes)
 	cmd.Path = sameProgram(cmd.Path)
@@ -149,37 +151,28 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.stderr
 	cmd.WaitDelay = time.Second // for standard error, should somebody else hold it
 	k.tell(plan, weak)
-	err = b.born(c)
+	c.group, err = b.spawner.Start(c.cmd)
 	_, _ = in.Close(), out.Close()
 	for _, f := range cmd.ExtraFiles {
 		_ = f.Close()
 	}
 	if err != nil {
 		_, _ = toChild.Close(), fromChild.Close()
+		closeFile(listener)
 		return nil, err
 	}
 	b.children.Go(func() {
 		_ = c.cmd.Wait() // how it ended is in ProcessState
-		c.starved = c.group.exhausted()
-		c.group.remove()
+		c.starved = c.group.Exhausted()
+		c.group.Remove()
+		closeFile(c.listener)
 		close(c.exited)
 	})
 	return c, nil
 }
 
-// born starts the process of a child, in a group of its own where there are any.
-func (b *Backend) born(c *child) error {
-	c.group = b.groups.add()
-	inside, err := b.spawner.start(c.cmd, c.group)
-	if err != nil || !inside {
-		c.group.remove()
-		c.group = nil
-	}
-	return err
-}
-
-// kill ends the child. It is idempotent and does not wait.
-func (c *child) kill() { _ = c.conn.Close() }
+// Kill ends the child. It is idempotent and does not wait.
+func (c *child) Kill() { _ = c.conn.Close() }
 
 // end is what closing the connection does.
 func (c *child) end() {
@@ -205,7 +198,7 @@ func (c *child) complaint() string {
 	return ""
 }
 
-func (c *child) alive() bool {
+func (c *child) Alive() bool {
 	select {
 	case <-c.exited:
 		return false

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"os"
-	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,39 +98,6 @@ func sameProgram(path string) string {
 	}
 	return running
 }
-
-// spawner starts children from one thread that lives as long as they may: Go
-// ends threads as it likes, and the kernel sends a child its death signal when
-// the thread that forked it ends.
-type spawner struct {
-	tasks chan func()
-	done  sync.Once
-}
-
-func newSpawner() *spawner {
-	s := &spawner{tasks: make(chan func())}
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		for task := range s.tasks {
-			task()
-		}
-	}()
-	return s
-}
-
-// start starts cmd in group, and reports whether it is in there.
-func (s *spawner) start(cmd *exec.Cmd, in *group) (inside bool, err error) {
-	done := make(chan struct{})
-	s.tasks <- func() {
-		inside, err = in.bear(cmd.SysProcAttr, cmd.Start)
-		close(done)
-	}
-	<-done
-	return inside, err
-}
-
-// close ends the thread. No child may be left.
-func (s *spawner) close() { s.done.Do(func() { close(s.tasks) }) }
 
 // remedy says why this machine refuses the walls, and the command that mends it.
 func remedy(failure string) (cause, hint string) {

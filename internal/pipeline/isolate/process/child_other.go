@@ -2,8 +2,6 @@
 
 package process
 
-import "os/exec"
-
 // There are no walls here: a child has what its runtime gives it.
 const hasWalls = false
 
@@ -14,12 +12,3 @@ func remedy(string) (cause, hint string) {
 }
 
 func sameProgram(path string) string { return path }
-
-// spawner starts children. They end with the engine because their standard
-// input does.
-type spawner struct{}
-
-func newSpawner() *spawner { return &spawner{} }
-
-func (*spawner) start(cmd *exec.Cmd, _ *group) (bool, error) { return false, cmd.Start() }
-func (*spawner) close()                                      {}

@@ -243,24 +243,16 @@ func TestDeadWarmChild(t *testing.T) {
 	b := New(Options{Warm: 1})
 	defer b.Close()
 	for range 3 {
-		for b.kinds[quickjs].pool.count() == 0 {
+		for len(b.kinds[quickjs].pool.Ready()) == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		b.kinds[quickjs].pool.mu.Lock()
-		c := b.kinds[quickjs].pool.ready[0]
-		b.kinds[quickjs].pool.mu.Unlock()
+		c := b.kinds[quickjs].pool.Ready()[0]
 		_ = c.cmd.Process.Kill()
 		<-c.exited
 		if r := runWith(t, b, "return 1", run.Limits{}); r.Status != run.StatusOK {
 			t.Fatalf("%s %v", r.Status, r.Error)
 		}
 	}
-}
-
-func (p *pool) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.ready)
 }
 
 // TestWhatChildrenHave looks at a child from outside.
@@ -430,7 +422,7 @@ func host(arguments ...string) {
 	runtime, o := arguments[0], Options{Warm: 2}
 	busy, idle := "await callMCPTool('x'); for (;;);", "await callMCPTool('x'); await sleep(1e6)"
 	if runtime != quickjs {
-		o.Interpreters = []Interpreter{interpreter(runtime, arguments[1], run.DefaultLimits().Memory)}
+		o.Interpreters = []Interpreter{described(runtime, arguments[1], run.DefaultLimits().Memory)}
 	}
 	if runtime == "python" {
 		busy, idle = "call_mcp_tool('x')\nwhile True: pass", "call_mcp_tool('x')\nsleep(1e6)"
@@ -453,10 +445,10 @@ func host(arguments ...string) {
 	}
 	<-inCall
 	<-inCall
-	for b.kinds[runtime].pool.count() < 2 {
+	for len(b.kinds[runtime].pool.Ready()) < 2 {
 		time.Sleep(time.Millisecond)
 	}
-	for _, c := range b.kinds[runtime].pool.ready {
+	for _, c := range b.kinds[runtime].pool.Ready() {
 		pids = append(pids, c.cmd.Process.Pid)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(pids)

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/isolatetest"
 	"retort/internal/pipeline/isolate/process/walls"
 	"retort/internal/run"
 )
@@ -164,41 +164,27 @@ func allConfined(t *testing.T) {
 
 // escapesConfined tries what full walls close.
 func escapesConfined(t *testing.T) {
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("swordfish"), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	for _, profile := range everywhere {
 		t.Run(profile, func(t *testing.T) {
 			b := New(Options{Warm: -1, Fallback: FallbackAll})
 			defer b.Close()
-			k := native(t, profile, "probe")
+			k := native(t, profile, "probe", profile)
 			k.plan.Argv[0], k.plan.Harness = k.plan.Mounts[slices.IndexFunc(k.plan.Mounts, isProbe)].Source, ""
 			b.kinds[profile] = k
 			b.open(k, Options{Warm: -1})
 			b.have = func() isolate.Capabilities { return isolate.Capabilities{Runtimes: []string{profile}} }
 			// Threads are counted by the watcher instead.
-			judge(t, strings.Replace(string(inRuntime(t, b, profile, secret, run.Limits{}).Output), "OPEN a thousand threads\n", "", 1), 100)
+			isolatetest.Escapes(t, b, profile, "a thousand threads")
 		})
 	}
-	pythonConfined(t, secret)
+	pythonConfined(t)
 }
 
-func pythonConfined(t *testing.T, secret string) {
-	code, err := os.ReadFile("testdata/escape.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+func pythonConfined(t *testing.T) {
 	b := newBackend(Options{Warm: -1, Fallback: FallbackAll, Interpreters: []Interpreter{interpreterHere(t, "python", 0)}}, nil)
 	defer b.Close()
-	head := fmt.Sprintf("SECRET, PARENT = %q, %d\n", secret, os.Getpid())
-	const flood = `attempt("a thousand threads", threads)`
-	r := inRuntime(t, b, "python", head+strings.Replace(string(code), flood, "", 1), run.Limits{})
-	if r.Status != run.StatusOK {
-		t.Fatalf("%s: %v\n%s", r.Status, r.Error, r.Output)
-	}
-	judge(t, string(r.Output), 60)
-	r = inRuntime(t, b, "python", "import threading\nstop = threading.Event()\nfor i in range(200): threading.Thread(target=stop.wait).start()\nawait sleep(1e6)", run.Limits{})
+	isolatetest.PythonEscapes(t, b, `attempt("a thousand threads", threads)`)
+	r := inRuntime(t, b, "python", "import threading\nstop = threading.Event()\nfor i in range(200): threading.Thread(target=stop.wait).start()\nawait sleep(1e6)", run.Limits{})
 	if r.Status != run.StatusError || r.Error.Kind != run.KindLimit || !strings.Contains(r.Error.Message, "more than the 64 threads allowed") {
 		t.Errorf("two hundred threads: %s %v", r.Status, r.Error)
 	}

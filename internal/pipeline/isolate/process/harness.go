@@ -50,8 +50,8 @@ func (b *Backend) compile(k *kind, weak bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.kill()
-	defer time.AfterFunc(greeting, c.kill).Stop()
+	defer c.Kill()
+	defer time.AfterFunc(greeting, c.Kill).Stop()
 	code, err := io.ReadAll(io.LimitReader(c.pipes, wire.MaxHarness+1))
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"retort/internal/pipeline/isolate/process/walls"
+	"retort/internal/pipeline/isolate/standby"
 )
 
 // kind is a sort of children: what they run, and behind which walls.
@@ -14,7 +15,7 @@ type kind struct {
 	runtime string
 	command []string // of the child: this program again
 	plan    walls.Plan
-	pool    *pool
+	pool    *standby.Pool[*child]
 	// harness is nil if its guest cannot compile it.
 	harness *compiledHarness
 	// native says that the kernel and the walls are all that holds programs of
@@ -60,21 +61,31 @@ func (k *kind) found() error {
 }
 
 // cmd is how a child of kind k is started, with the descriptor that its plan is
-// to be written to. Where there are no walls it starts as it is.
-func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan *os.File, err error) {
+// to be written to, and the one over which its listener comes if it has a network. Where there
+// are no walls it starts as it is.
+func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error) {
 	if !hasWalls {
 		cmd = around(k.command)
 		cmd.SysProcAttr = attributes(true)
-		return cmd, nil, nil
+		return cmd, nil, nil, nil
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	cmd = exec.Command(k.command[0], append([]string{walls.Argument}, k.command[1:]...)...)
 	cmd.ExtraFiles = []*os.File{read}
 	cmd.SysProcAttr = attributes(weak)
-	return cmd, write, nil
+	if k.plan.Network && !weak {
+		near, far, err := descriptorPair()
+		if err != nil {
+			_, _ = read.Close(), write.Close()
+			return nil, nil, nil, err
+		}
+		cmd.ExtraFiles, listener = append(cmd.ExtraFiles, far), near
+		networked(cmd.SysProcAttr)
+	}
+	return cmd, write, listener, nil
 }
 
 // tell writes the plan for a child that is about to be started, and closes what

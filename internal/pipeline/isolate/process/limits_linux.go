@@ -40,7 +40,7 @@ type footing struct {
 // of a millisecond, in which nobody waits yet.
 func (c *child) foresee(l run.Limits, threads int) {
 	c.footing, c.foreseen = footingOf(c.cmd.Process.Pid), l
-	c.group.limit(c.footing.own+allowance(l), l, threads)
+	c.group.Limit(c.footing.own+allowance(l), l, threads)
 }
 
 // limit sets the limits of one program, as a backstop: the guest's runtime and
@@ -159,22 +159,3 @@ func statusOf(pid int) map[string]int64 {
 // highWater is the most memory that a process has had resident, of which its
 // program's pages are a part.
 func highWater(pid int) int64 { return statusOf(pid)["VmHWM"] }
-
-// scarce is the available memory, in bytes, below which no children are kept
-// ready: a waiting one takes 10 to 60 MB.
-const scarce = 512 << 20
-
-// hasRoom says whether the machine has memory to spare.
-func hasRoom() bool {
-	data, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return true
-	}
-	_, after, found := bytes.Cut(data, []byte("MemAvailable:"))
-	fields := bytes.Fields(after)
-	if !found || len(fields) == 0 {
-		return true
-	}
-	kb, err := strconv.ParseInt(string(fields[0]), 10, 64)
-	return err != nil || kb<<10 >= scarce
-}

@@ -21,5 +21,3 @@ func limitHelper(int, int64)           {}
 func highWater(int) int64              { return 0 }
 
 func (c *child) watch(run.Limits, int, context.CancelCauseFunc) (stop func()) { return func() {} }
-
-func hasRoom() bool { return true }

@@ -35,7 +35,7 @@ func (b *Backend) Parse(ctx context.Context, runtime, code string) (run.Parsed, 
 	}
 	box := s.(*sandbox)
 	if len(code) >= longCode {
-		box.kind.pool.postpone(longBreather)
+		box.kind.pool.Postpone(longBreather)
 	}
 	limited, cancel := context.WithTimeout(ctx, parseTime)
 	known, tree, err := wire.Parse(limited, box.child.conn, code)
@@ -99,13 +99,13 @@ func (p *parsed) keep(runtime, code string, c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || len(p.list) >= maxParsed {
-		c.kill()
+		c.Kill()
 		return
 	}
 	w := &waiting{runtime: runtime, code: code, child: c}
 	w.end = time.AfterFunc(parsedFor, func() {
 		if p.remove(w) {
-			c.kill()
+			c.Kill()
 		}
 	})
 	p.list = append(p.list, w)
@@ -127,7 +127,7 @@ func (p *parsed) take(s isolate.Spec) *child {
 		return nil
 	}
 	found.end.Stop()
-	if !found.child.alive() {
+	if !found.child.Alive() {
 		return nil
 	}
 	return found.child
@@ -151,7 +151,7 @@ func (p *parsed) close() {
 	p.closed = true
 	for _, w := range p.list {
 		w.end.Stop()
-		w.child.kill()
+		w.child.Kill()
 	}
 	p.list = nil
 }

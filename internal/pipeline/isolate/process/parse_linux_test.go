@@ -83,22 +83,3 @@ func TestParsedChildrenDoNotStay(t *testing.T) {
 		t.Error("a closed backend parses")
 	}
 }
-
-// Where memory is scarce, no children wait, and programs run all the same.
-func TestPoolWithoutRoom(t *testing.T) {
-	b := New(Options{Warm: -1})
-	defer b.Close()
-	p := b.kinds[quickjs].pool
-	p.mu.Lock()
-	p.room = func() bool { return false }
-	p.mu.Unlock()
-	for range 3 {
-		if r := runWith(t, b, "return 1", run.Limits{}); r.Status != run.StatusOK {
-			t.Fatalf("%s %v", r.Status, r.Error)
-		}
-	}
-	time.Sleep(100 * time.Millisecond)
-	if n := p.count(); n > 0 {
-		t.Errorf("%d children wait", n)
-	}
-}

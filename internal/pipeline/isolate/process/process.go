@@ -7,7 +7,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,8 @@ import (
 	"sync"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/spawn"
+	"retort/internal/pipeline/isolate/standby"
 	"retort/internal/run"
 )
 
@@ -53,9 +54,17 @@ type Options struct {
 	Limits run.Limits
 	// Fallback is what may run without walls.
 	Fallback Fallback
+	// Network, unless it is nil, gives programs of proxied interpreters a way to an
+	// isolate.Proxy, if their Host is one.
+	Network *Network
 	// Interpreters are runtimes that the machine may have. Their children are
 	// started when they are first needed.
 	Interpreters []Interpreter
+}
+
+// Network is how programs reach their proxy.
+type Network struct {
+	Certificates string // a file with authorities, PEM; the machine's if empty
 }
 
 // Backend is an isolate.Backend of child processes. It is safe for use by
@@ -64,8 +73,7 @@ type Backend struct {
 	kinds    map[string]*kind
 	fallback Fallback
 	limits   run.Limits // foreseen
-	spawner  *spawner
-	groups   *groups
+	spawner  *spawn.Spawner
 	check    func() state // what probe found, once it is known
 	first    chan *child  // the one that probe started
 	have     func() isolate.Capabilities
@@ -93,10 +101,10 @@ var _ isolate.Backend = (*Backend)(nil)
 
 // New makes a Backend and starts to warm children in the background. Close
 // must be called.
-func New(o Options) *Backend { return newBackend(o, openGroups()) }
+func New(o Options) *Backend { return newBackend(o, spawn.OpenGroups()) }
 
-func newBackend(o Options, g *groups) *Backend {
-	b := &Backend{spawner: newSpawner(), groups: g, running: map[*sandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, limits: o.Limits.Or(run.DefaultLimits()), first: make(chan *child, 1)}
+func newBackend(o Options, g *spawn.Groups) *Backend {
+	b := &Backend{spawner: spawn.New(g), running: map[*sandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, limits: o.Limits.Or(run.DefaultLimits()), first: make(chan *child, 1)}
 	b.check = sync.OnceValue(b.probe)
 	command := o.Command
 	if len(command) == 0 {
@@ -114,7 +122,7 @@ func newBackend(o Options, g *groups) *Backend {
 	}
 	if hasWalls {
 		for _, i := range o.Interpreters {
-			b.kinds[i.Runtime] = i.kind(command, b.harnesses)
+			b.kinds[i.Runtime] = interpreted(i, command, b.harnesses, o.Network)
 		}
 	}
 	b.have = sync.OnceValue(func() isolate.Capabilities { return b.look(o.Interpreters) })
@@ -134,7 +142,7 @@ func (b *Backend) open(k *kind, o Options) {
 		most = 8
 	}
 	warm = max(warm, 0)
-	k.pool = newPool(func() (*child, error) { return b.spawn(k) }, warm, max(warm, most), k.native)
+	k.pool = standby.NewPool(standby.PoolOptions[*child]{Start: func() (*child, error) { return b.spawn(k) }, Least: warm, Most: max(warm, most), Lazy: k.native})
 }
 
 // probe finds out what the machine allows, by trying it.
@@ -174,7 +182,7 @@ func (b *Backend) look(interpreters []Interpreter) isolate.Capabilities {
 	for _, i := range interpreters {
 		if !hasWalls {
 			have.Missing = append(have.Missing, isolate.Missing{Runtime: i.Runtime, Why: tooWeak(i.Runtime, "they are built for Linux only")})
-		} else if _, err := i.look(); err != nil {
+		} else if _, err := i.Look(); err != nil {
 			have.Missing = append(have.Missing, isolate.Missing{Runtime: i.Runtime, Why: run.AsError(err)})
 		} else if found.weak && b.fallback != FallbackAll {
 			have.Missing = append(have.Missing, isolate.Missing{Runtime: i.Runtime, Why: tooWeak(i.Runtime, found.why)})
@@ -222,7 +230,7 @@ func (b *Backend) Prepare(ctx context.Context, s isolate.Spec) (isolate.Sandbox,
 	}
 	c := b.parsed.take(s)
 	if c == nil {
-		if c, err = k.pool.take(ctx); err != nil {
+		if c, err = k.pool.Take(ctx); err != nil {
 			return nil, unavailable(ctx, err)
 		}
 	}
@@ -230,8 +238,8 @@ func (b *Backend) Prepare(ctx context.Context, s isolate.Spec) (isolate.Sandbox,
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		c.kill()
-		return nil, unavailable(ctx, errClosed)
+		c.Kill()
+		return nil, unavailable(ctx, standby.ErrClosed)
 	}
 	b.running[sandbox] = struct{}{}
 	return sandbox, nil
@@ -260,7 +268,7 @@ func (b *Backend) expect(c *child) (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		c.kill()
+		c.Kill()
 	}
 	b.expected[c] = struct{}{}
 	return func() {
@@ -277,8 +285,6 @@ func unavailable(ctx context.Context, err error) *run.Error {
 	return run.Errorf(run.KindSandboxUnavailable, "process.prepare", "no sandbox could be started: %w", err)
 }
 
-var errClosed = errors.New("the process backend is closed")
-
 // Close implements isolate.Backend.
 func (b *Backend) Close() error {
 	b.mu.Lock()
@@ -288,24 +294,23 @@ func (b *Backend) Close() error {
 		running = append(running, s)
 	}
 	for c := range b.expected {
-		c.kill()
+		c.Kill()
 	}
 	b.mu.Unlock()
 	for _, k := range b.kinds {
-		k.pool.close()
+		k.pool.Close()
 	}
 	b.parsed.close()
 	select {
 	case c := <-b.first:
-		c.kill()
+		c.Kill()
 	default:
 	}
 	for _, s := range running {
 		_ = s.Close()
 	}
 	b.children.Wait()
-	b.spawner.close()
-	b.groups.close()
+	b.spawner.Close()
 	b.made.Do(func() {})
 	b.scratch.remove()
 	return nil

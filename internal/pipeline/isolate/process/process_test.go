@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	case "rogue":
 		rogue(os.Args[2])
 	case "probe":
-		probe()
+		isolatetest.Probe(os.Args[2], os.Stdin, os.Stdout)
 	case "devour":
 		devour()
 	case "engine":

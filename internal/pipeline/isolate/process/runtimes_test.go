@@ -31,11 +31,11 @@ func interpreterHere(t testing.TB, runtime string, memory int64) Interpreter {
 	if runtime == "node" {
 		needNode20(t, command)
 	}
-	return interpreter(runtime, command, memory)
+	return described(runtime, command, memory)
 }
 
-// interpreter describes a runtime at a path.
-func interpreter(runtime, command string, memory int64) Interpreter {
+// described is a runtime at a path.
+func described(runtime, command string, memory int64) Interpreter {
 	if runtime == "python" {
 		return Interpreter{
 			Runtime: runtime, Command: command, Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Compiles: true, Threads: 64,

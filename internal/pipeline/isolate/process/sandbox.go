@@ -38,7 +38,9 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	s.child.began = time.Now()
 	s.child.peak.note(s.child.before())
 	stop := s.child.watch(p.Limits, s.kind.plan.Processes, cancel)
+	shut := s.child.lead(h)
 	end, err := wire.Serve(ctx, s.child.conn, p, h)
+	shut()
 	stop()
 	s.part()
 	if errors.Is(err, wire.ErrGone) {
@@ -46,7 +48,7 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	}
 	report := isolate.Report{
 		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings,
-		MemoryBytes: s.child.peak.value(), Runtime: s.kind.runtime, Backend: name, Bounds: s.child.group.words(),
+		MemoryBytes: s.child.peak.value(), Runtime: s.kind.runtime, Backend: name, Bounds: s.child.group.Words(),
 	}
 	if s.backend.check().weak {
 		report.Backend = weakly
@@ -79,7 +81,7 @@ func (s *sandbox) part() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	time.AfterFunc(lull, s.child.kill)
+	time.AfterFunc(lull, s.child.Kill)
 }
 
 // Close implements isolate.Sandbox. A child that was busy is dead when it returns, and one
@@ -93,7 +95,7 @@ func (s *sandbox) Close() error {
 	over := s.over
 	s.mu.Unlock()
 	if !over {
-		s.child.kill()
+		s.child.Kill()
 	}
 	s.backend.forget(s)
 	return nil

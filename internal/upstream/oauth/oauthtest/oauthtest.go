@@ -28,11 +28,15 @@ type Rules struct {
 	Hook    func(w http.ResponseWriter, r *http.Request) bool
 	Lasts   int    // seconds for which an access token is good
 	Rotates bool   // a refresh makes the refresh token worthless
+	Grace   bool   // but not before the new one is used, if it rotates
 	Scope   string // that the first refusal names; "read" if empty
 	Issuer  string // that the redirect names; its own if empty, "-" for none
 	Deny    string // what the person is answered with, such as "access_denied"
 	Client  [2]string
-	Bare    bool // refusals say nothing
+	Polls   []string // what a device that asks for its token is told first, such as "slow_down"
+	Bare    bool     // refusals say nothing
+	// Inside answers requests to the MCP endpoint that have a token; nil: a server with three tools.
+	Inside http.Handler
 }
 
 // Server is one that listens on this machine.
@@ -50,8 +54,9 @@ type Server struct {
 	codes    map[string]grant
 	access   map[string]grant
 	refresh  map[string]grant
-	devices  map[string]bool // by device code: the person has agreed
-	sent     []http.Header   // of requests to the MCP endpoint
+	spent    map[string]string // by a refresh token, the one that was given for which it was
+	devices  map[string]bool   // by device code: the person has agreed
+	sent     []http.Header     // of requests to the MCP endpoint
 	Revoked  []string
 	Secrets  []string // everything that must stand in no text
 	requests []url.Values
@@ -72,7 +77,7 @@ func Start(r Rules, address ...string) (*Server, error) {
 	}
 	s := &Server{
 		listener: l, rules: r, counts: map[string]int{}, clients: map[string]string{}, codes: map[string]grant{}, access: map[string]grant{},
-		refresh: map[string]grant{}, devices: map[string]bool{},
+		refresh: map[string]grant{}, spent: map[string]string{}, devices: map[string]bool{},
 	}
 	s.Root = "http://" + l.Addr().String()
 	s.URL = s.Root + "/mcp"
@@ -279,11 +284,22 @@ func (s *Server) granted(r *http.Request) (map[string]any, string) {
 		ok = ok && g.challenge == base64.RawURLEncoding.EncodeToString(sum[:]) && g.redirect == f.Get("redirect_uri")
 	case "refresh_token":
 		g, ok = s.refresh[f.Get("refresh_token")]
-		if s.rules.Rotates {
+		if s.rules.Rotates && !s.rules.Grace {
 			delete(s.refresh, f.Get("refresh_token"))
+		}
+		if ok && s.rules.Rotates && s.rules.Grace {
+			delete(s.refresh, s.spent[f.Get("refresh_token")])
+			m := s.give(g)
+			s.spent[m["refresh_token"].(string)] = f.Get("refresh_token")
+			return m, s.refused(g, id, f)
 		}
 	case "urn:ietf:params:oauth:grant-type:device_code":
 		agreed, known := s.devices[f.Get("device_code")]
+		if n := len(s.rules.Polls); n > 0 && known {
+			said := s.rules.Polls[0]
+			s.rules.Polls = s.rules.Polls[1:]
+			return nil, said
+		}
 		if known && !agreed {
 			return nil, "authorization_pending"
 		}
@@ -291,10 +307,18 @@ func (s *Server) granted(r *http.Request) (map[string]any, string) {
 	default:
 		return nil, "unsupported_grant_type"
 	}
-	if !ok || g.client != id || g.resource != f.Get("resource") {
+	if no := s.refused(g, id, f); !ok || no != "" {
 		return nil, "invalid_grant"
 	}
 	return s.give(g), ""
+}
+
+// refused says why a grant is not one for who asks, "" if it is.
+func (s *Server) refused(g grant, id string, f url.Values) string {
+	if g.client != id || g.resource != f.Get("resource") {
+		return "invalid_grant"
+	}
+	return ""
 }
 
 func (s *Server) give(g grant) map[string]any {
@@ -381,6 +405,14 @@ func (s *Server) mcp(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = json.Unmarshal(body, &m)
 	if !s.allowed(w, r, m.Params.Name) {
+		return
+	}
+	s.mu.Lock()
+	inside := s.rules.Inside
+	s.mu.Unlock()
+	if inside != nil {
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		inside.ServeHTTP(w, r)
 		return
 	}
 	if r.Method != http.MethodPost {

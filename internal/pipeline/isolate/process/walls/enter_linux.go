@@ -21,27 +21,45 @@ import (
 //
 // harness gives the files of a profile's harness by name.
 func Enter(harness func(profile string) map[string][]byte) error {
-	err := enter(harness)
+	plan, err := receive()
+	if err != nil {
+		return told(failed("plan", err))
+	}
+	return told(plan.enter(harness))
+}
+
+// EnterContained is Enter for the first process of a container or a machine, with a
+// Plan as JSON: what it may do there is bounded once more, by itself.
+func EnterContained(plan string) error {
+	p := Plan{}
+	if err := json.Unmarshal([]byte(plan), &p); err != nil {
+		return told(failed("plan", err))
+	}
+	p.Contained = true
+	return told(p.enter(nil))
+}
+
+// told tells the parent.
+func told(err error) error {
 	if err != nil {
 		_, _ = unix.Write(standardError, []byte(err.Error()+"\n"))
 	}
 	return err
 }
 
-func enter(harness func(profile string) map[string][]byte) error {
+func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	plan, err := receive()
-	if err != nil {
-		return failed("plan", err)
+	if err := failed("network", p.openNetwork()); err != nil {
+		return err
 	}
 	closeInherited()
-	program, err := plan.interpreter()
+	program, err := p.interpreter()
 	if err != nil {
 		return err
 	}
-	if !plan.Weak {
-		if err := plan.buildRoot(harness(plan.Profile)); err != nil {
+	if !p.Weak && !p.Contained {
+		if err := p.buildRoot(harness(p.Profile)); err != nil {
 			return err
 		}
 	}
@@ -49,12 +67,12 @@ func enter(harness func(profile string) map[string][]byte) error {
 		name  string
 		build func() error
 	}{
-		{"limits", plan.limit},
-		{"user", plan.changeUser},
+		{"limits", p.limit},
+		{"user", p.changeUser},
 		{"no_new_privs", func() error { return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1) }},
-		{"capabilities", plan.dropCapabilities},
-		{"landlock", plan.landlock},
-		{"system calls", func() error { return plan.filter(program) }},
+		{"capabilities", p.dropCapabilities},
+		{"landlock", p.landlock},
+		{"system calls", func() error { return p.filter(program) }},
 	} {
 		if err := failed(step.name, step.build()); err != nil {
 			return err
@@ -63,7 +81,7 @@ func enter(harness func(profile string) map[string][]byte) error {
 	if program == nil {
 		return nil
 	}
-	return failed("start "+plan.Argv[0], program.become(plan.Argv, plan.Env))
+	return failed("start "+p.Argv[0], program.become(p.Argv, p.Env))
 }
 
 // receive reads the plan.
@@ -109,7 +127,11 @@ func (p *Plan) limit() error {
 		limits[unix.RLIMIT_NPROC] = uint64(p.Processes)
 	}
 	for resource, most := range limits {
-		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
+		err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most})
+		if p.Contained && err == unix.EPERM {
+			continue // a kernel in user space that does not have what it would limit
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,9 @@ func (p *Plan) landlock() error {
 	if p.Tmp > 0 && !p.Weak {
 		rules = append(rules, landlock.RWDirs("/tmp"))
 	}
+	if p.Network && !p.Weak {
+		rules = append(rules, landlock.ConnectTCP(ProxyPort))
+	}
 	if p.Weak && len(p.Argv) > 0 {
 		// Nothing else is between this program and the machine's files.
 		if err := landlock.V1.Restrict(rules...); err != nil {
@@ -30,14 +33,15 @@ func (p *Plan) landlock() error {
 }
 
 // readable are the directories or the files that may be read and executed. In a
-// root of its own, that is everything.
+// root of its own, that is everything, unless a container has said what it needs of it.
 func (p *Plan) readable(dirs bool) []string {
 	var paths []string
-	if !p.Weak && dirs {
+	named := p.Weak || p.Contained && len(p.Mounts) > 0
+	if !named && dirs {
 		return []string{"/"}
 	}
 	for _, m := range p.Mounts {
-		if p.Weak && !m.Empty && isDir(m.Source) == dirs {
+		if named && !m.Empty && isDir(m.Source) == dirs {
 			paths = append(paths, m.Source)
 		}
 	}

@@ -136,10 +136,27 @@ func (p *Plan) conditional(program *interpreter) []rule {
 				rule{number: unix.SYS_SETRLIMIT, conditions: []condition{{0, equal, resource}}})
 		}
 	}
+	rules = append(rules, p.network()...)
 	if program != nil { // which this process becomes
 		rules = append(rules, rule{number: unix.SYS_EXECVE, conditions: []condition{{0, address, uint64(program.address)}}})
 	}
 	return rules
+}
+
+// network are the system calls with which a program reaches its proxy: sockets of TCP over
+// IPv4, and connecting them. None that listens, none of UDP, IPv6, or between processes.
+func (p *Plan) network() []rule {
+	if !p.Network || p.Weak {
+		return nil
+	}
+	const otherTypes = 0xf &^ unix.SOCK_STREAM
+	list := []rule{{number: unix.SYS_CONNECT}}
+	for _, protocol := range []uint64{0, unix.IPPROTO_TCP} {
+		list = append(list, rule{number: unix.SYS_SOCKET, conditions: []condition{
+			{0, equal, unix.AF_INET}, {1, anySet, unix.SOCK_STREAM}, {1, noneSet, otherTypes}, {2, equal, protocol},
+		}})
+	}
+	return list
 }
 
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME

@@ -18,6 +18,10 @@ import (
 // arguments are for the guest.
 const Argument = "walls"
 
+// ContainedArgument is the first argument of a process that calls EnterContained with
+// the second. The rest of its arguments are for the guest.
+const ContainedArgument = "contained"
+
 // planDescriptor is where a child finds its Plan.
 const planDescriptor = 3
 
@@ -47,9 +51,16 @@ type Plan struct {
 	Processes int
 	// Files bounds the open descriptors.
 	Files int
+	// Network opens a loopback device with a listener at ProxyPort, which the parent is
+	// given over descriptor 4, and lets the interpreter connect to it. Never with Weak.
+	Network bool
 	// Weak leaves out the namespaces and with them the file system: Landlock,
 	// system calls and limits are all that is left.
 	Weak bool
+	// Contained says that this is the first process of a container or a machine
+	// whose file system is already as it should be: none is built, and Landlock
+	// is taken where the kernel has it, for what Mounts name if there are any.
+	Contained bool
 }
 
 // Mount makes a file or directory of the machine appear behind the walls.

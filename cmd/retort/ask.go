@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+	"retort/internal/templates"
+)
+
+// askFlags are the flags of retort ask.
+type askFlags struct {
+	lang, session, inputs, code string
+	tools                       []string
+	json                        bool
+}
+
+func (a *app) askTask() *cobra.Command {
+	var f askFlags
+	c := &cobra.Command{
+		Use: "ask TASK", Short: "Do a task that is said in words", Args: cobra.ArbitraryArgs,
+		Long: "Finds the tools for a task, has a model write a program against them, checks it, runs it, and gives\n" +
+			"it back to the model where it fails. The setting model in retort.yaml says which model; without one,\nask prints what is needed to write the program.",
+		Example: "  retort ask 'put the number of words of document abc123 into the notes of record 00Q5f000001abcXYZ'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.taskOf(f, args)
+			if err != nil {
+				return err
+			}
+			e, err := a.open(cmd.Context(), nil)
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			say, done := a.progress("asking")
+			defer done()
+			t.Progress = func(s retort.TaskStep) { say(fmt.Sprintf("%s: %s", s.Phase, s.Text)) }
+			o := unresumed(e.ExecuteTask(a.asked(cmd.Context()), t))
+			done()
+			return a.printTask(o, f.json)
+		},
+	}
+	c.Flags().StringVar(&f.lang, "lang", "", "of the program: ts, js or py")
+	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
+	c.Flags().StringSliceVar(&f.tools, "tools", nil, "the only tools that it may use, with commas between")
+	c.Flags().StringVar(&f.inputs, "inputs", "", "a JSON object, which the program has as inputs")
+	c.Flags().StringVar(&f.code, "code", "", "a file with the program: no model is asked, and only --tools can be used")
+	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
+	return c
+}
+
+func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {
+	t := retort.Task{Description: strings.Join(args, " "), RequiredTools: f.tools, Session: f.session, Client: "retort ask"}
+	if f.inputs != "" {
+		if t.Inputs = json.RawMessage(f.inputs); !json.Valid(t.Inputs) {
+			return t, run.Errorf(run.KindInvalidArguments, "ask", "--inputs is no JSON")
+		}
+	}
+	name := ""
+	if f.code != "" {
+		text, err := a.read(f.code)
+		if err != nil {
+			return t, err
+		}
+		name, t.Code = filepath.Base(f.code), text
+	}
+	lang, err := language(f.lang, name)
+	t.Language = lang
+	return t, err
+}
+
+// printTask prints an Outcome with the program that a model has written.
+func (a *app) printTask(o run.Outcome, asJSON bool) error {
+	if asJSON {
+		return packed(o, a.printOutcome(o, true))
+	}
+	if o.Pack != nil {
+		fmt.Fprint(a.stdout, a.safe(a.stdout, o.Skeleton))
+		for _, d := range o.Definitions {
+			fmt.Fprintf(a.stderr, "%s\n", printable(d.Definition))
+		}
+	}
+	if o.Program != "" {
+		fmt.Fprintln(a.stderr, a.style(a.stderr, dim, printable(strings.TrimRight(o.Program, "\n"))))
+	}
+	for _, c := range o.Calls {
+		a.warn(printable(fmt.Sprintf("made before: %s.%s(%s)", c.Server, c.Tool, c.Arguments)))
+	}
+	err := a.printOutcome(o, false)
+	if m := o.Stats.Model; m != nil {
+		about := ""
+		if m.Estimated {
+			about = "about "
+		}
+		line := fmt.Sprintf("%s: %d programs, %s%s tokens read, %s written", m.Name, o.Attempts, about, thousands(m.InputTokens), thousands(m.OutputTokens))
+		if m.Cost > 0 {
+			line += fmt.Sprintf(", %s%.4f", m.Currency, m.Cost)
+		}
+		fmt.Fprintln(a.stderr, a.style(a.stderr, dim, printable(line)))
+	}
+	return packed(o, err)
+}
+
+// packed is how the command ends: that there is no model is a matter of the settings.
+func packed(o run.Outcome, err error) error {
+	if o.Pack != nil {
+		return exitError(exitUsage)
+	}
+	return err
+}
+
+func (a *app) templates() *cobra.Command {
+	c := &cobra.Command{
+		Use: "templates", Short: "The words of prompts, skeletons, SKILL.md and wrappers", Args: cobra.NoArgs,
+		Long: "A project can have them in other words, in .retort/templates. What it has not is as it is built in.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var asJSON bool
+	eject := &cobra.Command{
+		Use: "eject [DIR]", Short: "Write the built-in templates, to be changed", Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := filepath.Join(a.home, "templates")
+			if a.home == "" {
+				dir = filepath.Join(".retort", "templates")
+			}
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			names, refused := templates.Eject(dir)
+			if refused != nil {
+				return refused
+			}
+			if asJSON {
+				return a.printJSON(map[string]any{"path": dir, "written": names})
+			}
+			if len(names) == 0 {
+				fmt.Fprintln(a.stderr, "nothing was written: all of them are there")
+			}
+			for _, name := range names {
+				fmt.Fprintln(a.stdout, dir+string(os.PathSeparator)+name)
+			}
+			return nil
+		},
+	}
+	eject.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.AddCommand(eject)
+	return c
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort/internal/bench"
+	"retort/internal/page"
+	"retort/internal/run"
+)
+
+func (a *app) benchTokens() *cobra.Command {
+	var asJSON bool
+	var page string
+	c := &cobra.Command{
+		Use: "tokens", Short: "What code execution saves and what it costs", Args: cobra.NoArgs,
+		Example: "  retort bench tokens\n  retort bench tokens --html tokens.html",
+		Long: `Does nine tasks in four ways against the bundled servers: by direct calls with all definitions in the
+context, by direct calls behind a tool search of the client, and by programs, with all tools of Retort or
+the first four. All calls are really made; what a model would think is played. Tokens are those of o200k_base.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if page != "" {
+				if err := mayWritePage(page); err != nil {
+					return err
+				}
+			}
+			self, err := os.Executable()
+			if err != nil {
+				return run.Errorf(run.KindInternal, "bench", "%w", err)
+			}
+			say, done := a.progress("measuring")
+			works, err := bench.Workloads(cmd.Context(), bench.Options{Self: self, Progress: say})
+			done()
+			if err != nil {
+				return err
+			}
+			if page != "" {
+				if err := a.writePage(page, bench.TokenPage(works, time.Now())); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return a.printJSON(map[string]any{"workloads": works, "tokenizer": "o200k_base"})
+			}
+			if page != "" {
+				return nil
+			}
+			return a.printWorkloads(works)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&page, "html", "", "write a page with charts to this file")
+	return c
+}
+
+func (a *app) printWorkloads(works []bench.Workload) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for i, one := range works {
+		fmt.Fprintf(w, "%s%s\n", newline(i), a.style(a.stdout, bold, fmt.Sprintf("%d. %s", i+1, one.Name)))
+		fmt.Fprintln(w, one.Task)
+		fmt.Fprintln(w, "definitions\tread\twritten\ttool calls\tround trips\twall ms\tpeak context\t")
+		for _, c := range one.Costs {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.0f\t%s\t  %s\n", thousands(c.Definitions), thousands(c.Read), thousands(c.Written), thousands(c.Calls), c.RoundTrips, c.WallMS, thousands(c.Peak), c.Way)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		for _, verdict := range one.Verdicts() {
+			fmt.Fprintf(a.stdout, "  %s\n", verdict)
+		}
+	}
+	return nil
+}
+
+// writePage writes a page whole or not at all.
+func (a *app) writePage(name string, p page.Page) error {
+	file, err := besidePage(name)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	if err := errors.Join(p.Write(file), file.Chmod(0o644), file.Close()); err != nil {
+		return errPage(name, err)
+	}
+	if err := os.Rename(file.Name(), name); err != nil {
+		return errPage(name, err)
+	}
+	fmt.Fprintf(a.stderr, "wrote %s\n", name)
+	return nil
+}
+
+// mayWritePage says before something is measured whether its page could be written.
+func mayWritePage(name string) error {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return errPage(name, errors.New("it is a directory"))
+	}
+	file, err := besidePage(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
+func besidePage(name string) (*os.File, error) {
+	file, err := os.CreateTemp(filepath.Dir(name), ".retort-page-")
+	if err != nil {
+		return nil, errPage(name, err)
+	}
+	return file, nil
+}
+
+func errPage(name string, err error) error {
+	return run.Errorf(run.KindInvalidArguments, "page", "%s cannot be written: %w", name, err)
+}
+
+func newline(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return "\n"
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"retort/internal/model/modeltest"
+)
+
+// scriptedModel is a program that is a model at an address: model ADDRESS DIR. What it says first is in the file 1 of
+// the folder, then 2, and so on; the last one counts for all that follow. A file that is a single word in capitals is what
+// a broken model does. What it was asked lies in the folder as 1.asked and so on.
+func scriptedModel() {
+	dir := os.Args[2]
+	l, err := net.Listen("tcp", os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	_ = modeltest.Serve(l, func(n int, a modeltest.Asked) modeltest.Step {
+		_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.asked", n)), []byte(fmt.Sprintf("%v\n%s\n", a.Header, a.Body)), 0o644)
+		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(n)))
+		for ; err != nil && n > 0; n-- {
+			text, err = os.ReadFile(filepath.Join(dir, fmt.Sprint(n)))
+		}
+		switch strings.TrimSpace(string(text)) {
+		case "REDIRECT":
+			return modeltest.Step{Status: 307, Header: map[string]string{"Location": "http://" + os.Args[1] + "/stolen"}}
+		case "HUGE":
+			return modeltest.Step{Raw: `{"choices":[{"message":{"content":"` + strings.Repeat("x", 20<<20)}
+		case "SLOW":
+			return modeltest.Step{Hang: true}
+		case "ENDLESS":
+			return modeltest.Step{Endless: true}
+		case "KEY": // tells what it was given
+			return modeltest.Step{Status: 400, Text: " " + a.Header.Get("Authorization")}
+		}
+		return modeltest.Step{Text: string(text)}
+	})
+}

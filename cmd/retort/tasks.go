@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/run"
+)
+
+func (a *app) tasks() *cobra.Command {
+	c := &cobra.Command{Use: "tasks", Short: "The queue: what waits for its turn, runs, or has ended"}
+	c.AddCommand(a.listTasks(), a.showTask(), a.cancelTask(), a.waitTask())
+	return c
+}
+
+func (a *app) queue() retort.Config { return retort.Config{Files: a.configs, Home: a.home} }
+
+func (a *app) listTasks() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "list", Short: "List tasks, in the order in which they were submitted", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			list, err := retort.ListTasks(a.queue())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				list.Tasks = append([]retort.JobState{}, list.Tasks...)
+				for i := range list.Tasks {
+					list.Tasks[i].Outcome = nil
+				}
+				return a.printJSON(list)
+			}
+			for _, w := range list.Warnings {
+				a.warn(w)
+			}
+			return a.printTasks(list)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) printTasks(list retort.TaskList) error {
+	if len(list.Tasks) == 0 {
+		fmt.Fprintln(a.stderr, "there are no tasks")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tSTATUS\tKIND\tWHO\tSUBMITTED\tTITLE")
+	waiting := 0
+	for _, t := range list.Tasks {
+		status := string(t.Status)
+		if t.Position > 0 {
+			status = fmt.Sprintf("%s (%d.)", status, t.Position)
+		}
+		if t.Status == run.TaskQueued {
+			waiting++
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s ago\t%s\n", t.ID, status, printable(t.Kind), printable(t.Principal), time.Since(t.Submitted).Round(time.Second), printable(t.Title))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if waiting > 0 && !list.Attended {
+		a.warn("no engine works on the queue: retort serve does, and retort tasks wait ID runs that one")
+	}
+	return nil
+}
+
+func (a *app) showTask() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "show ID", Short: "Show one task, with its outcome", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			t, err := retort.FindTask(a.queue(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(t)
+			}
+			a.describeTask(t)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) describeTask(t retort.JobState) {
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(a.stdout, "%-10s %s\n", name, printable(value))
+		}
+	}
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Local().Format(time.DateTime)
+	}
+	line("task", t.ID)
+	line("status", string(t.Status))
+	line("kind", t.Kind)
+	line("title", t.Title)
+	line("principal", t.Principal)
+	line("session", t.Session)
+	line("client", t.Client)
+	line("submitted", at(t.Submitted))
+	line("begun", at(t.Begun))
+	line("ended", at(t.Ended))
+	if !t.Status.Ended() {
+		line("deadline", at(t.Deadline))
+	}
+	if t.Outcome != nil {
+		_ = a.printOutcome(*t.Outcome, false) // the exit code is for who waits
+	}
+}
+
+func (a *app) cancelTask() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "cancel ID", Short: "Cancel a task, whatever its state", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := retort.CancelTask(cmd.Context(), a.queue(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(t)
+			}
+			if t.Ended.IsZero() {
+				fmt.Fprintln(a.stdout, "asked to cancel", t.ID+"; it has not ended yet")
+				return nil
+			}
+			fmt.Fprintln(a.stdout, t.Status, t.ID)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) waitTask() *cobra.Command {
+	var asJSON bool
+	var patience time.Duration
+	c := &cobra.Command{
+		Use: "wait ID", Short: "Wait for a task and print its outcome; runs it if no other engine works on the queue", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := retort.FindTask(a.queue(), args[0]); err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			if patience > 0 {
+				var done context.CancelFunc
+				ctx, done = context.WithTimeout(ctx, patience)
+				defer done()
+			}
+			t, err := a.await(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if t.Outcome == nil {
+				return run.Errorf(run.KindUpstreamTimeout, "tasks", "the task has not ended: %s", t.Status).WithHint("retort tasks show %s says when it has", t.ID)
+			}
+			return a.printOutcome(*t.Outcome, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the Outcome as JSON")
+	c.Flags().DurationVar(&patience, "timeout", 0, "how long to wait; without it, until the task ends")
+	return c
+}
+
+func (a *app) await(ctx context.Context, id string) (retort.JobState, error) {
+	_, done := a.progress("waiting for the task")
+	defer done()
+	list, err := retort.ListTasks(a.queue())
+	if err != nil {
+		return retort.JobState{}, err
+	}
+	for _, t := range list.Tasks {
+		if t.ID == id && t.Status.Ended() {
+			return t, nil
+		}
+	}
+	e, err := a.open(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return retort.JobState{}, err
+	}
+	defer e.Close()
+	if err := e.WorkOn(id); err != nil {
+		return retort.JobState{}, err
+	}
+	return e.WaitTask(ctx, id)
+}
+
+// enqueue puts a program into the queue instead of running it.
+func (a *app) enqueue(req run.Request, f runFlags) error {
+	req.Limits.Timeout = f.timeout
+	j, err := retort.ProgramJob(req)
+	if err != nil {
+		return err
+	}
+	j.Priority, j.Deadline = f.priority, f.deadline
+	t, attended, err := retort.SubmitTask(a.queue(), j)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return a.printJSON(t)
+	}
+	fmt.Fprintln(a.stdout, t.ID)
+	if !attended {
+		a.warn("no engine works on the queue: retort serve does, and retort tasks wait ID runs that one")
+	}
+	return nil
+}

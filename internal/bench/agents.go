@@ -1,0 +1,344 @@
+package bench
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The tasks, each with what somebody does who has no programs but the same tools, used as
+// well as they can be: filters where a tool has them, twenty calls at once where they do not
+// depend on each other.
+var workloads = []workload{
+	{
+		name: "copy a transcript", task: "Copy the transcript in document abc123 of the drive into the notes of the sales meeting 00Q5f000001abcXYZ in the CRM.",
+		queries: []string{"read the content of a document", "update a CRM record"}, programs: []string{"1-transcript"}, direct: copyTranscript,
+	},
+	{
+		name: "10,000 rows", task: "What is the median amount of an order in each region? The orders are in the sheet Orders of the spreadsheet orders-2026.",
+		queries: []string{"read rows of a sheet"}, programs: []string{"2-rows"}, direct: medians,
+	},
+	{
+		name: "1,000 conditional updates", task: "Triage all open leads by score: from 70 on Working, from 15 on Nurturing, else Disqualified. Nobody else's change may be overwritten.",
+		queries: []string{"search CRM records", "update a CRM record"}, programs: []string{"3-leads"}, direct: triage,
+	},
+	{
+		name: "100 files", task: "Which five of the first hundred ingest logs of 2026 below logs/ have the most lines with ERROR?",
+		queries: []string{"search files by name", "read several files"}, programs: []string{"4-files"}, direct: errorLines,
+	},
+	{
+		name: "polling", task: "Wait until the deployment in the channel deployments is complete and say how many pods are ready.",
+		queries: []string{"messages of a chat channel"}, programs: []string{"5-deployment"}, direct: waitForDeployment,
+	},
+	{
+		name: "four servers joined", task: "For the sales meetings of the week of November 2 with customers that the CRM knows: the open EUR pipeline, unread mails and open issues of each; the five with the largest pipeline.",
+		queries: []string{"list calendar events", "search CRM records", "search mail messages", "search issues"}, programs: []string{"6-meetings"}, direct: prepareMeetings,
+	},
+	{
+		name: "budget reconciliation", task: "Hold the targets in the sheet Targets of orders-2026 against the EUR deals won in 2026: how many regions and quarters fall short, and the three largest gaps.",
+		queries: []string{"read rows of a sheet", "search CRM records"}, programs: []string{"7-budget"}, direct: reconcile,
+	},
+	{
+		name: "one trivial call", task: "How many bytes has the file abc123 on the drive?",
+		queries: []string{"metadata of a file on the drive"}, call: &trivial, pick: sizeOf, direct: fileSize,
+	},
+	{
+		name: "first program wrong", task: "How many open leads are there in each region: EMEA, North America, LATAM and APAC?",
+		queries: []string{"search CRM records"}, programs: []string{"9-regions-wrong", "9-regions"}, direct: countLeads,
+	},
+}
+
+type object = map[string]any
+
+func where(field, op string, value any) object {
+	return object{"field": field, "op": op, "value": value}
+}
+
+func copyTranscript(a *agent) (any, error) {
+	var doc struct{ Content string }
+	if err := a.ask(&doc, "drive__get_document", object{"documentId": "abc123"}); err != nil {
+		return nil, err
+	}
+	var saved struct {
+		Version int `json:"version"`
+	}
+	return &saved, a.ask(&saved, "crm__update_record", object{"objectType": "SalesMeeting", "recordId": "00Q5f000001abcXYZ", "data": object{"Notes": doc.Content}})
+}
+
+func medians(a *agent) (any, error) {
+	var sheet struct {
+		Rows []struct {
+			Region string
+			Amount float64
+		}
+	}
+	if err := a.ask(&sheet, "sheets__read_rows", object{"spreadsheetId": "orders-2026", "sheet": "Orders", "limit": 10000}); err != nil {
+		return nil, err
+	}
+	amounts := map[string][]float64{}
+	for _, r := range sheet.Rows {
+		amounts[r.Region] = append(amounts[r.Region], r.Amount)
+	}
+	var answer []object
+	for region, all := range amounts {
+		slices.Sort(all)
+		answer = append(answer, object{"region": region, "orders": len(all), "median": all[len(all)/2]})
+	}
+	slices.SortFunc(answer, func(x, y object) int { return cmp.Compare(x["region"].(string), y["region"].(string)) })
+	return answer, nil
+}
+
+type lead struct {
+	ID      string `json:"Id"`
+	Version int
+	Score   int
+}
+
+func triage(a *agent) (any, error) {
+	var leads []lead
+	for more := true; more; {
+		var page struct {
+			Records []lead
+			HasMore bool
+		}
+		err := a.ask(&page, "crm__search_records", object{"objectType": "Lead", "filters": []object{where("Status", "eq", "Open")}, "fields": []string{"Version", "Score"}, "limit": 500, "offset": len(leads)})
+		if err != nil {
+			return nil, err
+		}
+		leads, more = append(leads, page.Records...), page.HasMore
+	}
+	changed := map[string]int{}
+	var updates []call
+	for _, l := range leads {
+		status := "Disqualified"
+		if l.Score >= 70 {
+			status = "Working"
+		} else if l.Score >= 15 {
+			status = "Nurturing"
+		}
+		changed[status]++
+		updates = append(updates, call{"crm__update_record", object{"objectType": "Lead", "recordId": l.ID, "data": object{"Status": status}, "ifVersion": l.Version}})
+	}
+	_, err := a.calls(updates...)
+	return changed, err
+}
+
+func errorLines(a *agent) (any, error) {
+	var found struct{ Paths []string }
+	if err := a.ask(&found, "files__search_files", object{"path": "logs/2026", "pattern": "ingest-*.log"}); err != nil {
+		return nil, err
+	}
+	var logs []string
+	if err := a.ask(&logs, "files__read_multiple_files", object{"paths": found.Paths[:100]}); err != nil {
+		return nil, err
+	}
+	type counted struct {
+		File   string `json:"file"`
+		Errors int    `json:"errors"`
+	}
+	var all []counted
+	for _, text := range logs {
+		name, lines, _ := strings.Cut(text, ":\n")
+		all = append(all, counted{name, strings.Count(lines, " ERROR ")})
+	}
+	slices.SortFunc(all, func(x, y counted) int { return cmp.Or(cmp.Compare(y.Errors, x.Errors), cmp.Compare(x.File, y.File)) })
+	return all[:min(5, len(all))], nil
+}
+
+var pods = regexp.MustCompile(`\d+ of \d+`)
+
+func waitForDeployment(a *agent) (any, error) {
+	for look := 1; look <= 50; look++ {
+		var channel struct{ Messages []struct{ Text string } }
+		if err := a.ask(&channel, "chat__get_channel_history", object{"channel": "deployments", "limit": 1}); err != nil {
+			return nil, err
+		}
+		if text := channel.Messages[0].Text; strings.Contains(text, "deployment complete") {
+			return object{"looks": look, "pods": pods.FindString(text)}, nil
+		}
+	}
+	return nil, fmt.Errorf("the deployment is not done after 50 looks")
+}
+
+type meeting struct {
+	ID        string
+	Summary   string
+	Attendees []struct{ Email string }
+}
+
+// guest is the first who is not of the house.
+func (m meeting) guest() string {
+	for _, p := range m.Attendees {
+		if !strings.HasSuffix(p.Email, "@nordlys.example") {
+			return p.Email
+		}
+	}
+	return ""
+}
+
+func prepareMeetings(a *agent) (any, error) {
+	var week struct{ Items []meeting }
+	if err := a.ask(&week, "calendar__list_events", object{"calendarId": "sales", "timeMin": "2026-11-02T00:00:00Z", "timeMax": "2026-11-09T00:00:00Z", "maxResults": 250}); err != nil {
+		return nil, err
+	}
+	meetings := slices.DeleteFunc(week.Items, func(m meeting) bool { return m.guest() == "" })
+	var lookups []call
+	for _, m := range meetings {
+		lookups = append(lookups, call{"crm__search_records", object{"objectType": "Contact", "filters": []object{where("Email", "eq", m.guest())}, "fields": []string{"AccountId"}, "limit": 1}})
+	}
+	contacts, err := a.calls(lookups...)
+	if err != nil {
+		return nil, err
+	}
+	var details []call
+	var known []meeting
+	for i, m := range meetings {
+		var found struct{ Records []struct{ AccountID string } }
+		if err := contacts[i].into(&found); err != nil {
+			return nil, err
+		}
+		if len(found.Records) > 0 {
+			known, details = append(known, m), append(details, detailsOf(m, found.Records[0].AccountID)...)
+		}
+	}
+	answers, err := a.calls(details...)
+	if err != nil {
+		return nil, err
+	}
+	return briefs(known, answers)
+}
+
+func detailsOf(m meeting, account string) []call {
+	words := strings.Fields(m.Summary)
+	return []call{
+		{"crm__search_records", object{"objectType": "Deal", "fields": []string{"Amount"}, "filters": []object{
+			where("AccountId", "eq", account), where("Probability", "in", []int{10, 25, 50, 75}), where("Currency", "eq", "EUR")}}},
+		{"mail__search_messages", object{"query": "is:unread from:" + m.guest()}},
+		{"issues__search_issues", object{"query": "is:open is:issue " + strings.Join(words[min(2, len(words)):min(4, len(words))], " "), "per_page": 1}},
+	}
+}
+
+type briefing struct {
+	Event    string  `json:"event"`
+	Pipeline float64 `json:"pipeline"`
+	Unread   int     `json:"unread"`
+	Issues   int     `json:"issues"`
+}
+
+func briefs(meetings []meeting, answers []answered) (any, error) {
+	var all []briefing
+	for i, m := range meetings {
+		var deals struct{ Records []struct{ Amount float64 } }
+		var mails struct{ ResultSizeEstimate int }
+		var issues struct {
+			Total int `json:"total_count"`
+		}
+		for j, out := range []any{&deals, &mails, &issues} {
+			if err := answers[3*i+j].into(out); err != nil {
+				return nil, err
+			}
+		}
+		b := briefing{Event: m.ID, Unread: mails.ResultSizeEstimate, Issues: issues.Total}
+		for _, d := range deals.Records {
+			b.Pipeline += d.Amount
+		}
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(x, y briefing) int {
+		return cmp.Or(cmp.Compare(y.Pipeline, x.Pipeline), cmp.Compare(x.Event, y.Event))
+	})
+	return all[:min(5, len(all))], nil
+}
+
+type gap struct {
+	Region  string  `json:"region"`
+	Quarter string  `json:"quarter"`
+	Gap     float64 `json:"gap"`
+}
+
+func reconcile(a *agent) (any, error) {
+	answers, err := a.calls(
+		call{"sheets__read_rows", object{"spreadsheetId": "orders-2026", "sheet": "Targets"}},
+		call{"crm__search_records", object{"objectType": "Deal", "fields": []string{"Amount", "Region", "CloseDate"}, "limit": 500, "filters": []object{
+			where("Stage", "eq", "Closed Won"), where("Currency", "eq", "EUR"), where("CloseDate", "gte", "2026-01-01"), where("CloseDate", "lte", "2026-12-31")}}})
+	if err != nil {
+		return nil, err
+	}
+	var targets struct {
+		Rows []struct {
+			Region, Quarter string
+			Target          float64
+		}
+	}
+	var deals struct {
+		Records []struct {
+			Amount            float64
+			Region, CloseDate string
+		}
+	}
+	if err := cmp.Or(answers[0].into(&targets), answers[1].into(&deals)); err != nil {
+		return nil, err
+	}
+	won := map[string]float64{}
+	for _, d := range deals.Records {
+		month := int(d.CloseDate[5]-'0')*10 + int(d.CloseDate[6]-'0')
+		won[fmt.Sprintf("%s 2026-Q%d", d.Region, (month+2)/3)] += d.Amount
+	}
+	var gaps []gap
+	short := 0
+	for _, t := range targets.Rows {
+		g := gap{t.Region, t.Quarter, t.Target - won[t.Region+" "+t.Quarter]}
+		if g.Gap > 0 {
+			short++
+		}
+		gaps = append(gaps, g)
+	}
+	slices.SortStableFunc(gaps, func(x, y gap) int { return cmp.Compare(y.Gap, x.Gap) })
+	return object{"short": short, "largest": gaps[:3]}, nil
+}
+
+var trivial = call{"drive__get_file_metadata", object{"fileId": "abc123"}}
+
+func sizeOf(answer json.RawMessage) (any, error) {
+	var file struct {
+		Size int `json:"size"`
+	}
+	return &file, json.Unmarshal(answer, &file)
+}
+
+func fileSize(a *agent) (any, error) {
+	answers, err := a.calls(trivial)
+	if err != nil {
+		return nil, err
+	}
+	return sizeOf(answers[0].value)
+}
+
+// countLeads first names an argument that there is not, as the first program does.
+func countLeads(a *agent) (any, error) {
+	regions := []string{"EMEA", "North America", "LATAM", "APAC"}
+	counts := map[string]int{}
+	for _, argument := range []string{"object", "objectType"} {
+		var calls []call
+		for _, region := range regions {
+			calls = append(calls, call{"crm__search_records", object{argument: "Lead", "limit": 1, "filters": []object{where("Status", "eq", "Open"), where("Region", "eq", region)}}})
+		}
+		answers, err := a.calls(calls...)
+		if err != nil {
+			return nil, err
+		}
+		for i, region := range regions {
+			var page struct{ Total int }
+			if argument == "objectType" {
+				if err := answers[i].into(&page); err != nil {
+					return nil, err
+				}
+			}
+			counts[region] = page.Total
+		}
+	}
+	return counts, nil
+}

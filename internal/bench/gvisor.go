@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/gvisor"
+	"retort/internal/run"
+	"retort/internal/runtimes"
+)
+
+// gvisor measures containers of gVisor's, where it is on this machine: the smallest
+// program, a thousand calls, and the memory of a container that waits.
+func (b *bench) gvisor(ctx context.Context) error {
+	if _, err := exec.LookPath("runsc"); err != nil {
+		b.Progress("gVisor is not on this machine")
+		return nil
+	}
+	known := runtimes.All(nil, run.DefaultLimits().Memory)[:1] // Python
+	o := gvisor.Options{Guest: []string{b.Self, "guest"}, Dir: filepath.Join(b.home, "gvisor"), Interpreters: known, Warm: -1, MaxWarm: -1}
+	cold := gvisor.New(o)
+	defer cold.Close()
+	o.Warm, o.MaxWarm = 1, 1
+	warm := gvisor.New(o)
+	defer warm.Close()
+	defer func() { b.pause = 0 }()
+	for _, runtime := range warm.Capabilities().Runtimes {
+		b.pause = 200 * time.Millisecond // in which the one before comes to its end
+		if err := b.time("gvisor, "+runtime+": smallest program, from nothing", 10, 600, func() error { return smallest(ctx, cold, runtime) }); err != nil {
+			return fmt.Errorf("%s: %w", runtime, err)
+		}
+		b.pause = 1500 * time.Millisecond // in which the next container gets ready
+		if err := b.time("gvisor, "+runtime+": smallest program, from the pool", 10, 25, func() error { return smallest(ctx, warm, runtime) }); err != nil {
+			return fmt.Errorf("%s: %w", runtime, err)
+		}
+		if err := b.time("gvisor, "+runtime+": 1,000 tool calls one after the other, all of them", 5, 300, func() error { return thousand(ctx, warm, runtime) }); err != nil {
+			return fmt.Errorf("%s: %w", runtime, err)
+		}
+	}
+	return b.waiting(ctx, warm)
+}
+
+// waiting measures what a container takes that waits for a program, with all of its
+// processes.
+func (b *bench) waiting(ctx context.Context, warm isolate.Backend) error {
+	s, err := warm.Prepare(ctx, isolate.Spec{Runtime: "quickjs", Limits: run.DefaultLimits()})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	time.Sleep(time.Second)
+	megabytes, containers := 0.0, 0
+	for _, pid := range below(os.Getpid()) {
+		if name(pid) == "exe" {
+			continue // a program's memory is in that of its kernel
+		}
+		own, err := unique(pid)
+		shared, failed := status(pid, "RssShmem:")
+		if err == nil && failed == nil {
+			megabytes += own + shared
+		}
+		if name(pid) == "runsc-sandbox" {
+			containers++
+		}
+	}
+	if containers > 0 {
+		b.rows = append(b.rows, Row{Name: "gvisor: memory of a container that waits", Median: megabytes / float64(containers), Unit: "MB", Runs: containers})
+	}
+	return nil
+}
+
+// thousand makes calls that cost the host nothing.
+func thousand(ctx context.Context, b isolate.Backend, runtime string) error {
+	p := run.Program{Name: "program", Language: run.JavaScript, Code: "for (let i = 0; i < 1000; i++) await callMCPTool('x')", Limits: run.DefaultLimits()}
+	if runtime == "python" {
+		p.Language, p.Code = run.Python, "for i in range(1000): call_mcp_tool('x')"
+	}
+	return ran(ctx, b, runtime, p)
+}

@@ -1,0 +1,69 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+)
+
+// window is a context that many models have. A way that does not fit could not be gone with them.
+const window = 200_000
+
+// Verdicts say in words where programs save and where they cost more, each against the better
+// of the two direct ways.
+func (w Workload) Verdicts() []string {
+	direct, code := w.best(WayDirect, WaySearch), w.best(WayFull, WayLean)
+	verdicts := []string{compared(direct, code)}
+	if costs := dearer(direct, code); costs != "" {
+		verdicts = append(verdicts, "code costs more: "+costs)
+	}
+	for _, c := range w.Costs {
+		if c.Peak > window {
+			verdicts = append(verdicts, fmt.Sprintf("%s: does not fit into a context of %d tokens", c.Way, window))
+		}
+	}
+	return verdicts
+}
+
+// best is the one of two ways with the smaller context.
+func (w Workload) best(ways ...string) Cost {
+	var best Cost
+	for _, c := range w.Costs {
+		for _, way := range ways {
+			if c.Way == way && (best.Way == "" || c.Peak < best.Peak) {
+				best = c
+			}
+		}
+	}
+	return best
+}
+
+func compared(direct, code Cost) string {
+	change := func(before, after int) string {
+		switch {
+		case before == 0:
+			return fmt.Sprint(after)
+		case after <= before:
+			return fmt.Sprintf("%.1f %% less", 100*float64(before-after)/float64(before))
+		}
+		return fmt.Sprintf("%.1f %% more", 100*float64(after-before)/float64(before))
+	}
+	return fmt.Sprintf("%s against %s: context %s, definitions %s, data %s", code.Way, direct.Way,
+		change(direct.Peak, code.Peak), change(direct.Definitions, code.Definitions), change(direct.Data(), code.Data()))
+}
+
+// dearer lists in what the second is worse than the first.
+func dearer(direct, code Cost) string {
+	var worse []string
+	for _, d := range []struct {
+		what          string
+		before, after int
+	}{
+		{"tokens of definitions", direct.Definitions, code.Definitions}, {"tokens read", direct.Read, code.Read}, {"tokens written", direct.Written, code.Written},
+		{"round trips", direct.RoundTrips, code.RoundTrips}, {"ms", int(direct.WallMS + 0.5), int(code.WallMS + 0.5)}, {"tokens of input over all turns", direct.Input, code.Input},
+	} {
+		if d.after > d.before {
+			worse = append(worse, fmt.Sprintf("%d %s for %d", d.after, d.what, d.before))
+		}
+	}
+	return strings.Join(worse, ", ")
+}

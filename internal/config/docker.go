@@ -1,0 +1,36 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Docker says how containers are run. The zero value looks for a daemon, and makes all
+// images here.
+type Docker struct {
+	Host    string            // unix:///path; empty means: look for it
+	Runtime string            // of the daemon's; empty means runsc if it has that, else its own choice
+	Guest   string            // a static retort for Linux, where this one is none
+	Images  map[string]string // by runtime: NAME@sha256:DIGEST
+}
+
+var imageDigest = regexp.MustCompile(`^[a-z0-9][a-z0-9._/:-]*@sha256:[0-9a-f]{64}$`)
+
+func (d *Docker) read() into {
+	image := func(runtime string) field {
+		return field{runtime, func(r *reader, n *node) {
+			var name string
+			checked(&name, "an image by its digest, NAME@sha256:…: what a tag names can change", imageDigest.MatchString)(r, n)
+			if d.Images == nil {
+				d.Images = map[string]string{}
+			}
+			d.Images[runtime] = name
+		}}
+	}
+	return object(
+		field{"host", checked(&d.Host, "unix:///path, or tcp://localhost:port", func(s string) bool { return strings.HasPrefix(s, "unix:///") || strings.HasPrefix(s, "tcp://") })},
+		field{"runtime", checked(&d.Runtime, "the name of a runtime that the daemon has, such as runsc", func(s string) bool { return s != "" })},
+		field{"guest", checked(&d.Guest, "the path of a program", func(s string) bool { return s != "" })},
+		field{"images", object(image("python"), image("node"), image("bun"), image("deno"))},
+	)
+}

@@ -1,0 +1,8 @@
+package config
+
+// GVisor says where gVisor is on this machine.
+type GVisor struct {
+	Runsc string // path of runsc, or its name in PATH; empty means "runsc"
+}
+
+func (g *GVisor) read() into { return object(field{"runsc", command(&g.Runsc)}) }

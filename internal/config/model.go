@@ -1,0 +1,102 @@
+package config
+
+import (
+	"regexp"
+	"time"
+)
+
+// Model says which model writes the programs of tasks. The zero Model is that of a client which offers its own.
+type Model struct {
+	Provider  Provider
+	URL       string // empty: that of the provider
+	Model     string
+	Key       string // "keyring": it is in the keyring of the system
+	MaxTokens int    // of one answer
+	Timeout   time.Duration
+	Price     ModelPrice
+}
+
+// Provider is whose model it is.
+type Provider string
+
+// The providers. Auto is an endpoint if a url or a model is named, else the client.
+const (
+	ProviderAuto      Provider = "auto"
+	ProviderOpenAI    Provider = "openai" // and all that speak like it
+	ProviderAnthropic Provider = "anthropic"
+	ProviderSampling  Provider = "sampling" // the client's
+	ProviderNone      Provider = "none"
+)
+
+// ModelPrice is what a million tokens cost. 0 means that nobody said.
+type ModelPrice struct {
+	Input, Output float64
+	Currency      string
+}
+
+// Orchestrator bounds one task.
+type Orchestrator struct {
+	Attempts int // programs that a model writes for it
+	Tools    int // that a model is offered
+	Tokens   int // of the model
+}
+
+// Endpoint reports whether the model is behind an address.
+func (m Model) Endpoint() bool {
+	return m.Provider == ProviderOpenAI || m.Provider == ProviderAnthropic
+}
+
+func (m Model) defaults() Model {
+	state(&m.Provider, ProviderAuto)
+	if m.Provider == ProviderAuto && (m.URL != "" || m.Model != "") {
+		m.Provider = ProviderOpenAI
+	}
+	switch {
+	case m.URL != "":
+	case m.Provider == ProviderOpenAI:
+		m.URL = "https://api.openai.com/v1"
+	case m.Provider == ProviderAnthropic:
+		m.URL = "https://api.anthropic.com/v1"
+	}
+	state(&m.MaxTokens, 4096)
+	state(&m.Timeout, 2*time.Minute)
+	state(&m.Price.Currency, "$")
+	return m
+}
+
+func (o Orchestrator) defaults() Orchestrator {
+	state(&o.Attempts, 3)
+	state(&o.Tools, 10)
+	state(&o.Tokens, 100_000)
+	return o
+}
+
+func (m *Model) read() into {
+	whole := object(
+		field{"provider", oneOf(&m.Provider, ProviderAuto, ProviderOpenAI, ProviderAnthropic, ProviderSampling, ProviderNone)},
+		field{"url", checked(&m.URL, "an https address such as https://example.com/v1 (http is for this machine alone)", isTrustworthy)},
+		field{"model", text(&m.Model)},
+		field{"key", text(&m.Key)},
+		field{"maxTokens", integer(&m.MaxTokens, 256, 1_000_000)},
+		field{"timeout", duration(&m.Timeout, time.Second, time.Hour)},
+		field{"price", object(
+			field{"input", number(&m.Price.Input, 0, 1_000_000)},
+			field{"output", number(&m.Price.Output, 0, 1_000_000)},
+			field{"currency", checked(&m.Price.Currency, "a currency such as $ or EUR", regexp.MustCompile(`^[\p{Sc}A-Za-z ]{1,8}$`).MatchString)},
+		)},
+	)
+	return func(r *reader, n *node) {
+		whole(r, n)
+		if m.Model == "" && (m.URL != "" || m.Endpoint()) && n.kind == objectKind && n.find("model") == nil {
+			r.fail(n, "model: the name that the endpoint gives it", "model is missing")
+		}
+	}
+}
+
+func (o *Orchestrator) read() into {
+	return object(
+		field{"attempts", integer(&o.Attempts, 1, 10)},
+		field{"tools", integer(&o.Tools, 1, 50)},
+		field{"tokens", integer(&o.Tokens, 1000, 100_000_000)},
+	)
+}

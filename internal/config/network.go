@@ -1,0 +1,126 @@
+package config
+
+import (
+	"net/netip"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Network says which hosts a program may reach itself.
+type Network struct {
+	Default            NetworkDefault
+	Whitelist          []NetworkRule
+	Blacklist          []string // domains, addresses and CIDR ranges
+	RateLimitPerDomain Rate
+	BytesPerRun        int64  // that one execution may send and receive
+	Certificates       string // absolute path of a file with authorities, PEM; the machine's if empty
+	Secrets            []NetworkSecret
+}
+
+// NetworkDefault is what holds for hosts on neither list.
+type NetworkDefault string
+
+// The network defaults. Allow means https and http at their ports.
+const (
+	NetworkDeny  NetworkDefault = "deny"
+	NetworkAllow NetworkDefault = "allow"
+)
+
+// NetworkRule names hosts with the ports and protocols that are allowed there;
+// no ports means those of the protocols, no protocols means https.
+type NetworkRule struct {
+	Domain    string // a name, or *.name for everything below it
+	Ports     []int
+	Protocols []string // https, http, wss, ws, tcp
+}
+
+// NetworkSecret is a header that requests of programs to a domain get on their way, and that
+// programs do not see.
+type NetworkSecret struct {
+	Domain string // a name, or *.name for everything below it
+	Header string
+	Value  string
+}
+
+func (n Network) defaults() Network {
+	state(&n.Default, NetworkDeny)
+	state(&n.RateLimitPerDomain, Rate{Count: 100, Per: time.Minute})
+	state(&n.BytesPerRun, 100*mib)
+	return n
+}
+
+func (n *Network) read() into {
+	return object(
+		field{"default", oneOf(&n.Default, NetworkDeny, NetworkAllow)},
+		field{"whitelist", list(&n.Whitelist, (*NetworkRule).read)},
+		field{"blacklist", list(&n.Blacklist, func(s *string) into {
+			return checked(s, "a domain, an address or a range such as 10.0.0.0/8", isTarget)
+		})},
+		field{"rateLimitPerDomain", rate(&n.RateLimitPerDomain, 1_000_000)},
+		field{"bytesPerRun", size(&n.BytesPerRun, kib, tib)},
+		field{"certificates", folder(&n.Certificates)},
+		field{"secrets", list(&n.Secrets, (*NetworkSecret).read)},
+	)
+}
+
+func (n *NetworkRule) read() into {
+	whole := object(
+		field{"domain", domain(&n.Domain)},
+		field{"ports", list(&n.Ports, func(p *int) into { return integer(p, 1, 65_535) })},
+		field{"protocols", list(&n.Protocols, func(p *string) into { return oneOf(p, "https", "http", "wss", "ws", "tcp") })},
+	)
+	return func(r *reader, v *node) {
+		if v.kind == textKind {
+			domain(&n.Domain)(r, v)
+			return
+		}
+		whole(r, v)
+		if v.kind == objectKind && v.find("domain") == nil {
+			r.fail(v, "", "the rule names no domain")
+		}
+	}
+}
+
+func (s *NetworkSecret) read() into {
+	whole := object(
+		field{"domain", domain(&s.Domain)},
+		field{"header", checked(&s.Header, "the name of a header", isHeader)},
+		field{"value", checked(&s.Value, "the value of a header", func(v string) bool { return v != "" && !strings.ContainsAny(v, "\r\n\x00") })},
+	)
+	return func(r *reader, v *node) {
+		whole(r, v)
+		if v.kind == objectKind && (v.find("domain") == nil || v.find("header") == nil || v.find("value") == nil) {
+			r.fail(v, "", "a secret of the network has a domain, a header and a value")
+		}
+	}
+}
+
+func isHeader(name string) bool {
+	return regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(name)
+}
+
+func domain(s *string) into { return checked(s, "a domain such as *.example.com", isDomain) }
+
+func isDomain(s string) bool {
+	label := regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$`)
+	s = strings.TrimPrefix(s, "*.")
+	parts := strings.Split(s, ".")
+	for _, part := range parts {
+		if !label.MatchString(part) {
+			return false
+		}
+	}
+	if strings.Trim(parts[len(parts)-1], "0123456789") == "" { // an address is none
+		return false
+	}
+	return len(s) <= 253
+}
+
+func isTarget(s string) bool {
+	if _, err := netip.ParsePrefix(s); err == nil {
+		return true
+	}
+	_, err := netip.ParseAddr(s)
+	return err == nil || isDomain(s)
+}

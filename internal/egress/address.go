@@ -1,0 +1,66 @@
+package egress
+
+import "net/netip"
+
+// never are ranges that no program reaches, whatever the settings say, with what they are.
+var never = []struct {
+	prefix netip.Prefix
+	what   string
+}{
+	{netip.MustParsePrefix("0.0.0.0/8"), "this machine"},
+	{netip.MustParsePrefix("10.0.0.0/8"), "a private network"},
+	{netip.MustParsePrefix("100.64.0.0/10"), "a provider's inner network"},
+	{netip.MustParsePrefix("127.0.0.0/8"), "this machine"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "the metadata of a cloud"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "link-local, where clouds have their metadata"},
+	{netip.MustParsePrefix("172.16.0.0/12"), "a private network"},
+	{netip.MustParsePrefix("192.0.0.0/24"), "reserved for protocols"},
+	{netip.MustParsePrefix("192.0.2.0/24"), "for documentation"},
+	{netip.MustParsePrefix("192.31.196.0/24"), "reserved"},
+	{netip.MustParsePrefix("192.52.193.0/24"), "reserved"},
+	{netip.MustParsePrefix("192.88.99.0/24"), "a relay to IPv6"},
+	{netip.MustParsePrefix("192.168.0.0/16"), "a private network"},
+	{netip.MustParsePrefix("192.175.48.0/24"), "reserved"},
+	{netip.MustParsePrefix("198.18.0.0/15"), "for benchmarks"},
+	{netip.MustParsePrefix("198.51.100.0/24"), "for documentation"},
+	{netip.MustParsePrefix("203.0.113.0/24"), "for documentation"},
+	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
+	{netip.MustParsePrefix("::1/128"), "this machine"},
+	{netip.MustParsePrefix("::/128"), "this machine"},
+	{netip.MustParsePrefix("::ffff:0:0/96"), "an address of IPv4 in another form"},
+	{netip.MustParsePrefix("64:ff9b::/96"), "a translation to IPv4"},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), "a translation to IPv4"},
+	{netip.MustParsePrefix("2001::/32"), "a tunnel (Teredo)"},
+	{netip.MustParsePrefix("2001::/23"), "reserved for protocols"},
+	{netip.MustParsePrefix("2001:db8::/32"), "for documentation"},
+	{netip.MustParsePrefix("2002::/16"), "a tunnel (6to4)"},
+	{netip.MustParsePrefix("3fff::/20"), "for documentation"},
+	{netip.MustParsePrefix("fc00::/7"), "a private network"},
+	{netip.MustParsePrefix("fe80::/10"), "link-local"},
+	{netip.MustParsePrefix("fec0::/10"), "a private network"},
+	{netip.MustParsePrefix("ff00::/8"), "multicast"},
+}
+
+// global is all of IPv6 that is given out for the Internet.
+var global = netip.MustParsePrefix("2000::/3")
+
+// forbidden says what an address is that no program reaches; empty if it may be reached.
+func forbidden(a netip.Addr) string {
+	if !a.IsValid() {
+		return "no address"
+	}
+	a = plain(a)
+	for _, n := range never {
+		if n.prefix.Contains(a) {
+			return n.what
+		}
+	}
+	if a.Is6() && !global.Contains(a) {
+		return "not on the Internet"
+	}
+	return ""
+}
+
+// plain is an address as it is compared: resolvers give addresses of IPv4 in either form.
+func plain(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }

@@ -1,0 +1,154 @@
+package egress
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+const (
+	dialTimeout    = 10 * time.Second
+	resolveTimeout = 10 * time.Second
+	maxAddresses   = 8 // of a host that are tried
+)
+
+// Target is where something is to go. Host is as ParseHost gives it.
+type Target struct {
+	Host     string
+	Port     int
+	Protocol string // as rules name it; in a tunnel https stands for all that is in one
+}
+
+func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
+
+// permit holds a target against the lists, before anything is resolved. key is what its
+// rate is counted by. Of the protocols it gives those that are allowed there.
+func (n *Network) permit(t Target, protocols ...string) (allowed []string, key string, refused *run.Error) {
+	for _, d := range n.domains {
+		if matches(d, t.Host) {
+			return nil, "", refuse("%s is in network.blacklist", t.Host)
+		}
+	}
+	if n.Closed() {
+		return nil, "", closed(t)
+	}
+	named := false
+	for _, r := range n.rules {
+		if !matches(r.Domain, t.Host) {
+			continue
+		}
+		named = true
+		if !slices.Contains(r.Ports, t.Port) {
+			continue
+		}
+		for _, p := range protocols {
+			if slices.Contains(r.Protocols, p) && !slices.Contains(allowed, p) {
+				allowed, key = append(allowed, p), r.Domain
+			}
+		}
+	}
+	switch {
+	case len(allowed) > 0:
+		return allowed, key, nil
+	case named:
+		return nil, "", refuse("%s is in network.whitelist, but not with %s at port %d", t.Host, strings.Join(protocols, " or "), t.Port).
+			WithHint("the person at the machine can allow it: network: {whitelist: [{domain: %s, ports: [%d], protocols: [%s]}]}", t.Host, t.Port, protocols[0])
+	case n.o.Open:
+		for _, p := range protocols {
+			if (p == https || p == http1) && ports[p] == t.Port {
+				return []string{p}, t.Host, nil
+			}
+		}
+	}
+	return nil, "", refuse("%s is not in network.whitelist", t.Host).
+		WithHint("the person at the machine can allow it: network: {whitelist: [%s]}; search_tools may find a tool that does it", t.Host)
+}
+
+// Off is the error of programs that reach for a network that is closed.
+func Off(what string) *run.Error {
+	return refuse("programs have no network here: %s was not reached", shown(HostIn(what))).
+		WithHint("search_tools finds a tool that does it. The person at the machine can allow domains with the setting network: {whitelist: [api.example.com]}")
+}
+
+// HostIn is the host of an address, as far as there is one.
+func HostIn(address string) string {
+	_, t, _ := parseURL(address)
+	return t.Host
+}
+
+func closed(t Target) *run.Error { return Off("https://" + t.Host) }
+
+// addresses resolves the host of a target and judges every address; one that is forbidden
+// refuses them all.
+func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *run.Error) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	found, err := n.o.Resolver.LookupNetIP(ctx, "ip", t.Host)
+	if err != nil || len(found) == 0 {
+		return nil, run.Errorf(run.KindUpstreamGone, "egress", "%s has no address", t.Host).WithHint("look at how the name is written")
+	}
+	own := n.o.Own()
+	var list []netip.AddrPort
+	for _, a := range found {
+		if why := n.judge(a, own); why != "" {
+			return nil, refuse("%s leads to %s, which is %s", t.Host, plain(a), why).WithHint("programs reach only hosts on the Internet")
+		}
+		list = append(list, netip.AddrPortFrom(plain(a), uint16(t.Port)))
+	}
+	return list[:min(len(list), maxAddresses)], nil
+}
+
+// judge says what is wrong with an address; empty if nothing is.
+func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
+	if why := forbidden(a); why != "" {
+		return why
+	}
+	a = plain(a)
+	if slices.Contains(own, a) {
+		return "this machine"
+	}
+	for _, r := range n.ranges {
+		if r.Contains(a) {
+			return fmt.Sprintf("in network.blacklist (%s)", r)
+		}
+	}
+	return ""
+}
+
+// dial connects to a target that permit has allowed.
+func (n *Network) dial(ctx context.Context, t Target) (net.Conn, *run.Error) {
+	list, refused := n.addresses(ctx, t)
+	if refused != nil {
+		return nil, refused
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	for _, a := range list {
+		conn, err := n.o.Dialer.DialContext(ctx, "tcp", a.String())
+		if err == nil {
+			return conn, nil
+		}
+	}
+	kind, what := run.KindUpstreamGone, "cannot be reached"
+	if ctx.Err() != nil {
+		kind, what = run.KindUpstreamTimeout, "did not answer in time"
+	}
+	return nil, run.Errorf(kind, "egress", "%s %s", t, what)
+}
+
+// secretsOf are the headers that are added to requests to a host.
+func (n *Network) secretsOf(host string) (found []Secret) {
+	for _, s := range n.secrets {
+		if matches(s.Domain, host) {
+			found = append(found, s)
+		}
+	}
+	return found
+}

@@ -1,0 +1,230 @@
+// Package egress is the network of programs: closed, but for the domains that a person has
+// allowed. One decision counts for all ways out. A host is read once, held against the lists
+// with its port and protocol, resolved once, and each of its addresses is judged; what was
+// judged is what is dialled.
+//
+// A program has no socket that leads anywhere. It asks for a request to be made (Fetch), or
+// it speaks to a proxy of its own (ServeConn), whose connections go through the engine.
+package egress
+
+import (
+	"context"
+	"crypto/x509"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+// The protocols of rules. Inside of a tunnel https and wss cannot be told apart.
+const (
+	https = "https"
+	http1 = "http"
+	wss   = "wss"
+	ws    = "ws"
+	tcp   = "tcp"
+)
+
+// Rule allows hosts, with ports and protocols. No protocols means https; no ports means those
+// of the protocols, of which tcp has none.
+type Rule struct {
+	Domain    string // a name, or *.name for everything below it
+	Ports     []int
+	Protocols []string
+}
+
+// Secret is a header that is added to requests to a domain. Programs never see its value.
+type Secret struct {
+	Domain string // a name, or *.name for everything below it
+	Header string
+	Value  string
+}
+
+// Resolver finds the addresses of a host; a *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Dialer connects to an address, which is always an IP address and a port; a *net.Dialer is one.
+type Dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Options configure a Network. The zero value allows nothing.
+type Options struct {
+	Allow []Rule
+	// Open also allows https and http, at their ports, to hosts that no rule names.
+	Open    bool
+	Deny    []string // domains, addresses and ranges; stronger than Allow
+	Secrets []Secret
+	// Rate is how many requests and tunnels there may be within Per, for each rule; for
+	// each host where Open allows it. 100 a minute if zero.
+	Rate int
+	Per  time.Duration
+	// Bytes is what one execution may send and receive, together; 100 MB if zero.
+	Bytes int64
+	// Body is how large the body of an answer to Fetch may be; 16 MB if zero.
+	Body int64
+	// Roots are the authorities of Fetch; those of the machine if nil.
+	Roots    *x509.CertPool
+	Resolver Resolver // the machine's if nil
+	Dialer   Dialer   // the machine's if nil
+	// Own are this machine's addresses, which no program reaches; found out if nil.
+	Own func() []netip.Addr
+	Now func() time.Time // the clock of rates; time.Now if nil
+}
+
+// Network decides what programs reach. It is safe for concurrent use.
+type Network struct {
+	o       Options
+	rules   []Rule // of Options, complete
+	secrets []Secret
+	domains []string // of Deny
+	ranges  []netip.Prefix
+	rates   *rates
+}
+
+const (
+	defaultRate  = 100
+	defaultBytes = 100 << 20
+	defaultBody  = 16 << 20
+)
+
+// New checks o. Its errors are of kind invalid_arguments.
+func New(o Options) (*Network, error) {
+	n := &Network{o: o.complete()}
+	for _, r := range o.Allow {
+		checked, err := r.complete()
+		if err != nil {
+			return nil, err
+		}
+		n.rules = append(n.rules, checked)
+	}
+	for _, s := range o.Secrets {
+		domain, err := pattern(s.Domain)
+		if err != nil {
+			return nil, err
+		}
+		if !isHeaderName(s.Header) || !isHeaderValue(s.Value) || s.Value == "" || owned(s.Header) {
+			return nil, invalid("network.secrets: the header %s for %s cannot be sent", shown(s.Header), s.Domain)
+		}
+		n.secrets = append(n.secrets, Secret{domain, s.Header, s.Value})
+	}
+	for _, d := range o.Deny {
+		if err := n.deny(d); err != nil {
+			return nil, err
+		}
+	}
+	n.rates = newRates(n.o.Rate, n.o.Per)
+	return n, nil
+}
+
+func (o Options) complete() Options {
+	if o.Rate <= 0 || o.Per <= 0 {
+		o.Rate, o.Per = defaultRate, time.Minute
+	}
+	if o.Bytes <= 0 {
+		o.Bytes = defaultBytes
+	}
+	if o.Body <= 0 {
+		o.Body = defaultBody
+	}
+	if o.Resolver == nil {
+		o.Resolver = net.DefaultResolver
+	}
+	if o.Dialer == nil {
+		o.Dialer = &net.Dialer{Timeout: dialTimeout}
+	}
+	if o.Own == nil {
+		o.Own = ownAddresses
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Closed says that nothing is allowed.
+func (n *Network) Closed() bool { return n == nil || len(n.rules) == 0 && !n.o.Open }
+
+var ports = map[string]int{https: 443, wss: 443, http1: 80, ws: 80}
+
+func (r Rule) complete() (Rule, error) {
+	domain, err := pattern(r.Domain)
+	if err != nil {
+		return r, err
+	}
+	c := Rule{domain, slices.Clone(r.Ports), slices.Clone(r.Protocols)}
+	if len(c.Protocols) == 0 {
+		c.Protocols = []string{https}
+	}
+	for _, p := range c.Protocols {
+		switch port, known := ports[p]; {
+		case known && len(r.Ports) == 0 && !slices.Contains(c.Ports, port):
+			c.Ports = append(c.Ports, port)
+		case !known && p != tcp:
+			return r, invalid("network.whitelist: there is no protocol %s", shown(p))
+		case p == tcp && len(r.Ports) == 0:
+			return r, invalid("network.whitelist: %s allows tcp and names no ports", r.Domain)
+		}
+	}
+	return c, nil
+}
+
+// pattern is a domain of the settings as hosts are compared with it.
+func pattern(domain string) (string, error) {
+	name, wild := strings.CutPrefix(domain, "*.")
+	host, refused := ParseHost(name)
+	if refused != nil {
+		return "", invalid("network: %s names no domain: %s", shown(domain), refused.Message)
+	}
+	if wild {
+		return "*." + host, nil
+	}
+	return host, nil
+}
+
+func matches(pattern, host string) bool {
+	if below, wild := strings.CutPrefix(pattern, "*"); wild {
+		return len(host) > len(below) && strings.HasSuffix(host, below)
+	}
+	return pattern == host
+}
+
+func (n *Network) deny(what string) error {
+	if p, err := netip.ParsePrefix(what); err == nil {
+		n.ranges = append(n.ranges, p.Masked())
+		return nil
+	}
+	if a, err := netip.ParseAddr(what); err == nil {
+		a = plain(a)
+		n.ranges = append(n.ranges, netip.PrefixFrom(a, a.BitLen()))
+		return nil
+	}
+	domain, err := pattern(what)
+	if err == nil {
+		n.domains = append(n.domains, domain)
+	}
+	return err
+}
+
+func ownAddresses() []netip.Addr {
+	var own []netip.Addr
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			own = append(own, plain(p.Addr()))
+		}
+	}
+	return own
+}
+
+func invalid(format string, args ...any) error {
+	return run.Errorf(run.KindInvalidArguments, "egress", format, args...)
+}

@@ -1,0 +1,144 @@
+package egress
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"retort/internal/run"
+)
+
+const maxURL = 8 << 10
+
+// parseURL reads an absolute address of http or https. Its host is in one spelling then, and
+// the fragment is gone.
+func parseURL(text string) (*url.URL, Target, *run.Error) {
+	where := authorityOf(text)
+	t := Target{Host: where}
+	if len(text) > maxURL {
+		return nil, t, refuse("the address is longer than %d characters", maxURL)
+	}
+	for _, r := range text {
+		if r <= ' ' || r == 0x7f || r == '\\' || r == '\uFFFD' {
+			return nil, t, refuse("the address %s has a character that no address has", shown(where))
+		}
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, t, refuse("%s is no address", shown(where))
+	}
+	scheme := strings.ToLower(u.Scheme)
+	switch {
+	case scheme == "":
+		return nil, t, refuse("%s is no whole address: it begins with https://", shown(where))
+	case scheme != https && scheme != http1:
+		return nil, t, refuse("%s is neither https nor http", shown(where))
+	case u.User != nil:
+		return nil, Target{Host: u.Host}, refuse("the address has a user name, which is not sent").WithHint("send an Authorization header")
+	case u.Opaque != "" || u.Host == "" || strings.ContainsRune(where, '%') || strings.HasSuffix(u.Host, ":"):
+		return nil, t, refuse("%s names no host", shown(where))
+	}
+	t = Target{Host: u.Host, Port: ports[scheme], Protocol: scheme}
+	host, refused := ParseHost(strings.TrimSuffix(u.Host, ":"+u.Port()))
+	if refused == nil && u.Port() != "" {
+		t.Port, refused = ParsePort(u.Port())
+	}
+	if refused != nil {
+		return nil, t, refused
+	}
+	t.Host = host
+	u.Scheme, u.Host, u.Fragment, u.RawFragment = scheme, host, "", ""
+	if t.Port != ports[scheme] {
+		u.Host = net.JoinHostPort(host, strconv.Itoa(t.Port))
+	}
+	return u, t, nil
+}
+
+// authorityOf is what stands between the slashes of an address, or its scheme if there is no
+// such thing: what may be told of an address that is none.
+func authorityOf(text string) string {
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found {
+		scheme, _, found = strings.Cut(text, ":")
+		if i := strings.IndexAny(scheme, "/?#"); i >= 0 || !found {
+			return "(no host)"
+		}
+		return scheme[:min(len(scheme), maxHost)] + ":"
+	}
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 { // a password is nobody's to read
+		rest = rest[at:]
+	}
+	if rest == "" {
+		return scheme[:min(len(scheme), maxHost)] + ":"
+	}
+	return rest[:min(len(rest), maxHost)]
+}
+
+// ours are headers that say how a message travels, which is not for programs to say.
+var ours = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Keep-Alive", "Expect", "Accept-Encoding", "Via", "Http2-Settings"}
+
+// owned says whether a header is not taken from programs.
+func owned(name string) bool {
+	name = http.CanonicalHeaderKey(name)
+	return slices.Contains(ours, name) || strings.HasPrefix(name, "Proxy-")
+}
+
+func isHeaderName(name string) bool {
+	return name != "" && strings.Trim(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+func isHeaderValue(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+var readers = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
+
+// mayLeave says whether a request with a method may leave in a rehearsal.
+func (s *Session) mayLeave(t Target, method string) *run.Error {
+	if !s.x.Rehearses || slices.Contains(readers, method) {
+		return nil
+	}
+	return s.refused(t, refuse("a dry run sends nothing: %s to %s was not made", method, t.Host).WithHint("run the program without dry_run"))
+}
+
+// roundTrip makes a request that was admitted. Its errors are typed.
+func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *run.Error) {
+	for _, secret := range s.n.secretsOf(t.Host) {
+		req.Header.Set(secret.Header, secret.Value)
+	}
+	resp, err := s.transport.RoundTrip(req)
+	if err != nil {
+		return nil, s.failure(req.Context(), t, err)
+	}
+	return resp, nil
+}
+
+// failure words why a request got no answer, or not all of it.
+func (s *Session) failure(ctx context.Context, t Target, err error) *run.Error {
+	var typed *run.Error
+	var untrusted x509.UnknownAuthorityError
+	var other x509.HostnameError
+	var outdated x509.CertificateInvalidError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &typed):
+		return typed
+	case s.ctx.Err() != nil || ctx.Err() == context.Canceled:
+		return run.Errorf(run.KindCancelled, "egress", "the request to %s was cancelled", t.Host)
+	case errors.As(err, &untrusted), errors.As(err, &other), errors.As(err, &outdated):
+		return run.Errorf(run.KindUpstreamGone, "egress", "the certificate of %s does not hold: %v", t.Host, err).
+			WithHint("authorities of your own are named with the setting network.certificates")
+	case errors.As(err, &timeout) && timeout.Timeout(), ctx.Err() != nil:
+		return run.Errorf(run.KindUpstreamTimeout, "egress", "%s did not answer in time", t.Host)
+	}
+	return run.Errorf(run.KindUpstreamGone, "egress", "the request to %s failed: %v", t.Host, err)
+}

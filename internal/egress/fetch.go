@@ -1,0 +1,292 @@
+package egress
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"retort/internal/run"
+)
+
+const (
+	maxRedirects    = 20
+	maxHeaders      = 200
+	maxHeaderBytes  = 64 << 10
+	requestTimeout  = 5 * time.Minute
+	maxRequestBytes = 16 << 20
+)
+
+// Request is what a program asks for with fetch.
+type Request struct {
+	ID       string      `json:"id"` // for Abort; may be empty
+	URL      string      `json:"url"`
+	Method   string      `json:"method"`
+	Headers  [][2]string `json:"headers"`
+	Text     *string     `json:"text"`     // the body
+	Base64   *string     `json:"base64"`   // the body, if it is no text
+	Redirect string      `json:"redirect"` // follow, error, manual; follow if empty
+}
+
+// Response is what it gets. A body that is UTF-8 is Text.
+type Response struct {
+	URL        string      `json:"url"`
+	Redirected bool        `json:"redirected,omitempty"`
+	Status     int         `json:"status"`
+	StatusText string      `json:"statusText"`
+	Headers    [][2]string `json:"headers"`
+	Text       string      `json:"text,omitempty"`
+	Base64     string      `json:"base64,omitempty"`
+}
+
+// Functions are what programs call: fetch, fetch_abort.
+func (s *Session) Functions() map[string]func(ctx context.Context, arguments json.RawMessage) (any, error) {
+	return map[string]func(context.Context, json.RawMessage) (any, error){
+		"fetch": func(ctx context.Context, raw json.RawMessage) (any, error) {
+			var r Request
+			if err := json.Unmarshal(raw, &r); err != nil {
+				return nil, run.Errorf(run.KindInvalidArguments, "egress", "fetch: %v", err)
+			}
+			answer, failed := s.Fetch(ctx, r)
+			if failed != nil {
+				return nil, failed
+			}
+			return answer, nil
+		},
+		"fetch_abort": func(_ context.Context, raw json.RawMessage) (any, error) {
+			var r Request
+			_ = json.Unmarshal(raw, &r) // nothing has no such id
+			s.Abort(r.ID)
+			return true, nil
+		},
+	}
+}
+
+// Abort cancels the request with an id, if it is under way.
+func (s *Session) Abort(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel := s.aborts[id]; cancel != nil {
+		cancel()
+	}
+}
+
+// Fetch makes a request and follows where its answer leads, each step decided like the first.
+func (s *Session) Fetch(ctx context.Context, r Request) (Response, *run.Error) {
+	if !s.enter() {
+		return Response{}, run.Errorf(run.KindCancelled, "egress", "the program has ended")
+	}
+	defer s.open.Done()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	if r.ID != "" {
+		s.mu.Lock()
+		s.aborts[r.ID] = cancel
+		s.mu.Unlock()
+		defer func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.aborts, r.ID)
+		}()
+	}
+	free, ok := s.slot(ctx)
+	if !ok {
+		return Response{}, run.Errorf(run.KindCancelled, "egress", "the request was cancelled")
+	}
+	defer free()
+	f, refused := s.prepare(r)
+	if refused != nil {
+		return Response{}, refused
+	}
+	return f.follow(ctx)
+}
+
+// fetching is one request on its way.
+type fetching struct {
+	*Session
+	method   string
+	header   http.Header
+	body     []byte
+	url      *url.URL
+	target   Target
+	redirect string
+	hops     int
+}
+
+func (s *Session) prepare(r Request) (*fetching, *run.Error) {
+	f := &fetching{Session: s, method: strings.ToUpper(r.Method), header: http.Header{}, redirect: r.Redirect}
+	var refused *run.Error
+	if f.url, f.target, refused = parseURL(r.URL); refused != nil {
+		return nil, s.refused(f.target, refused)
+	}
+	if f.method == "" {
+		f.method = http.MethodGet
+	}
+	if !isHeaderName(f.method) || slices.Contains([]string{"CONNECT", "TRACE", "TRACK"}, f.method) {
+		return nil, s.refused(f.target, refuse("the method %s is not sent", shown(r.Method)))
+	}
+	if refused := f.headers(r.Headers); refused != nil {
+		return nil, s.refused(f.target, refused)
+	}
+	switch {
+	case r.Base64 != nil:
+		body, err := base64.StdEncoding.DecodeString(*r.Base64)
+		if err != nil {
+			return nil, run.Errorf(run.KindInvalidArguments, "egress", "fetch: the body is no base64")
+		}
+		f.body = body
+	case r.Text != nil:
+		f.body = []byte(*r.Text)
+	}
+	if len(f.body) > maxRequestBytes {
+		return nil, s.refused(f.target, run.Errorf(run.KindLimit, "egress", "the body has %d bytes, at most %d are sent", len(f.body), maxRequestBytes))
+	}
+	return f, nil
+}
+
+func (f *fetching) headers(list [][2]string) *run.Error {
+	size := 0
+	for _, h := range list {
+		size += len(h[0]) + len(h[1])
+		if !isHeaderName(h[0]) || !isHeaderValue(h[1]) {
+			return refuse("the header %s cannot be sent", shown(h[0]))
+		}
+		if !owned(h[0]) {
+			f.header.Add(h[0], h[1])
+		}
+	}
+	if len(list) > maxHeaders || size > maxHeaderBytes {
+		return run.Errorf(run.KindLimit, "egress", "the request has %d headers of %d bytes, at most %d of %d are sent", len(list), size, maxHeaders, maxHeaderBytes)
+	}
+	return nil
+}
+
+func (f *fetching) follow(ctx context.Context) (Response, *run.Error) {
+	for {
+		answer, next, failed := f.step(ctx)
+		if failed != nil || next == "" || f.redirect == "manual" {
+			return answer, failed
+		}
+		if f.redirect == "error" {
+			return Response{}, run.Errorf(run.KindRuntime, "egress", "%s redirects, which the program has excluded", f.target.Host)
+		}
+		if f.hops++; f.hops > maxRedirects {
+			return Response{}, run.Errorf(run.KindUpstreamGone, "egress", "%s redirects more than %d times", f.target.Host, maxRedirects)
+		}
+		if refused := f.turn(answer.Status, next); refused != nil {
+			return Response{}, refused
+		}
+	}
+}
+
+// step makes one request. next is where the answer leads.
+func (f *fetching) step(ctx context.Context) (answer Response, next string, failed *run.Error) {
+	if refused := f.mayLeave(f.target, f.method); refused != nil {
+		return answer, "", refused
+	}
+	if _, refused := f.admit(f.target, f.target.Protocol); refused != nil {
+		return answer, "", refused
+	}
+	began := time.Now()
+	defer func() {
+		f.ended(f.target, began, int64(len(f.body)), int64(len(answer.Text)+len(answer.Base64)*3/4), failed)
+	}()
+	req, err := http.NewRequestWithContext(ctx, f.method, f.url.String(), bytes.NewReader(f.body))
+	if err != nil {
+		return answer, "", refuse("%s cannot be asked for", shown(f.url.Host))
+	}
+	req.Header = f.header.Clone()
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "retort")
+	}
+	resp, failed := f.roundTrip(req, f.target)
+	if failed != nil {
+		return answer, "", failed
+	}
+	defer resp.Body.Close()
+	if answer, failed = f.read(ctx, resp); failed != nil {
+		return answer, "", failed
+	}
+	if slices.Contains([]int{301, 302, 303, 307, 308}, resp.StatusCode) {
+		next = resp.Header.Get("Location")
+	}
+	return answer, next, nil
+}
+
+// read takes in an answer, without what is secret.
+func (f *fetching) read(ctx context.Context, resp *http.Response) (Response, *run.Error) {
+	answer := Response{URL: f.url.String(), Redirected: f.hops > 0, Status: resp.StatusCode, StatusText: f.mask(statusText(resp)), Headers: [][2]string{}}
+	for name, values := range resp.Header {
+		for _, v := range values {
+			answer.Headers = append(answer.Headers, [2]string{strings.ToLower(name), f.mask(v)})
+		}
+	}
+	slices.SortFunc(answer.Headers, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	body, err := io.ReadAll(io.LimitReader(resp.Body, f.n.o.Body+1))
+	if err != nil {
+		return Response{}, f.failure(ctx, f.target, err)
+	}
+	if int64(len(body)) > f.n.o.Body {
+		return Response{}, run.Errorf(run.KindLimit, "egress", "the answer of %s has more than %d bytes", f.target.Host, f.n.o.Body).
+			WithHint("ask for less: a page, a filter, a Range header")
+	}
+	body = []byte(f.mask(string(body)))
+	if utf8.Valid(body) {
+		answer.Text = string(body)
+	} else {
+		answer.Base64 = base64.StdEncoding.EncodeToString(body)
+	}
+	return answer, nil
+}
+
+func (s *Session) mask(text string) string {
+	if s.x.Mask == nil || text == "" {
+		return text
+	}
+	return string(s.x.Mask([]byte(text)))
+}
+
+func statusText(resp *http.Response) string {
+	_, text, _ := strings.Cut(resp.Status, " ")
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// across are the headers of a program that follow to another origin. Any other may be a
+// credential for the one that it was meant for.
+var across = []string{"Accept", "Accept-Language", "Content-Type", "Content-Language", "Range", "User-Agent"}
+
+// turn goes on to where an answer leads.
+func (f *fetching) turn(status int, location string) *run.Error {
+	from := f.url
+	to, err := from.Parse(location)
+	if err != nil {
+		return f.refused(Target{Host: location}, refuse("%s redirects to %s, which is no address", f.target.Host, shown(location)))
+	}
+	u, t, refused := parseURL(to.String())
+	if refused != nil {
+		return f.refused(t, refused)
+	}
+	if from.Scheme != u.Scheme || from.Host != u.Host {
+		if len(f.body) > 0 && status >= http.StatusTemporaryRedirect {
+			return f.refused(t, refuse("%s redirects to %s with the body, which does not follow to another origin", f.target.Host, t.Host))
+		}
+		maps.DeleteFunc(f.header, func(name string, _ []string) bool { return !slices.Contains(across, name) })
+	}
+	if status == http.StatusSeeOther && f.method != http.MethodHead || status < http.StatusSeeOther && f.method == http.MethodPost {
+		f.method, f.body = http.MethodGet, nil
+		for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Location"} {
+			f.header.Del(name)
+		}
+	}
+	f.url, f.target = u, t
+	return nil
+}

@@ -1,0 +1,136 @@
+package egress
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+
+	"retort/internal/run"
+)
+
+const (
+	maxHost  = 253
+	maxLabel = 63
+)
+
+// ParseHost is a host as it is compared, resolved and asked for: a name in lower case, in
+// ASCII, without a dot at its end. What is no name, and an IP address in any spelling, is
+// refused. This is the only place that reads a host; nobody reads it a second time.
+func ParseHost(host string) (string, *run.Error) {
+	if host == "" {
+		return "", refuse("there is no host in the address")
+	}
+	if len(host) > maxHost+1 {
+		return "", refuse("the host is longer than %d characters", maxHost)
+	}
+	for _, r := range host {
+		if r <= ' ' || r == 0x7f || r == '\uFFFD' {
+			return "", refuse("the host %s has a character that no host has", shown(host))
+		}
+	}
+	if strings.ContainsAny(host, "[]:") {
+		return "", literal(host)
+	}
+	name := strings.TrimSuffix(host, ".")
+	if needsIDNA(name) {
+		ascii, err := idna.Lookup.ToASCII(name)
+		if err != nil {
+			return "", refuse("the host %s is no name: %v", shown(host), err)
+		}
+		name = strings.TrimSuffix(ascii, ".")
+	}
+	name = strings.ToLower(name)
+	labels := strings.Split(name, ".")
+	for _, l := range labels {
+		if !isLabel(l) {
+			return "", refuse("the host %s is no name", shown(host))
+		}
+	}
+	if len(name) > maxHost {
+		return "", refuse("the host is longer than %d characters", maxHost)
+	}
+	if isNumber(labels[len(labels)-1]) {
+		return "", literal(host)
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return "", literal(host)
+	}
+	return name, nil
+}
+
+// needsIDNA says of names with other characters, and of those that claim to be encoded.
+func needsIDNA(name string) bool {
+	for i := range len(name) {
+		if name[i] >= 0x80 {
+			return true
+		}
+	}
+	return strings.Contains(strings.ToLower(name), "xn--")
+}
+
+func isLabel(l string) bool {
+	if l == "" || len(l) > maxLabel || l[0] == '-' || l[len(l)-1] == '-' {
+		return false
+	}
+	for i := range len(l) {
+		c := l[i]
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// isNumber says of the last part of a host whether some reader takes the whole for an
+// address: 127.1, 0x7f.1, 0177.0.0.1, 2130706433.
+func isNumber(l string) bool {
+	if digits := strings.TrimPrefix(l, "0x"); digits != l {
+		return strings.Trim(digits, "0123456789abcdef") == ""
+	}
+	return strings.Trim(l, "0123456789") == ""
+}
+
+func literal(host string) *run.Error {
+	return refuse("%s is an address and no name", shown(host)).WithHint("programs reach hosts by their names, those in the setting network.whitelist")
+}
+
+// ParsePort reads a port as it is written in an address.
+func ParsePort(text string) (int, *run.Error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
+		return 0, refuse("%s is no port", shown(text))
+	}
+	return int(n), nil
+}
+
+// parseAuthority reads host:port, both of which must be there.
+func parseAuthority(text string) (string, int, *run.Error) {
+	at := strings.LastIndexByte(text, ':')
+	if at < 0 {
+		return "", 0, refuse("%s names no port", shown(text))
+	}
+	if strings.ContainsAny(text, "@/\\?#%") {
+		return "", 0, refuse("%s is more than a host and a port", shown(text))
+	}
+	host, refused := ParseHost(text[:at])
+	if refused != nil {
+		return "", 0, refused
+	}
+	port, refused := ParsePort(text[at+1:])
+	return host, port, refused
+}
+
+// shown is a text of a program's in a message.
+func shown(text string) string {
+	const most = 80
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strconv.QuoteToASCII(text)
+}
+
+func refuse(format string, args ...any) *run.Error {
+	return run.Errorf(run.KindPolicy, "egress", format, args...)
+}

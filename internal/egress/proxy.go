@@ -1,0 +1,377 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+const (
+	maxHead     = 64 << 10
+	headTimeout = 30 * time.Second
+	idleTimeout = 2 * time.Minute // between the requests of a connection
+)
+
+// ServeConn is a proxy at the other end of a connection of the program's: it answers CONNECT
+// and requests with a whole address of http. It returns when the connection or ctx has ended,
+// and has closed it.
+func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	if !s.enter() {
+		return
+	}
+	defer s.open.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	free, ok := s.slot(ctx)
+	if !ok {
+		return
+	}
+	defer free()
+	p := &proxied{Session: s, ctx: ctx, conn: conn, in: bufio.NewReaderSize(conn, maxHead)}
+	for p.serve() {
+	}
+}
+
+// proxied is one connection of the program's.
+type proxied struct {
+	*Session
+	ctx    context.Context
+	conn   net.Conn
+	in     *bufio.Reader
+	origin Target // of requests that do not name one, inside of a tunnel for http
+}
+
+// serve answers one request, and reports whether another may follow.
+func (p *proxied) serve() bool {
+	_ = p.conn.SetReadDeadline(time.Now().Add(idleTimeout))
+	raw, err := peekHead(p.in, func() { _ = p.conn.SetReadDeadline(time.Now().Add(headTimeout)) })
+	if err != nil {
+		if refused, ok := err.(*run.Error); ok {
+			p.reply(p.refused(Target{}, refused))
+		}
+		return false
+	}
+	h, refused := readHead(raw)
+	if refused != nil {
+		p.reply(p.refused(Target{Host: authorityOf(h.target)}, refused))
+		return false
+	}
+	if h.method != http.MethodConnect {
+		return p.forward(h)
+	}
+	_, _ = p.in.Discard(len(raw))
+	_ = p.conn.SetReadDeadline(time.Time{})
+	return p.tunnel(h)
+}
+
+// reply answers with an error, which is also in the words of the status: some clients show
+// nothing else.
+func (p *proxied) reply(e *run.Error) {
+	status := http.StatusForbidden
+	switch e.Kind {
+	case run.KindLimit:
+		status = http.StatusTooManyRequests
+	case run.KindUpstreamTimeout:
+		status = http.StatusGatewayTimeout
+	case run.KindUpstreamGone, run.KindInternal, run.KindCancelled:
+		status = http.StatusBadGateway
+	}
+	body, err := json.Marshal(map[string]any{"error": e})
+	if err != nil {
+		body = []byte("{}")
+	}
+	_ = p.conn.SetWriteDeadline(time.Now().Add(headTimeout))
+	_, _ = fmt.Fprintf(p.conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, Phrase(e.Message), len(body), body)
+}
+
+// Phrase is a message as it stands in the line of a status that the proxy answers.
+func Phrase(message string) string {
+	const most = 300
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, message[:min(len(message), most)])
+}
+
+// peekHead is the head of the next request with the empty line at its end, which stays in the
+// reader. begun is called once there is something. Its errors are those of reading, and typed
+// where there is no end of it.
+func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
+	if _, err := in.Peek(1); err != nil {
+		return nil, err
+	}
+	begun()
+	for {
+		some, _ := in.Peek(in.Buffered())
+		if end := bytes.Index(some, []byte("\r\n\r\n")); end >= 0 {
+			return some[:end+4], nil
+		}
+		if bytes.Contains(some, []byte("\n\n")) || some[0] < 'A' || some[0] > 'Z' {
+			return nil, refuse("that is no request of HTTP")
+		}
+		if len(some) >= maxHead {
+			return nil, run.Errorf(run.KindLimit, "egress", "the head of the request has more than %d bytes", maxHead)
+		}
+		if _, err := in.Peek(len(some) + 1); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// head is the head of a request, as far as it is looked at.
+type head struct {
+	method, target, version string
+	host                    string // of the header; "" if there is none
+	length                  string // Content-Length
+	chunked, upgrade        bool
+}
+
+// readHead reads the head of a request strictly: where two readers could understand it in two
+// ways, it is refused.
+func readHead(raw []byte) (h head, refused *run.Error) {
+	lines := strings.Split(strings.TrimSuffix(string(raw), "\r\n\r\n"), "\r\n")
+	first := strings.Split(lines[0], " ")
+	if len(first) != 3 || !isHeaderName(first[0]) || first[0] != strings.ToUpper(first[0]) || first[1] == "" || !isPlain(lines[0]) {
+		return h, refuse("the first line of the request is none of HTTP/1")
+	}
+	h.method, h.target, h.version = first[0], first[1], first[2]
+	if h.version != "HTTP/1.1" && h.version != "HTTP/1.0" {
+		return h, refuse("the request is of %s, and not of HTTP/1.1", shown(h.version))
+	}
+	seen := map[string]bool{}
+	for _, line := range lines[1:] {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !isHeaderName(name) || !isHeaderValue(value) {
+			return h, refuse("the request has a header that is none: %s", shown(line))
+		}
+		name, value = strings.ToLower(name), strings.Trim(value, " \t")
+		if seen[name] && slices.Contains([]string{"host", "content-length", "transfer-encoding"}, name) {
+			return h, refuse("the request has %s more than once", name)
+		}
+		seen[name] = true
+		if refused := h.header(name, value); refused != nil {
+			return h, refused
+		}
+	}
+	if h.chunked && h.length != "" {
+		return h, refuse("the request has two lengths")
+	}
+	return h, nil
+}
+
+func (h *head) header(name, value string) *run.Error {
+	switch name {
+	case "host":
+		if h.host = value; value == "" {
+			return refuse("the request has an empty host")
+		}
+	case "content-length":
+		if h.length = value; value == "" || strings.Trim(value, "0123456789") != "" || len(value) > 15 {
+			return refuse("the request has the length %s", shown(value))
+		}
+	case "transfer-encoding":
+		if h.chunked = true; !strings.EqualFold(value, "chunked") {
+			return refuse("the request has the encoding %s", shown(value))
+		}
+	case "upgrade":
+		h.upgrade = true
+	case "connection":
+		h.upgrade = h.upgrade || strings.Contains(strings.ToLower(value), "upgrade")
+	}
+	return nil
+}
+
+func isPlain(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+// sameHost says whether the header Host is what the first line says.
+func (h *head) sameHost(t Target) bool {
+	if h.host == "" {
+		return true
+	}
+	host, port := h.host, t.Port
+	if at := strings.LastIndexByte(h.host, ':'); at >= 0 {
+		n, refused := ParsePort(h.host[at+1:])
+		if refused != nil {
+			return false
+		}
+		host, port = h.host[:at], n
+	}
+	name, refused := ParseHost(host)
+	return refused == nil && name == t.Host && port == t.Port
+}
+
+// forward makes a request with a whole address, and reports whether another may follow.
+func (p *proxied) forward(h head) bool {
+	t, req, refused := p.incoming(h)
+	if refused != nil {
+		p.reply(refused)
+		return false
+	}
+	if strings.EqualFold(req.Header.Get("Expect"), "100-continue") {
+		_, _ = io.WriteString(p.conn, "HTTP/1.1 100 Continue\r\n\r\n")
+	}
+	began := time.Now()
+	resp, failed := p.roundTrip(outgoing(p.ctx, req), t)
+	if failed != nil {
+		p.ended(t, began, 0, 0, failed)
+		p.reply(failed)
+		return false
+	}
+	defer resp.Body.Close()
+	again := !req.Close && req.ContentLength == 0 && h.version == "HTTP/1.1"
+	received, failed := p.answer(resp, t, again)
+	p.ended(t, began, max(req.ContentLength, 0), received, failed)
+	return again && failed == nil
+}
+
+// incoming reads and admits a request.
+func (p *proxied) incoming(h head) (t Target, req *http.Request, refused *run.Error) {
+	u, t, refused := p.address(h)
+	switch {
+	case refused != nil:
+		return t, nil, p.refused(t, refused)
+	case t.Protocol != http1:
+		return t, nil, p.refused(t, refuse("https goes through a tunnel (CONNECT)"))
+	case !h.sameHost(t):
+		return t, nil, p.refused(t, refuse("the request is for %s, and its header Host says %s", t, shown(h.host)))
+	case h.upgrade:
+		return t, nil, p.refused(t, refuse("a request to %s asks for another protocol, which is not spoken here", t.Host))
+	}
+	if t = p.sealed(t); t.Protocol == https {
+		u.Scheme, u.Host = https, t.Host
+	}
+	if refused := p.mayLeave(t, h.method); refused != nil {
+		return t, nil, refused
+	}
+	if _, refused := p.admit(t, t.Protocol); refused != nil {
+		return t, nil, refused
+	}
+	req, err := http.ReadRequest(p.in)
+	if err != nil {
+		return t, nil, p.refused(t, refuse("the request to %s is none of HTTP/1.1", t.Host))
+	}
+	_ = p.conn.SetReadDeadline(time.Time{})
+	req.URL = u
+	return t, req, nil
+}
+
+// address is where a request is to go.
+func (p *proxied) address(h head) (*url.URL, Target, *run.Error) {
+	if !strings.HasPrefix(h.target, "/") {
+		return parseURL(h.target)
+	}
+	if p.origin.Host == "" {
+		return nil, Target{Host: h.host}, refuse("this is a proxy: a request names its whole address")
+	}
+	return parseURL("http://" + p.origin.String() + h.target)
+}
+
+// sealed is where a request of http goes to a host that gets a secret: over https, if that is
+// what the settings allow there. A program that spoke TLS itself could not be given it.
+func (p *proxied) sealed(t Target) Target {
+	if len(p.n.secretsOf(t.Host)) == 0 || t.Port != ports[http1] {
+		return t
+	}
+	if _, _, refused := p.n.permit(t, http1); refused == nil {
+		return t
+	}
+	return Target{Host: t.Host, Port: ports[https], Protocol: https}
+}
+
+// outgoing is a request as it leaves: framed anew, without what is between program and proxy.
+func outgoing(ctx context.Context, req *http.Request) *http.Request {
+	out := req.Clone(ctx)
+	for _, name := range req.Header.Values("Connection") {
+		for _, n := range strings.Split(name, ",") {
+			out.Header.Del(strings.TrimSpace(n))
+		}
+	}
+	for name := range out.Header {
+		if owned(name) {
+			delete(out.Header, name)
+		}
+	}
+	out.RequestURI, out.Host, out.Close, out.TransferEncoding, out.Trailer = "", req.URL.Host, false, nil, nil
+	if req.ContentLength == 0 {
+		out.Body = nil
+	}
+	return out
+}
+
+// answer passes an answer on. It has been told how long the body was.
+func (p *proxied) answer(resp *http.Response, t Target, again bool) (received int64, failed *run.Error) {
+	for _, name := range resp.Header.Values("Connection") {
+		for _, n := range strings.Split(name, ",") {
+			resp.Header.Del(strings.TrimSpace(n))
+		}
+	}
+	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Alt-Svc"} {
+		resp.Header.Del(name)
+	}
+	if len(p.n.secretsOf(t.Host)) > 0 {
+		if failed := p.masked(resp, t); failed != nil {
+			p.reply(failed)
+			return 0, failed
+		}
+	}
+	counted := &counter{ReadCloser: resp.Body}
+	resp.Body, resp.Proto, resp.ProtoMajor, resp.ProtoMinor, resp.Close, resp.Trailer = counted, "HTTP/1.1", 1, 1, !again, nil
+	if resp.TransferEncoding = nil; resp.ContentLength < 0 && again {
+		resp.TransferEncoding = []string{"chunked"}
+	}
+	if err := resp.Write(p.conn); err != nil {
+		return counted.n, p.failure(p.ctx, t, err)
+	}
+	return counted.n, nil
+}
+
+// masked takes what is secret out of an answer.
+func (p *proxied) masked(resp *http.Response, t Target) *run.Error {
+	for _, values := range resp.Header {
+		for i := range values {
+			values[i] = p.mask(values[i])
+		}
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, p.n.o.Body+1))
+	if err != nil {
+		return p.failure(p.ctx, t, err)
+	}
+	if int64(len(body)) > p.n.o.Body {
+		return run.Errorf(run.KindLimit, "egress", "the answer of %s has more than %d bytes", t.Host, p.n.o.Body)
+	}
+	body = []byte(p.mask(string(body)))
+	_ = resp.Body.Close()
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+type counter struct {
+	io.ReadCloser
+	n int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	c.n += int64(n)
+	return n, err
+}

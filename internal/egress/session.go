@@ -1,0 +1,233 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retort/internal/run"
+)
+
+// Decision is what became of an attempt.
+type Decision string
+
+// The decisions. What was allowed ends, or fails.
+const (
+	Allowed Decision = "allowed"
+	Refused Decision = "refused"
+	Ended   Decision = "ended"
+)
+
+// Attempt is one request or tunnel of a program, as the record has it: no path, no header, no body.
+type Attempt struct {
+	Decision       Decision
+	Host           string // as the program wrote it if it is no name
+	Port           int    // 0 if there is none
+	Protocol       string
+	Reason         *run.Error // of a refusal, and of what failed
+	Sent, Received int64      // bytes of bodies, and of tunnels; once it has ended
+	Took           time.Duration
+}
+
+// Execution is what a Session has to know of the execution that it serves. The zero value is
+// usable.
+type Execution struct {
+	// Note is told of attempts. What is allowed leaves after it has returned, and does not
+	// leave if it returns an error. It must be safe for concurrent use. Nil is told nothing.
+	Note func(Attempt) *run.Error
+	// Rehearses lets only requests leave that read, of which that can be seen.
+	Rehearses bool
+	// Mask takes what is secret out of answers; nil takes out nothing.
+	Mask func([]byte) []byte
+}
+
+const (
+	maxAttempts = 10_000 // of an execution
+	maxOpen     = 64     // connections and requests at once
+)
+
+// Session is the network of one execution. It is safe for concurrent use.
+type Session struct {
+	n         *Network
+	x         Execution
+	ctx       context.Context
+	end       context.CancelFunc
+	transport *http.Transport
+	slots     chan struct{}
+	attempts  atomic.Int64
+	bytes     atomic.Int64 // left
+
+	mu       sync.Mutex
+	closed   bool
+	open     sync.WaitGroup
+	aborts   map[string]context.CancelFunc // of requests under way, by their ids
+	refusals []*run.Error                  // the first
+}
+
+// Open begins the network of an execution. Close must be called.
+func (n *Network) Open(x Execution) *Session {
+	s := &Session{n: n, x: x, slots: make(chan struct{}, maxOpen), aborts: map[string]context.CancelFunc{}}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.bytes.Store(n.o.Bytes)
+	s.transport = &http.Transport{
+		DialContext: s.dialHTTP, TLSClientConfig: &tls.Config{RootCAs: n.o.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: dialTimeout, MaxIdleConns: 32, MaxIdleConnsPerHost: 4, MaxConnsPerHost: 16, IdleConnTimeout: 30 * time.Second,
+		MaxResponseHeaderBytes: maxHead, ExpectContinueTimeout: time.Second,
+	}
+	return s
+}
+
+// Close ends what is under way, and returns when nothing is left of it.
+func (s *Session) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end()
+	s.open.Wait()
+	s.transport.CloseIdleConnections()
+}
+
+// Refusals are the first that the execution met.
+func (s *Session) Refusals() []*run.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*run.Error(nil), s.refusals...)
+}
+
+// enter begins something that Close waits for; false if that has begun.
+func (s *Session) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.open.Add(1)
+	return true
+}
+
+// refused notes a refusal, which is what it returns.
+func (s *Session) refused(t Target, why *run.Error) *run.Error {
+	const most = 8
+	s.mu.Lock()
+	if len(s.refusals) < most {
+		s.refusals = append(s.refusals, why)
+	}
+	s.mu.Unlock()
+	_ = s.note(Attempt{Decision: Refused, Host: t.Host, Port: t.Port, Protocol: t.Protocol, Reason: why}) // it is refused all the same
+	return why
+}
+
+func (s *Session) note(a Attempt) *run.Error {
+	if s.x.Note == nil {
+		return nil
+	}
+	return s.x.Note(a)
+}
+
+// admit decides about an attempt, and notes it. The error refuses it.
+func (s *Session) admit(t Target, protocols ...string) (allowed []string, refused *run.Error) {
+	allowed, key, refused := s.n.permit(t, protocols...)
+	if refused != nil {
+		return nil, s.refused(t, refused)
+	}
+	if s.attempts.Add(1) > maxAttempts {
+		return nil, s.refused(t, run.Errorf(run.KindLimit, "egress", "the program made more than %d requests", maxAttempts))
+	}
+	if wait := s.n.rates.take(key, s.n.o.Now()); wait > 0 {
+		return nil, s.refused(t, run.Errorf(run.KindLimit, "egress", "too many requests to %s: at most %d in %v", key, s.n.o.Rate, s.n.o.Per).
+			WithHint("wait %v, or ask for more at once (network.rateLimitPerDomain)", wait.Round(time.Millisecond)))
+	}
+	return allowed, s.note(Attempt{Decision: Allowed, Host: t.Host, Port: t.Port, Protocol: t.Protocol})
+}
+
+// ended notes how an attempt went that was admitted.
+func (s *Session) ended(t Target, began time.Time, sent, received int64, failed *run.Error) {
+	if failed != nil && failed.Denies() {
+		_ = s.refused(t, failed)
+		return
+	}
+	_ = s.note(Attempt{Decision: Ended, Host: t.Host, Port: t.Port, Protocol: t.Protocol, Reason: failed, Sent: sent, Received: received, Took: time.Since(began)})
+}
+
+// slot waits until one more may be under way.
+func (s *Session) slot(ctx context.Context) (free func(), ok bool) {
+	select {
+	case s.slots <- struct{}{}:
+		return func() { <-s.slots }, true
+	case <-ctx.Done():
+	case <-s.ctx.Done():
+	}
+	return nil, false
+}
+
+// connect dials a target that was admitted. What goes over the connection counts.
+func (s *Session) connect(ctx context.Context, t Target) (*metered, *run.Error) {
+	if s.bytes.Load() <= 0 {
+		return nil, s.spent()
+	}
+	conn, failed := s.n.dial(ctx, t)
+	if failed != nil {
+		return nil, failed
+	}
+	return &metered{Conn: conn, session: s}, nil
+}
+
+// dialHTTP is how the transport connects, to the hosts of requests that were admitted.
+func (s *Session) dialHTTP(ctx context.Context, _, address string) (net.Conn, error) {
+	host, port, refused := parseAuthority(address)
+	if refused != nil {
+		return nil, refused
+	}
+	conn, failed := s.connect(ctx, Target{Host: host, Port: port})
+	if failed != nil {
+		return nil, failed
+	}
+	return conn, nil
+}
+
+func (s *Session) spent() *run.Error {
+	return run.Errorf(run.KindLimit, "egress", "the program has sent and received more than %d bytes (network.bytesPerRun)", s.n.o.Bytes)
+}
+
+// metered is a connection whose bytes count, and end it when there are too many.
+type metered struct {
+	net.Conn
+	session        *Session
+	sent, received atomic.Int64
+}
+
+func (m *metered) Read(b []byte) (int, error) {
+	n, err := m.Conn.Read(b)
+	m.received.Add(int64(n))
+	return n, m.count(n, err)
+}
+
+func (m *metered) Write(b []byte) (int, error) {
+	if err := m.count(len(b), nil); err != nil {
+		return 0, err
+	}
+	n, err := m.Conn.Write(b)
+	m.sent.Add(int64(n))
+	return n, err
+}
+
+func (m *metered) count(n int, err error) error {
+	if m.session.bytes.Add(-int64(n)) < 0 {
+		return m.session.spent()
+	}
+	return err
+}
+
+// CloseWrite says that nothing more is sent.
+func (m *metered) CloseWrite() error { return closeWrite(m.Conn) }
+
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return c.Close()
+}

@@ -1,0 +1,195 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"retort/internal/run"
+)
+
+const (
+	maxHello     = 128 << 10
+	helloTimeout = 30 * time.Second
+	extensionECH = 0xfe0d
+)
+
+// tunnel answers CONNECT, and reports whether requests follow. What goes through must be TLS for
+// the host that was asked for, unless a rule allows tcp there; where it allows only http, it is
+// requests, each of which is decided by itself.
+func (p *proxied) tunnel(h head) (requests bool) {
+	t := Target{Host: authorityOf("tunnel://" + h.target), Protocol: https}
+	host, port, refused := parseAuthority(h.target)
+	if refused == nil {
+		t.Host, t.Port = host, port
+		refused = p.tunnels(h, t)
+	}
+	if refused != nil {
+		p.reply(p.refused(t, refused))
+		return false
+	}
+	if p.speaksHTTP(t) {
+		p.origin = Target{Host: host, Port: port, Protocol: http1}
+		_, err := io.WriteString(p.conn, established)
+		return err == nil
+	}
+	allowed, refused := p.admit(t, https, wss, tcp)
+	if refused != nil {
+		p.reply(refused)
+		return false
+	}
+	p.open(t, slices.Contains(allowed, tcp))
+	return false
+}
+
+const established = "HTTP/1.1 200 Connection established\r\n\r\n"
+
+// speaksHTTP says whether http is all that a target is allowed for.
+func (p *proxied) speaksHTTP(t Target) bool {
+	if _, _, refused := p.n.permit(t, https, wss, tcp); refused == nil || p.origin.Host != "" {
+		return false
+	}
+	_, _, refused := p.n.permit(Target{t.Host, t.Port, http1}, http1)
+	return refused == nil || p.sealed(Target{t.Host, t.Port, http1}).Protocol == https
+}
+
+// open connects to a target that was admitted.
+func (p *proxied) open(t Target, anything bool) {
+	began := time.Now()
+	conn, failed := p.connect(p.ctx, t)
+	if failed != nil {
+		p.ended(t, began, 0, 0, failed)
+		p.reply(failed)
+		return
+	}
+	defer conn.Close()
+	failed = p.through(conn, t, anything)
+	p.ended(t, began, conn.sent.Load(), conn.received.Load(), failed)
+}
+
+// tunnels says why a CONNECT is refused, whatever the lists say.
+func (p *proxied) tunnels(h head, t Target) *run.Error {
+	switch {
+	case !h.sameHost(t):
+		return refuse("the tunnel is to %s, and its header Host says %s", t, shown(h.host))
+	case h.chunked || h.length != "" && h.length != "0":
+		return refuse("a CONNECT has no body")
+	case p.x.Rehearses:
+		return refuse("a dry run sends nothing: a tunnel to %s was not opened", t.Host).WithHint("run the program without dry_run")
+	case len(p.n.secretsOf(t.Host)) > 0 && t.Port != ports[http1]:
+		return refuse("%s gets a header that programs do not see (network.secrets), which cannot be added inside of a tunnel", t.Host).
+			WithHint("ask for http://%s/… : the proxy goes on with https, and adds the header. In JavaScript and TypeScript fetch does it by itself", t.Host)
+	}
+	return nil
+}
+
+// through joins both ends, once it was seen what the program begins with.
+func (p *proxied) through(conn *metered, t Target, anything bool) *run.Error {
+	if _, err := io.WriteString(p.conn, established); err != nil {
+		return nil
+	}
+	if !anything {
+		_ = p.conn.SetReadDeadline(time.Now().Add(helloTimeout))
+		hello, refused := readHello(p.in, t.Host)
+		if refused != nil {
+			return refused
+		}
+		_ = p.conn.SetReadDeadline(time.Time{})
+		if _, err := conn.Write(hello); err != nil {
+			return p.failure(p.ctx, t, err)
+		}
+	}
+	return p.splice(conn, t)
+}
+
+func (p *proxied) splice(conn *metered, t Target) *run.Error {
+	var both sync.WaitGroup
+	var failed [2]error
+	copying := func(i int, to net.Conn, from io.Reader) {
+		if _, failed[i] = io.Copy(plainWriter{to}, from); failed[i] != nil {
+			_, _ = conn.Close(), p.conn.Close()
+			return
+		}
+		_ = closeWrite(to)
+	}
+	both.Go(func() { copying(0, conn, p.in) })
+	both.Go(func() { copying(1, p.conn, conn) })
+	both.Wait()
+	for _, err := range failed {
+		var typed *run.Error
+		if errors.As(err, &typed) {
+			return typed
+		}
+	}
+	if p.ctx.Err() != nil {
+		return p.failure(p.ctx, t, p.ctx.Err())
+	}
+	return nil
+}
+
+// plainWriter keeps io.Copy from moving bytes past the one that counts them.
+type plainWriter struct{ io.Writer }
+
+var errSeen = errors.New("seen")
+
+// readHello reads what a program begins a tunnel with, as far as it must be looked at: a
+// ClientHello of TLS that names host and a protocol of the web. It returns all that was read.
+func readHello(in *bufio.Reader, host string) ([]byte, *run.Error) {
+	first, err := in.Peek(1)
+	if err != nil {
+		return nil, refuse("the tunnel to %s ended before it began", host)
+	}
+	if first[0] != 0x16 {
+		return nil, refuse("what goes through the tunnel to %s is no TLS", host).WithHint("a rule with protocols: [tcp] and its ports allows anything there")
+	}
+	read := &recorded{in: io.LimitReader(in, maxHello)}
+	var hello *tls.ClientHelloInfo
+	_ = tls.Server(read, &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+		hello = h
+		return nil, errSeen
+	}}).Handshake()
+	switch {
+	case hello == nil:
+		return nil, refuse("the tunnel to %s does not begin with TLS as it is known here", host)
+	case hello.ServerName == "":
+		return nil, refuse("TLS in the tunnel to %s names no host (SNI)", host)
+	case slices.Contains(hello.Extensions, extensionECH):
+		return nil, refuse("TLS in the tunnel to %s hides the host that it is for (ECH)", host)
+	}
+	if name, refused := ParseHost(hello.ServerName); refused != nil || name != host {
+		return nil, refuse("the tunnel is to %s, and TLS in it is for %s (SNI)", host, shown(hello.ServerName))
+	}
+	for _, protocol := range hello.SupportedProtos {
+		if !slices.Contains([]string{"http/1.1", "http/1.0", "h2"}, protocol) {
+			return nil, refuse("the tunnel to %s is for the protocol %s (ALPN)", host, shown(protocol))
+		}
+	}
+	return read.all.Bytes(), nil
+}
+
+// recorded is a connection of which is read, and which remembers what.
+type recorded struct {
+	net.Conn
+	in  io.Reader
+	all bytes.Buffer
+}
+
+func (r *recorded) Read(b []byte) (int, error) {
+	n, err := r.in.Read(b)
+	r.all.Write(b[:n])
+	return n, err
+}
+
+func (r *recorded) Write(b []byte) (int, error)      { return len(b), nil }
+func (r *recorded) Close() error                     { return nil }
+func (r *recorded) SetDeadline(time.Time) error      { return nil }
+func (r *recorded) SetReadDeadline(time.Time) error  { return nil }
+func (r *recorded) SetWriteDeadline(time.Time) error { return nil }
+func (r *recorded) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (r *recorded) LocalAddr() net.Addr              { return &net.TCPAddr{} }

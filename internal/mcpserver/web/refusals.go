@@ -1,0 +1,95 @@
+package web
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Refusal is of calls whose token did not count.
+type Refusal struct {
+	From  string // the address, or the network of it; empty: several
+	Why   string
+	Count int // of calls
+}
+
+const (
+	refusalWindow = time.Minute
+	// maxRefusals is how many addresses are told of by themselves in a window: whoever tries
+	// tokens without end fills no disk.
+	maxRefusals = 8
+)
+
+// refusals tells of the first failed login of an address, and of further ones at the end of the
+// minute how many there were.
+type refusals struct {
+	tell func(Refusal) // may be nil
+
+	mu    sync.Mutex
+	began time.Time
+	seen  map[string]bool
+	more  int
+}
+
+func (r *refusals) note(from, why string, now time.Time) {
+	if r.tell == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.began) >= refusalWindow || now.Before(r.began) {
+		r.flush(now)
+	}
+	if r.seen[from] || len(r.seen) >= maxRefusals {
+		r.more++
+		return
+	}
+	r.seen[from] = true
+	r.tell(Refusal{From: from, Why: why, Count: 1})
+}
+
+// end tells of what was not told yet.
+func (r *refusals) end(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flush(now)
+}
+
+// passed ends a window in which nothing has come for long enough.
+func (r *refusals) passed(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.began) >= refusalWindow {
+		r.flush(now)
+	}
+}
+
+// flush begins another window; mu is held.
+func (r *refusals) flush(now time.Time) {
+	if r.more > 0 {
+		r.tell(Refusal{Why: "further calls whose token does not count", Count: r.more})
+	}
+	r.began, r.seen, r.more = now, map[string]bool{}, 0
+}
+
+// networkOf is what one who connects can't choose freely: the address, of IPv6 the network of
+// 64 bits that a single customer has.
+func networkOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		host = remote
+	}
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	if address = address.Unmap().WithZone(""); address.Is4() {
+		return address.String()
+	}
+	network, err := address.Prefix(64)
+	if err != nil {
+		return address.String()
+	}
+	return network.String()
+}

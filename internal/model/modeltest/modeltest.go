@@ -1,0 +1,179 @@
+// Package modeltest is a model for tests: a real HTTP server that speaks the formats of OpenAI and of Anthropic and
+// says what a script has it say, also what a broken or hostile one would.
+package modeltest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Step is what the model does once. The zero Step answers nothing.
+type Step struct {
+	Text    string
+	Refuse  string            // it declines
+	Status  int               // an answer that is none
+	Header  map[string]string // beside that
+	Raw     string            // a body as it is, in place of everything
+	Hang    bool              // nothing comes
+	Endless bool              // it talks on and on
+	Plain   bool              // one document, and no stream
+	Broken  bool              // the stream ends in its midst
+	Tokens  int               // that it says to have read; 100 if 0
+}
+
+// Asked is one request.
+type Asked struct {
+	Path   string
+	Header http.Header
+	Body   string
+	Last   string // what was said last
+}
+
+// Server is a model.
+type Server struct {
+	URL string
+
+	server *httptest.Server
+	script func(n int, a Asked) Step
+	end    chan struct{}
+	mu     sync.Mutex
+	asked  []Asked
+}
+
+// New starts a model. script is asked for each step, from 1 on.
+func New(script func(n int, a Asked) Step) *Server {
+	s := &Server{script: script, end: make(chan struct{})}
+	s.server = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.URL = s.server.URL + "/v1"
+	return s
+}
+
+// Serve is a model on a listener, until that ends.
+func Serve(l net.Listener, script func(n int, a Asked) Step) error {
+	s := &Server{script: script, end: make(chan struct{})}
+	return http.Serve(l, http.HandlerFunc(s.serve))
+}
+
+// Close ends it.
+func (s *Server) Close() {
+	close(s.end)
+	s.server.Close()
+}
+
+// Asked are the requests so far.
+func (s *Server) Asked() []Asked {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Asked{}, s.asked...)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var m struct {
+		Messages []struct {
+			Content string `json:"content"`
+		} `json:"messages"`
+	}
+	_ = json.Unmarshal(body, &m)
+	a := Asked{Path: r.URL.Path, Header: r.Header.Clone(), Body: string(body)}
+	if n := len(m.Messages); n > 0 {
+		a.Last = m.Messages[n-1].Content
+	}
+	s.mu.Lock()
+	s.asked = append(s.asked, a)
+	n := len(s.asked)
+	s.mu.Unlock()
+	s.answer(w, r, s.script(n, a))
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, step Step) {
+	for name, value := range step.Header {
+		w.Header().Set(name, value)
+	}
+	anthropic := strings.HasSuffix(r.URL.Path, "/messages")
+	switch {
+	case step.Hang:
+		select {
+		case <-s.end:
+		case <-r.Context().Done():
+		}
+	case step.Status != 0:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(step.Status)
+		fmt.Fprintf(w, `{"error":{"type":"e","message":%s}}`, quoted("status "+fmt.Sprint(step.Status)+step.Text))
+	case step.Raw != "":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, step.Raw)
+	case step.Plain:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, plain(step, anthropic))
+	default:
+		s.stream(w, r, step, anthropic)
+	}
+}
+
+func quoted(s string) string {
+	text, _ := json.Marshal(s)
+	return string(text)
+}
+
+func plain(step Step, anthropic bool) string {
+	if anthropic {
+		return fmt.Sprintf(`{"type":"message","model":"scripted","content":[{"type":"text","text":%s}],"stop_reason":"end_turn","usage":{"input_tokens":100,"output_tokens":20}}`, quoted(step.Text))
+	}
+	return fmt.Sprintf(`{"model":"scripted","choices":[{"message":{"content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20}}`, quoted(step.Text))
+}
+
+// stream says the text in pieces.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, step Step, anthropic bool) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	send := func(format string, args ...any) bool {
+		_, err := fmt.Fprintf(w, "data: "+format+"\n\n", args...)
+		w.(http.Flusher).Flush()
+		return err == nil && r.Context().Err() == nil
+	}
+	delta := func(text string) bool {
+		if anthropic {
+			return send(`{"type":"content_block_delta","delta":{"type":"text_delta","text":%s}}`, quoted(text))
+		}
+		return send(`{"model":"scripted","choices":[{"delta":{"content":%s}}]}`, quoted(text))
+	}
+	if anthropic {
+		send(`{"type":"message_start","message":{"model":"scripted","usage":{"input_tokens":%d,"output_tokens":1}}}`, max(step.Tokens, 100))
+	}
+	for step.Endless && delta(strings.Repeat("and so on ", 50)) {
+		select {
+		case <-s.end:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+	for text := step.Text; text != ""; {
+		n := min(len(text), 40)
+		delta(text[:n])
+		text = text[n:]
+	}
+	switch {
+	case step.Broken:
+	case anthropic && step.Refuse != "":
+		delta(step.Refuse)
+		send(`{"type":"message_delta","delta":{"stop_reason":"refusal"},"usage":{"output_tokens":20}}`)
+	case anthropic:
+		send(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":20}}`)
+		send(`{"type":"message_stop"}`)
+	case step.Refuse != "":
+		send(`{"choices":[{"delta":{"refusal":%s}}]}`, quoted(step.Refuse))
+		send(`{"choices":[{"delta":{},"finish_reason":"stop"}]}`)
+	default:
+		send(`{"choices":[{"delta":{},"finish_reason":"stop"}]}`)
+		send(`{"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":20}}`, max(step.Tokens, 100))
+		send(`[DONE]`)
+	}
+}

@@ -1,0 +1,208 @@
+package docker
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	// newest is the version of the Engine API that this was written for.
+	newest = "1.51"
+	// answering is how long the daemon may take for what is done at once.
+	answering = 15 * time.Second
+	// maxAnswer is how much of an answer is read, in bytes.
+	maxAnswer = 16 << 20
+)
+
+// api is the Engine API of one daemon, which Docker and Podman serve. Its errors are
+// *failure if the daemon answered.
+type api struct {
+	address address
+	version string // "1.41"; empty asks for the newest that the daemon has
+	client  *http.Client
+}
+
+func newAPI(a address) *api {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return a.dial(ctx) }
+	return &api{address: a, client: &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, Proxy: nil}}}
+}
+
+// failure is an answer other than a good one.
+type failure struct {
+	status  int
+	message string
+}
+
+func (f *failure) Error() string { return f.message }
+
+// answered says whether an error is the daemon's answer with a status.
+func answered(err error, status ...int) bool {
+	var f *failure
+	if !errors.As(err, &f) {
+		return false
+	}
+	for _, s := range status {
+		if f.status == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *api) request(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Request, error) {
+	u := url.URL{Scheme: "http", Host: "docker", Path: path, RawQuery: query.Encode()}
+	if a.version != "" {
+		u.Path = "/v" + a.version + path
+	}
+	return http.NewRequestWithContext(ctx, method, u.String(), body)
+}
+
+// open sends a request, and gives the answer if it is a good one. The body must be closed.
+func (a *api) open(ctx context.Context, method, path string, query url.Values, kind string, body io.Reader) (*http.Response, error) {
+	r, err := a.request(ctx, method, path, query, body)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	response, err := a.client.Do(r)
+	if err != nil {
+		return nil, plain(err)
+	}
+	if response.StatusCode >= 300 {
+		defer response.Body.Close()
+		return nil, refusal(response)
+	}
+	return response, nil
+}
+
+// plain is an error without the address of the request, which means nothing to people.
+func plain(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+func refusal(r *http.Response) error {
+	data, _ := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	var said struct{ Message, Cause string }
+	if json.Unmarshal(data, &said) != nil || said.Message == "" {
+		said.Message = strings.TrimSpace(string(data[:min(len(data), 300)]))
+	}
+	if said.Message == "" {
+		said.Message = r.Status
+	}
+	return &failure{r.StatusCode, strings.ToValidUTF8(said.Message, "�")}
+}
+
+// call sends a value as JSON, nil for none, and reads the answer into another.
+func (a *api) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, answering)
+	defer cancel()
+	return a.longCall(ctx, method, path, query, in, out)
+}
+
+// longCall is call for what takes as long as ctx lets it.
+func (a *api) longCall(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	var body io.Reader
+	kind := ""
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body, kind = bytes.NewReader(data), "application/json"
+	}
+	response, err := a.open(ctx, method, path, query, kind, body)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil || out == nil {
+		return err
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("the answer makes no sense: %w", err)
+	}
+	return nil
+}
+
+// upload sends a tar and reads the stream of messages that comes back, of which one
+// can be an error.
+func (a *api) upload(ctx context.Context, method, path string, query url.Values, tar io.Reader) error {
+	response, err := a.open(ctx, method, path, query, "application/x-tar", tar)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	lines := json.NewDecoder(io.LimitReader(response.Body, maxAnswer))
+	for {
+		var said struct{ Error string }
+		switch err := lines.Decode(&said); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return fmt.Errorf("the answer makes no sense: %w", err)
+		case said.Error != "":
+			return &failure{http.StatusInternalServerError, said.Error}
+		}
+	}
+}
+
+// attach opens the standard streams of a container: what is written goes to its input,
+// and what comes back is what demux reads.
+func (a *api) attach(ctx context.Context, id string) (net.Conn, *bufio.Reader, error) {
+	ctx, cancel := context.WithTimeout(ctx, answering)
+	defer cancel()
+	conn, err := a.address.dial(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := a.hijack(ctx, conn, id)
+	if err != nil {
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	return conn, in, nil
+}
+
+func (a *api) hijack(ctx context.Context, conn net.Conn, id string) (*bufio.Reader, error) {
+	r, err := a.request(ctx, http.MethodPost, "/containers/"+id+"/attach", url.Values{"stream": {"1"}, "stdin": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "tcp")
+	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer release()
+	if err := r.Write(conn); err != nil {
+		return nil, err
+	}
+	in := bufio.NewReaderSize(conn, 64<<10)
+	response, err := http.ReadResponse(in, r)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusSwitchingProtocols && response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
+		return nil, refusal(response)
+	}
+	if !release() {
+		return nil, ctx.Err()
+	}
+	return in, nil
+}

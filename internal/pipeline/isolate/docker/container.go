@@ -1,0 +1,343 @@
+package docker
+
+import (
+	"bufio"
+	"context"
+	"embed"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/process/walls"
+	"retort/internal/run"
+)
+
+const (
+	// nobody is who programs are: a user who owns nothing.
+	nobody = 65534
+	// temporary is the size of /tmp for interpreters, in bytes. It is memory.
+	temporary = 64 << 20
+	// beside is what a guest needs beside the program's own memory; kernelMemory what
+	// a kernel of its own needs in addition.
+	beside       = 96 << 20
+	kernelMemory = 128 << 20
+	files        = 256
+	threads      = 64
+	// builtinThreads is how many the built-in guest needs, and more.
+	builtinThreads = 32
+	// kernelThreads is how many threads gVisor has beside those of the program.
+	kernelThreads = 512
+	maxStderr     = 8 << 10
+	// lull is how long a container whose input was closed may take to go by itself.
+	lull = 300 * time.Millisecond
+	// ending is how long the daemon may take to remove a container.
+	ending = 20 * time.Second
+)
+
+//go:embed seccomp/*.json
+var profiles embed.FS
+
+// profile is the list of system calls that containers of a runtime may make.
+func profile(runtime string) (string, error) {
+	if runtime == "bun" || runtime == "deno" {
+		runtime = "node"
+	}
+	data, err := profiles.ReadFile("seccomp/" + runtime + ".json")
+	return string(data), err
+}
+
+// create is what the daemon is asked for.
+type create struct {
+	Image           string
+	Entrypoint      []string
+	Cmd             []string
+	Env             []string
+	User            string
+	WorkingDir      string
+	Hostname        string
+	NetworkDisabled bool
+	AttachStdin     bool
+	AttachStdout    bool
+	AttachStderr    bool
+	OpenStdin       bool
+	StdinOnce       bool
+	StopSignal      string
+	StopTimeout     int
+	Labels          map[string]string
+	HostConfig      hostConfig
+}
+
+type hostConfig struct {
+	Runtime        string `json:",omitempty"`
+	AutoRemove     bool
+	NetworkMode    string
+	IpcMode        string
+	CgroupnsMode   string
+	ReadonlyRootfs bool
+	Privileged     bool
+	CapDrop        []string
+	SecurityOpt    []string
+	Tmpfs          map[string]string `json:",omitempty"`
+	Memory         int64
+	MemorySwap     int64 `json:",omitempty"`
+	NanoCpus       int64
+	PidsLimit      int64
+	OomScoreAdj    int
+	Ulimits        []ulimit
+	LogConfig      map[string]string
+	RestartPolicy  map[string]string
+	MaskedPaths    []string
+	Dns            []string
+}
+
+type ulimit struct {
+	Name       string
+	Soft, Hard int64
+}
+
+// ask is the container that is wanted for programs of a runtime.
+func (b *backend) ask(d *daemon, m *image, name string) (*create, error) {
+	list, err := profile(m.runtime)
+	if err != nil {
+		return nil, err
+	}
+	plan := walls.Plan{Profile: m.runtime, Files: files}
+	tmpfs := map[string]string{}
+	if m.i != nil {
+		plan.Argv, plan.Env, plan.Tmp, plan.Mounts = m.argv, m.i.Env, temporary, m.mounts()
+		tmpfs["/tmp"] = fmt.Sprintf("rw,noexec,nosuid,nodev,mode=1777,size=%d,nr_inodes=%d", temporary, temporary>>14)
+	}
+	if d.kernel { // which shows its own files there, and counts threads for itself
+		tmpfs["/proc"], tmpfs["/sys"] = "ro,noexec,nosuid,nodev,size=4k", "ro,noexec,nosuid,nodev,size=4k"
+		if plan.Processes = builtinThreads; m.i != nil {
+			plan.Processes = m.i.Threads
+		}
+	}
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return nil, err
+	}
+	most, pids := allowance(b.Limits)+temporary, int64(threads)
+	if d.kernel {
+		most, pids = most+kernelMemory, kernelThreads
+	}
+	c := &create{
+		Image: name, Entrypoint: append([]string{guestPath, walls.ContainedArgument, string(text)}, b.Guest[1:]...), Cmd: []string{}, Env: []string{}, User: fmt.Sprintf("%d:%d", nobody, nobody),
+		WorkingDir: "/", Hostname: "retort", NetworkDisabled: true, AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
+		StopSignal: "SIGKILL", Labels: b.life.labels(),
+		HostConfig: hostConfig{
+			Runtime: d.runtime, AutoRemove: true, NetworkMode: "none", IpcMode: "none", CgroupnsMode: "private", ReadonlyRootfs: true, CapDrop: []string{"ALL"},
+			SecurityOpt: []string{"no-new-privileges", "seccomp=" + list}, Tmpfs: tmpfs, Memory: most, NanoCpus: int64(b.Limits.CPU * 1e9), PidsLimit: pids, OomScoreAdj: 500,
+			Ulimits:   []ulimit{{"core", 0, 0}, {"nofile", files, files}, {"memlock", 0, 0}, {"msgqueue", 0, 0}},
+			LogConfig: map[string]string{"Type": "none"}, RestartPolicy: map[string]string{"Name": "no"}, Dns: []string{"127.0.0.1"},
+			MaskedPaths: masked,
+		},
+	}
+	if d.swap {
+		c.HostConfig.MemorySwap = most
+	}
+	return c, nil
+}
+
+// masked are paths that tell of the machine: those that Docker hides, and more.
+var masked = []string{
+	"/proc/acpi", "/proc/asound", "/proc/cmdline", "/proc/config.gz", "/proc/cpuinfo", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/loadavg",
+	"/proc/meminfo", "/proc/modules", "/proc/sched_debug", "/proc/scsi", "/proc/stat", "/proc/timer_list", "/proc/timer_stats", "/proc/uptime", "/proc/version", "/proc/vmstat", "/sys",
+}
+
+// allowance is how much memory a container may take beside its /tmp. The guest bounds
+// its program first, and tells it of that; this holds when that does not.
+func allowance(l run.Limits) int64 { return l.Memory + beside + 2*l.Result }
+
+// container is one.
+type container struct {
+	backend *backend
+	daemon  *daemon
+	i       *interpreter.Interpreter // nil for the built-in runtime
+	runtime string
+	id      string
+	conn    net.Conn
+	out     *io.PipeReader // what the guest sends
+	stderr  head
+	limits  run.Limits // that it was started with
+
+	killed   atomic.Bool
+	outgrown atomic.Bool // it had more memory than it may
+	killing  sync.Once
+	ended    chan struct{} // closed when it has ended, or nobody can tell
+	code     int           // with which it ended; -1 if that is not known
+	gone     chan struct{}
+	began    time.Time // when its program came
+	peak     atomic.Int64
+}
+
+// start starts a container of a runtime.
+func (b *backend) start(ctx context.Context, name string) (*container, error) {
+	d, err := b.met()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.life.begin(); err != nil {
+		return nil, run.Errorf(run.KindSandboxUnavailable, Name, "the engine's folder for containers cannot be used: %w", err).WithHint("see to it that %s is this user's, and that its disk has room", b.life.dir)
+	}
+	c, err := b.launch(ctx, d, b.images[name])
+	if answered(err, http.StatusNotFound) { // another engine may have removed the image
+		b.images[name].forget(repository + ":" + b.images[name].tag)
+		c, err = b.launch(ctx, d, b.images[name])
+	}
+	if err != nil {
+		b.doubt()
+		return nil, b.explain(err)
+	}
+	return c, nil
+}
+
+// launch creates a container, takes hold of its streams and starts it.
+func (b *backend) launch(ctx context.Context, d *daemon, m *image) (_ *container, err error) {
+	name, err := m.ensure(ctx, d.api)
+	if err != nil {
+		return nil, err
+	}
+	want, err := b.ask(d, m, name)
+	if err != nil {
+		return nil, err
+	}
+	var made struct{ ID string }
+	// Once asked for, it may be there: whether or not somebody still wants it has to
+	// be known before it can be removed.
+	if err := d.api.call(context.WithoutCancel(ctx), http.MethodPost, "/containers/create", nil, want, &made); err != nil {
+		return nil, err
+	}
+	c := &container{backend: b, daemon: d, i: m.i, runtime: m.runtime, id: made.ID, limits: b.Limits, code: -1, ended: make(chan struct{}), gone: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			c.discard()
+		}
+	}()
+	conn, in, err := d.api.attach(ctx, c.id)
+	if err != nil {
+		return nil, err
+	}
+	c.conn = conn
+	if err := d.api.call(ctx, http.MethodPost, "/containers/"+c.id+"/start", nil, nil, nil); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	read, write := io.Pipe()
+	c.out = read
+	go func() { _ = write.CloseWithError(demux(in, write, &c.stderr)) }()
+	go c.wait()
+	return c, nil
+}
+
+// discard removes a container that was not started.
+func (c *container) discard() {
+	ctx, cancel := context.WithTimeout(context.Background(), ending)
+	defer cancel()
+	if remove(ctx, c.daemon.api, c.id) != nil {
+		c.backend.behind(c.id)
+	}
+}
+
+// demux takes apart what comes from an attached container: frames of a stream's number,
+// three bytes of nothing and a length. The second stream, standard error, is for
+// explanations.
+func demux(in *bufio.Reader, out, stderr io.Writer) error {
+	var header [8]byte
+	for {
+		if _, err := io.ReadFull(in, header[:]); err != nil {
+			return io.EOF
+		}
+		to := out
+		switch header[0] {
+		case 1:
+		case 2:
+			to = stderr
+		default:
+			return fmt.Errorf("the daemon speaks of stream %d", header[0])
+		}
+		if _, err := io.CopyN(to, in, int64(binary.BigEndian.Uint32(header[4:]))); err != nil {
+			return io.EOF
+		}
+	}
+}
+
+// Read implements standby.Guest.
+func (c *container) Read(b []byte) (int, error) { return c.out.Read(b) }
+
+// Write implements standby.Guest.
+func (c *container) Write(b []byte) (int, error) { return c.conn.Write(b) }
+
+// Close ends the guest.
+func (c *container) Close() error {
+	c.Kill()
+	return c.out.Close()
+}
+
+// Gone implements standby.Guest.
+func (c *container) Gone() <-chan struct{} { return c.gone }
+
+// Kill implements standby.Guest. Without its input a guest ends by itself, which costs
+// the daemon less than ending it; one that does not is ended soon after.
+func (c *container) Kill() {
+	c.killing.Do(func() {
+		c.killed.Store(true)
+		go c.end()
+	})
+}
+
+func (c *container) end() {
+	_ = c.conn.Close()
+	select {
+	case <-c.ended:
+		return
+	case <-time.After(lull):
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answering)
+	defer cancel()
+	_ = c.daemon.api.call(ctx, http.MethodPost, "/containers/"+c.id+"/kill", url.Values{"signal": {"KILL"}}, nil, nil)
+}
+
+// wait waits until the daemon has removed the container.
+func (c *container) wait() {
+	defer close(c.gone)
+	var said struct{ StatusCode int }
+	err := c.daemon.api.longCall(context.Background(), http.MethodPost, "/containers/"+c.id+"/wait", url.Values{"condition": {"removed"}}, nil, &said)
+	if err == nil {
+		c.code = said.StatusCode
+	}
+	close(c.ended)
+	_ = c.conn.Close()
+	if err != nil && !answered(err, http.StatusNotFound) {
+		c.discard()
+	}
+}
+
+// head keeps the first bytes written to it: the message of a crash stands before its
+// stack traces.
+type head struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, b[:min(len(b), maxStderr-len(h.text))]...)
+	return len(b), nil
+}
+
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.ToValidUTF8(string(h.text), "�")
+}

@@ -1,0 +1,95 @@
+package docker
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// hole is what is known to be wrong with versions of a component: a program in a
+// container could get out by it, or reach the daemon.
+type hole struct {
+	component string
+	fixed     []string // in which versions, one for each series; anything older has it
+	cve       string
+	what      string
+}
+
+// holes that have names, newest first.
+var holes = []hole{
+	{"runc", []string{"1.2.8", "1.3.3", "1.4.0"}, "CVE-2025-31133, CVE-2025-52565, CVE-2025-52881", "masked paths and mounts can be led astray"},
+	{"containerd", []string{"1.6.38", "1.7.27", "2.0.4"}, "CVE-2024-40635", "a user number that is too large becomes root"},
+	{"runc", []string{"1.1.14", "1.2.0"}, "CVE-2024-45310", "files can be created on the machine"},
+	{"runc", []string{"1.1.12", "1.2.0"}, "CVE-2024-21626", "a descriptor of the machine's files leaks into the container"},
+	{"containerd", []string{"1.4.13", "1.5.10", "1.6.1"}, "CVE-2022-23648", "an image can show files of the machine"},
+	{"runc", []string{"1.0.0"}, "CVE-2021-30465", "mounts can be led astray"},
+	{"containerd", []string{"1.3.9", "1.4.3"}, "CVE-2020-15257", "the daemon's own sockets can be reached"},
+	{"runc", []string{"1.0.0"}, "CVE-2019-5736", "the machine's runc can be replaced"},
+	{"docker desktop", []string{"4.44.3"}, "CVE-2025-9074", "containers reach the daemon itself"},
+}
+
+// known names the holes of the versions that a daemon says it has; empty if it has
+// none. Distributions mend old versions, which their numbers do not tell.
+func known(versions map[string]string) string {
+	var found []string
+	for component, version := range versions {
+		var all []string
+		latest := ""
+		for _, h := range holes {
+			if h.component == component && h.in(version) {
+				all = append(all, h.cve)
+				if latest == "" {
+					latest = strings.Join(h.fixed, " or ")
+				}
+			}
+		}
+		if len(all) > 0 {
+			found = append(found, fmt.Sprintf("%s %s has known holes (%s) unless its distribution has mended them: install %s or later", component, version, strings.Join(all, ", "), latest))
+		}
+	}
+	return strings.Join(sorted(found), "; ")
+}
+
+// in says whether a version has the hole. A version in a series that has a fix needs
+// that one; one of an older series has it.
+func (h hole) in(version string) bool {
+	have, ok := numbers(version)
+	if !ok {
+		return false
+	}
+	for _, f := range h.fixed {
+		fixed, _ := numbers(f)
+		if have[0] == fixed[0] && have[1] == fixed[1] {
+			return compare(have, fixed) < 0
+		}
+	}
+	last, _ := numbers(h.fixed[len(h.fixed)-1])
+	return compare(have, last) < 0
+}
+
+var versionNumbers = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(-rc|~rc)?`)
+
+// numbers reads the beginning of a version. A candidate is older than what it is one for.
+func numbers(version string) (n [4]int, ok bool) {
+	m := versionNumbers.FindStringSubmatch(strings.TrimSpace(version))
+	if m == nil {
+		return n, false
+	}
+	for i := range 3 {
+		n[i], _ = strconv.Atoi(m[i+1])
+	}
+	if m[4] != "" {
+		n[3] = -1
+	}
+	return n, true
+}
+
+func compare(a, b [4]int) int {
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] - b[i]
+		}
+	}
+	return 0
+}

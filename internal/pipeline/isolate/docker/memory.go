@@ -1,0 +1,101 @@
+package docker
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"retort/internal/run"
+)
+
+const (
+	// footing is what a guest has of memory before its program comes, at least.
+	footing = 8 << 20
+	// lookEvery is how often the daemon is asked what a program takes that runs for
+	// longer than that. To ask costs the daemon some milliseconds.
+	lookEvery = 250 * time.Millisecond
+	// stuck is at how many looks, one after the other, a program may have more than
+	// its memory.
+	stuck = 4
+	// brief is how long a program runs of which nobody asks what it took.
+	brief = 50 * time.Millisecond
+)
+
+// Limit implements standby.Guest: a program that may use more than others gets it. Less
+// is left to the guest, which bounds its program exactly.
+func (c *container) Limit(l run.Limits) {
+	c.began = time.Now()
+	if allowance(l) > allowance(c.limits) || l.CPU != c.limits.CPU {
+		most := max(allowance(l), allowance(c.limits)) + temporary
+		if c.daemon.kernel {
+			most += kernelMemory
+		}
+		update := map[string]any{"Memory": most, "NanoCpus": int64(l.CPU * 1e9)}
+		if c.daemon.swap {
+			update["MemorySwap"] = most
+		}
+		// If it cannot be raised, the program is told of the limit that there is.
+		_ = c.daemon.api.call(context.Background(), http.MethodPost, "/containers/"+c.id+"/update", nil, update, nil)
+	}
+	go c.watch(l)
+}
+
+// watch ends a program that stays above its memory. One whose runtime refuses it more may
+// catch that, and try for ever.
+func (c *container) watch(l run.Limits) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for above := 0; above < stuck; {
+		select {
+		case <-c.ended:
+			return
+		case <-tick.C:
+		}
+		switch now := c.look(); {
+		case now >= footing+l.Memory:
+			above++
+		case now > 0: // else the daemon was too busy to tell
+			above = 0
+		}
+		if c.killed.Load() {
+			return
+		}
+	}
+	c.outgrown.Store(true)
+	c.Kill()
+}
+
+// look asks what the container takes, in bytes; 0 if that is not told. What it has of
+// files, which the kernel takes back when it needs room, does not count.
+func (c *container) look() int64 {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var said struct {
+		Memory struct {
+			Usage int64
+			Stats struct{ Anon, RSS int64 }
+		} `json:"memory_stats"`
+	}
+	if c.daemon.api.call(ctx, http.MethodGet, "/containers/"+c.id+"/stats", url.Values{"stream": {"0"}, "one-shot": {"1"}}, nil, &said) != nil {
+		return 0
+	}
+	now := max(said.Memory.Stats.Anon, said.Memory.Stats.RSS)
+	if now == 0 { // gVisor does not tell them apart
+		now = said.Memory.Usage
+	}
+	for {
+		old := c.peak.Load()
+		if now <= old || c.peak.CompareAndSwap(old, now) {
+			return now
+		}
+	}
+}
+
+// Peak implements standby.Guest.
+func (c *container) Peak() int64 {
+	if !c.began.IsZero() && time.Since(c.began) > brief && !c.killed.Load() {
+		c.look()
+	}
+	return c.peak.Load()
+}

@@ -1,0 +1,240 @@
+package gvisor
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unicode"
+
+	"retort/internal/pipeline/isolate/spawn"
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+const (
+	// beside is what a guest and its kernel need beside the program's own memory.
+	beside    = 96 << 20
+	lookEvery = 20 * time.Millisecond
+	maxStderr = 8 << 10
+	// ending is how long the processes of a container may take to go.
+	ending = 5 * time.Second
+	// threads is how many gVisor itself may have, beside two for each of the program's.
+	threads = 256
+)
+
+// container is one: gVisor's `runsc run`, which has started the kernel of the
+// container and its file server, and with which both end.
+type container struct {
+	dir     string
+	root    *root
+	cmd     *exec.Cmd
+	group   *spawn.Group
+	in, out *os.File
+	stderr  head
+	closing sync.Once
+
+	gone     chan struct{}
+	watch    sync.Once
+	watching chan struct{} // closed when the guest goes
+	pid      int           // of the kernel, when the program came
+	memory   *os.File      // of the container: what its kernel gives to programs
+	footing  int64         // of memory, when the program came
+	peak     atomic.Int64
+	outgrown atomic.Bool
+}
+
+func (g *container) Read(b []byte) (int, error)  { return g.in.Read(b) }
+func (g *container) Write(b []byte) (int, error) { return g.out.Write(b) }
+
+// Close ends the guest.
+func (g *container) Close() error {
+	g.Kill()
+	var err error
+	g.closing.Do(func() {
+		_ = g.out.Close()
+		err = g.in.Close()
+	})
+	return err
+}
+
+// Kill implements standby.Guest.
+func (g *container) Kill() { _ = g.cmd.Process.Kill() }
+
+// Gone implements standby.Guest.
+func (g *container) Gone() <-chan struct{} { return g.gone }
+
+// reap waits for the end of the container and removes what it has left.
+func (g *container) reap() {
+	_ = g.cmd.Wait() // how it ended is in ProcessState
+	close(g.watching)
+	pid := g.kernel()
+	for end := time.Now().Add(ending); g.runs(pid) && time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	g.group.End(ending)
+	if g.group.Exhausted() {
+		g.outgrown.Store(true)
+	}
+	g.group.Remove()
+	_ = os.RemoveAll(g.dir)
+	close(g.gone)
+}
+
+// kernel is the process id of the container's kernel, 0 if it was not started.
+func (g *container) kernel() int {
+	data, err := os.ReadFile(filepath.Join(g.dir, pidFile))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// runs says whether pid is still a process of this container.
+func (g *container) runs(pid int) bool {
+	if pid <= 1 {
+		return false
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && ofContainer(line, g.dir)
+}
+
+// Limit implements standby.Guest. Inside, the guest bounds its own memory, of which
+// its program is told; this is the backstop.
+func (g *container) Limit(l run.Limits) {
+	g.watch.Do(func() {
+		g.pid = g.kernel()
+		g.memory = openMemory(g.pid)
+		g.footing = g.used()
+		g.group.Limit(g.group.Used()+allowance(l), l, threads+2*g.root.threads)
+		go g.look(l)
+	})
+}
+
+// allowance is how much more memory a container may take than at its start.
+func allowance(l run.Limits) int64 { return l.Memory + beside + 2*l.Result }
+
+// look ends a container that takes more memory than it may.
+func (g *container) look(l run.Limits) {
+	defer g.memory.Close() // nil answers with an error
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-g.watching:
+			return
+		case <-tick.C:
+		}
+		if g.measure() > g.footing+allowance(l) {
+			g.outgrown.Store(true)
+			g.Kill()
+			return
+		}
+	}
+}
+
+func (g *container) measure() int64 {
+	now := g.used()
+	for {
+		old := g.peak.Load()
+		if now <= old || g.peak.CompareAndSwap(old, now) {
+			return now
+		}
+	}
+}
+
+// used is the memory of programs in the container, which their kernel keeps in one
+// file, and of the kernel itself: that of very many small files, for one. In bytes.
+func (g *container) used() int64 {
+	var stat syscall.Stat_t
+	if g.memory == nil || syscall.Fstat(int(g.memory.Fd()), &stat) != nil {
+		return g.kernelHeap()
+	}
+	return stat.Blocks*512 + g.kernelHeap()
+}
+
+func (g *container) kernelHeap() int64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(data), "\nRssAnon:")
+	var kb int64
+	_, _ = fmt.Sscan(after, &kb)
+	return kb << 10
+}
+
+// openMemory opens the file in which a container's kernel keeps the memory of
+// programs; nil if that is not allowed.
+func openMemory(pid int) *os.File {
+	if pid <= 1 {
+		return nil
+	}
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		if target, err := os.Readlink(name); err == nil && strings.HasPrefix(target, "/memfd:runsc-memory") {
+			f, _ := os.Open(name)
+			return f
+		}
+	}
+	return nil
+}
+
+// Peak implements standby.Guest.
+func (g *container) Peak() int64 {
+	g.measure()
+	return g.peak.Load()
+}
+
+// complaint is what was said of the container's end, as the tail of a message.
+func (g *container) complaint() string {
+	for line := range strings.Lines(g.stderr.String()) {
+		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {
+			return ": " + line
+		}
+	}
+	return ""
+}
+
+// Explain implements standby.Guest.
+func (g *container) Explain(end *wire.End, p run.Program) {
+	<-g.gone
+	if g.outgrown.Load() || g.root.exhausted(g.stderr.String()) {
+		stop := wire.MemoryStop(p.Limits.Memory)
+		end.Status, end.Error = stop.Status, stop.Reason
+		return
+	}
+	end.Status, end.Error = run.StatusError, g.death(p.Name)
+}
+
+// head keeps the first bytes written to it: the message of a crash stands before its
+// stack traces.
+type head struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, b[:min(len(b), maxStderr-len(h.text))]...)
+	return len(b), nil
+}
+
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.ToValidUTF8(string(h.text), "�")
+}

@@ -1,0 +1,201 @@
+package gvisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"retort/internal/guest"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/isolatetest"
+	"retort/internal/pipeline/isolate/process/walls"
+	"retort/internal/run"
+	"retort/internal/runtimes"
+	"retort/internal/testenv"
+)
+
+// TestMain lets the test program be the guest, as `retort guest` is.
+func TestMain(m *testing.M) {
+	args := os.Args[1:]
+	if len(args) > 2 && args[0] == walls.ContainedArgument {
+		if walls.EnterContained(args[1]) != nil {
+			os.Exit(1)
+		}
+		args = args[2:]
+	}
+	if len(args) == 0 {
+		os.Exit(m.Run())
+	}
+	switch args[0] {
+	case "guest":
+		if err := guest.Main(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case "engine":
+		engine(args[1], args[2])
+	case "probe":
+		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
+	default:
+		os.Exit(m.Run())
+	}
+	os.Exit(0)
+}
+
+// optionsHere are those of a backend on this machine, or skip the test.
+func optionsHere(t testing.TB) Options {
+	t.Helper()
+	return Options{Runsc: testenv.Need(t, "runsc"), Dir: shortDir(t)}
+}
+
+// shortDir is a folder whose path is short.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gvt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%v is left", left)
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return dir
+}
+
+// pythonHere describes the machine's Python as the engine does, or skips the test.
+func pythonHere(t testing.TB) interpreter.Interpreter {
+	t.Helper()
+	path := testenv.Need(t, "python")
+	for _, i := range runtimes.All(map[string]string{"python": path}, run.DefaultLimits().Memory) {
+		if i.Runtime == "python" {
+			return i
+		}
+	}
+	panic("python is no runtime")
+}
+
+func TestContract(t *testing.T) {
+	for _, runtime := range []string{quickjs, "python"} {
+		t.Run(runtime, func(t *testing.T) {
+			o := optionsHere(t)
+			if runtime == "python" {
+				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+			}
+			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend { return New(o) })
+		})
+	}
+}
+
+// TestEscapes has native programs, which could do anything, try every way out: with the
+// system calls of the built-in guest, and with those of an interpreter.
+func TestEscapes(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run(quickjs, func(t *testing.T) {
+		o := optionsHere(t)
+		o.Guest, o.Warm = []string{self, "probe", quickjs}, -1
+		b := New(o)
+		defer b.Close()
+		isolatetest.Escapes(t, b, quickjs)
+	})
+	t.Run("interpreter", func(t *testing.T) {
+		o := optionsHere(t)
+		// As an interpreter it is this very program, with a harness that it ignores.
+		probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: 64}
+		o.Guest, o.Warm, o.Interpreters = []string{self, "guest"}, -1, []interpreter.Interpreter{probe}
+		b := New(o)
+		defer b.Close()
+		isolatetest.Escapes(t, b, "node", "a million files") // TestMillionFiles
+	})
+	t.Run("python", func(t *testing.T) {
+		o := optionsHere(t)
+		o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
+		b := New(o)
+		defer b.Close()
+		isolatetest.PythonEscapes(t, b)
+	})
+}
+
+// A program in Python can make very many empty files, which take memory of the kernel
+// that it has for itself: then it has used its own.
+func TestMillionFiles(t *testing.T) {
+	o := optionsHere(t)
+	o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
+	b := New(o)
+	defer b.Close()
+	const flood = "import os, ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(1_000_000):\n  os.close(libc.open(b'/tmp/%d' % i, os.O_CREAT, 0o600))"
+	r := executed(t, b, "python", flood, run.Limits{Memory: 64 << 20, Result: 1 << 20, Timeout: time.Minute})
+	if r.Status != run.StatusMemoryLimit {
+		t.Errorf("%s %v, %d MB", r.Status, r.Error, r.MemoryBytes>>20)
+	}
+}
+
+var none = isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) { return run.Result{Value: []byte("1")}, nil })
+
+// executed is how one program ended in a sandbox of its own.
+func executed(t testing.TB, b isolate.Backend, runtime, code string, l run.Limits) isolate.Report {
+	t.Helper()
+	l = l.Or(run.DefaultLimits())
+	s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: runtime, Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(t.Context(), run.Program{Code: code, Name: "program", Limits: l}, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestUnprivileged runs the tests once more as a user who is not root.
+func TestUnprivileged(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the other tests are run by such a user")
+	}
+	runsc := testenv.Need(t, "runsc")
+	dir := shared(t)
+	copied, own := filepath.Join(dir, "gvisor.test"), filepath.Join(dir, "runsc")
+	for from, to := range map[string]string{"/proc/self/exe": copied, runsc: own} {
+		data, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), copied, "-test.run", "^TestEscapes$|^TestMillionFiles$|^TestContract$/^(quickjs|python)$/^(values|limits|close)$", "-test.v")
+	cmd.Env = []string{"PATH=" + dir + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(dir, "tmp"), "HOME=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "ways out are closed") < 3 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// shared is a folder that others can use, with one in it that they can write.
+func shared(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gvt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o777), os.Chmod(filepath.Join(dir, "tmp"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,169 @@
+package gvisor
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+	"retort/internal/testenv"
+)
+
+const atOnce = 50
+
+// engine has programs running, says so, and waits to be killed. Its arguments are gVisor's
+// program and the folder of containers.
+func engine(runsc, dir string) {
+	b := New(Options{Guest: []string{os.Args[0], "guest"}, Runsc: runsc, Dir: dir, Warm: 1})
+	var calls sync.WaitGroup
+	calls.Add(atOnce)
+	host := isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) {
+		calls.Done()
+		return run.Result{Value: []byte("1")}, nil
+	})
+	for range atOnce {
+		go func() {
+			s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: quickjs, Limits: run.DefaultLimits()})
+			if err != nil {
+				panic(err)
+			}
+			_, _ = s.Run(context.Background(), run.Program{Code: "await callMCPTool('x'); await sleep(1e6)"}, host)
+		}()
+	}
+	calls.Wait()
+	fmt.Println("all there")
+	time.Sleep(time.Hour)
+}
+
+// TestKilledEngine kills an engine with many containers. All of them end by themselves,
+// and the next engine removes the rest.
+func TestKilledEngine(t *testing.T) {
+	runsc, dir := testenv.Need(t, "runsc"), shortDir(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "engine", runsc, dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	late.Stop()
+	if n := len(processesOf(dir)); err != nil || n < atOnce {
+		t.Errorf("%q, %v: %d processes", line, err, n)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	for end := time.Now().Add(20 * time.Second); len(processesOf(dir)) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("%d processes outlive the engine", len(processesOf(dir)))
+			break
+		}
+	}
+	b := New(Options{Runsc: runsc, Dir: dir, Warm: -1})
+	if r := executed(t, b, quickjs, "return 1", run.Limits{}); r.Status != run.StatusOK {
+		t.Errorf("%s %v", r.Status, r.Error)
+	}
+	places, _ := os.ReadDir(dir)
+	if len(places) != 1 {
+		t.Errorf("beside the new engine's there are %v", places)
+	}
+	if left := leftOf(t, cmd.Process.Pid, dir, places[0].Name()); left != "" {
+		t.Error(left)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// leftOf says what is left of an engine: mounts, and control groups.
+func leftOf(t *testing.T, pid int, dir, but string) (left string) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, dir) && !strings.Contains(line, but) {
+			left += line
+		}
+	}
+	groups, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/retort-%d*", pid))
+	deeper, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/retort-%d*", pid))
+	return left + strings.Join(append(groups, deeper...), "\n")
+}
+
+// A container that did not die with its engine, as if the kernel had failed us, is ended by
+// the next engine.
+func TestSweepEndsContainers(t *testing.T) {
+	o := optionsHere(t)
+	o.Warm = -1
+	b := New(o)
+	s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: quickjs, Limits: run.DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, _ := filepath.Glob(filepath.Join(o.Dir, prefix+"*"))
+	if len(places) != 1 || len(processesOf(places[0])) < 3 {
+		t.Fatalf("%v", places)
+	}
+	sweep(o.Dir)
+	if n := len(processesOf(places[0])); n < 3 {
+		t.Errorf("%d processes are left of an engine that lives", n)
+	}
+	// Its lock goes with a rename as it would with its end.
+	if err := os.Remove(filepath.Join(places[0], lockFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(places[0], lockFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sweep(o.Dir)
+	if n := len(processesOf(places[0])); n > 0 {
+		t.Errorf("%d processes are left of an engine that died", n)
+	}
+	if _, err := os.Stat(places[0]); err == nil {
+		t.Error("its folder is left")
+	}
+	_ = s.Close()
+	_ = b.Close()
+}
+
+// A folder that others may write is not used, nor is one that is a link.
+func TestForeignPlace(t *testing.T) {
+	for name, prepare := range map[string]func(dir string) error{
+		"writable": func(dir string) error { return os.Chmod(dir, 0o777) },
+		"a link": func(dir string) error {
+			if err := os.Remove(dir); err != nil {
+				return err
+			}
+			return os.Symlink(t.TempDir(), dir)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "x")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := prepare(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := owned(dir); err == nil {
+				t.Error("it is used")
+			}
+		})
+	}
+}

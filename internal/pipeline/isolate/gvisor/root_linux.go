@@ -1,0 +1,206 @@
+package gvisor
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/process/walls"
+)
+
+const (
+	guestPath = "/retort" // of this binary, in a container
+	// user is who programs are. There is no such user on the machine: gVisor keeps count
+	// of users for itself.
+	user = 1000
+	// temporary is the size of /tmp for interpreters, in bytes. It is memory.
+	temporary = 64 << 20
+	files     = 256
+)
+
+// root is what all containers of one runtime have for a file system, which none of
+// them writes.
+type root struct {
+	runtime string
+	dir     string
+	spec    spec
+	i       *interpreter.Interpreter // nil for the built-in one
+	threads int
+}
+
+// spec is the part of an OCI runtime specification that is used here.
+type spec struct {
+	Version  string      `json:"ociVersion"`
+	Process  process     `json:"process"`
+	Root     specRoot    `json:"root"`
+	Hostname string      `json:"hostname"`
+	Mounts   []specMount `json:"mounts"`
+	Linux    specLinux   `json:"linux"`
+}
+
+type process struct {
+	User            map[string]int      `json:"user"`
+	Args            []string            `json:"args"`
+	Env             []string            `json:"env"`
+	Cwd             string              `json:"cwd"`
+	Capabilities    map[string][]string `json:"capabilities"`
+	Rlimits         []rlimit            `json:"rlimits"`
+	NoNewPrivileges bool                `json:"noNewPrivileges"`
+}
+
+type rlimit struct {
+	Type string `json:"type"`
+	Hard uint64 `json:"hard"`
+	Soft uint64 `json:"soft"`
+}
+
+type specRoot struct {
+	Path     string `json:"path"`
+	Readonly bool   `json:"readonly"`
+}
+
+type specMount struct {
+	Destination string   `json:"destination"`
+	Type        string   `json:"type"`
+	Source      string   `json:"source"`
+	Options     []string `json:"options"`
+}
+
+type specLinux struct {
+	Namespaces []map[string]string `json:"namespaces"`
+}
+
+// newRoot makes the root of a runtime in dir, whose guest is command.
+func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter) (*root, error) {
+	r := &root{runtime: runtime, dir: dir, i: i, threads: 32}
+	bounded := walls.Plan{Profile: runtime, Processes: r.threads, Files: files}
+	if err := r.copy(guestPath, command[0]); err != nil {
+		return nil, err
+	}
+	empty := filepath.Join(filepath.Dir(dir), "empty")
+	if err := os.MkdirAll(empty, 0o755); err != nil {
+		return nil, err
+	}
+	// What gVisor would put there tells of nothing but itself, and nobody needs it.
+	r.mount("/proc", empty, "bind", "ro", "nosuid", "nodev", "noexec")
+	r.mount("/sys", empty, "bind", "ro", "nosuid", "nodev", "noexec")
+	if i != nil {
+		image, err := r.interpreter(*i, empty)
+		if err != nil {
+			return nil, err
+		}
+		r.threads = i.Threads
+		bounded.Argv, bounded.Env, bounded.Tmp, bounded.Processes = i.Argv(image), i.Env, temporary, i.Threads
+	}
+	text, err := json.Marshal(bounded)
+	if err != nil {
+		return nil, err
+	}
+	r.spec = spec{
+		Version: "1.0.2", Root: specRoot{Path: dir, Readonly: true}, Hostname: "retort", Mounts: r.spec.Mounts,
+		Process: process{
+			User: map[string]int{"uid": user, "gid": user}, Args: append([]string{guestPath, walls.ContainedArgument, string(text)}, command[1:]...), Env: []string{}, Cwd: "/",
+			Capabilities: map[string][]string{}, NoNewPrivileges: true,
+			Rlimits: []rlimit{{"RLIMIT_CORE", 0, 0}, {"RLIMIT_NOFILE", files, files}},
+		},
+	}
+	for _, kind := range []string{"pid", "network", "ipc", "uts", "mount"} {
+		r.spec.Linux.Namespaces = append(r.spec.Linux.Namespaces, map[string]string{"type": kind})
+	}
+	return r, nil
+}
+
+// interpreter adds the files of an interpreter: directories stay where they are on
+// the machine, and files are copied, since each mount makes every start slower.
+func (r *root) interpreter(i interpreter.Interpreter, empty string) (*interpreter.Image, error) {
+	found, err := i.Look()
+	if err != nil {
+		return nil, err
+	}
+	image, err := i.Image(found)
+	if err != nil {
+		return nil, err
+	}
+	for _, target := range slices.Sorted(maps.Keys(image.Sources)) {
+		info, err := os.Stat(image.Sources[target])
+		switch {
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			r.mount(target, image.Sources[target], "bind", "ro", "nosuid", "nodev")
+		default:
+			if err := r.copy(target, image.Sources[target]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, target := range image.Empty {
+		r.mount(target, empty, "bind", "ro", "nosuid", "nodev", "noexec")
+	}
+	for name, data := range i.Harness() {
+		if err := r.write(path.Join(interpreter.HarnessDir, name), data); err != nil {
+			return nil, err
+		}
+	}
+	r.mount("/tmp", "tmpfs", "tmpfs", "nosuid", "nodev", "noexec", "mode=1777", "size="+strconv.Itoa(temporary))
+	return image, nil
+}
+
+func (r *root) mount(target, source, kind string, options ...string) {
+	r.spec.Mounts = append(r.spec.Mounts, specMount{Destination: target, Type: kind, Source: source, Options: options})
+}
+
+// at is where a file of the root is on the machine, whose folder is made.
+func (r *root) at(inside string) (string, error) {
+	where := filepath.Join(r.dir, filepath.FromSlash(inside))
+	return where, os.MkdirAll(filepath.Dir(where), 0o755)
+}
+
+func (r *root) write(inside string, data []byte) error {
+	where, err := r.at(inside)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(where, data, 0o644)
+}
+
+// copy puts a file of the machine into the root: another name for it, where that is
+// possible. It stays what it is when another one takes its place on the machine.
+func (r *root) copy(inside, source string) error {
+	where, err := r.at(inside)
+	if err != nil {
+		return err
+	}
+	if unix.Linkat(unix.AT_FDCWD, source, unix.AT_FDCWD, where, unix.AT_SYMLINK_FOLLOW) == nil {
+		return nil
+	}
+	from, err := os.Open(source)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(where, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close())
+}
+
+// bundle writes what runsc reads of a container.
+func (r *root) bundle(dir string) error {
+	data, err := json.Marshal(r.spec)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(filepath.Join(dir, "config.json"), data, 0o600), os.Mkdir(filepath.Join(dir, "state"), 0o700))
+}

@@ -1,0 +1,188 @@
+package interpreter
+
+import (
+	"bufio"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// libraries adds to the image what a program or library is linked with, each
+// where the dynamic loader will look for it. dir is where the file is behind the
+// walls.
+func (m *Image) libraries(file, dir string) error {
+	search := append(loaderConfig("/etc/ld.so.conf", 0), standardDirs()...)
+	return m.link(file, dir, search)
+}
+
+// link adds what one ELF file needs, and what that needs.
+func (m *Image) link(file, dir string, search []string) error {
+	f, err := elf.Open(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	defer f.Close()
+	if loader := loaderOf(f); loader != "" && m.Sources[loader] == "" {
+		if err := m.add(loader, loader); err != nil {
+			return err
+		}
+		// Its list of what is where, for directories that it does not know.
+		if _, err := os.Stat("/etc/ld.so.cache"); err == nil {
+			m.Sources["/etc/ld.so.cache"] = "/etc/ld.so.cache"
+		}
+	}
+	needed, err := f.ImportedLibraries()
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	own := runPaths(f)
+	if slices.Contains(needed, "libc.so.6") {
+		// glibc loads it itself when a thread ends.
+		_ = m.need("libgcc_s.so.1", file, dir, own, search)
+	}
+	for _, name := range needed {
+		if err := m.need(name, file, dir, own, search); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errMissing = errors.New("a library that it needs is not there")
+
+// need finds a library by name and adds it.
+func (m *Image) need(name, file, dir string, own, search []string) error {
+	for _, p := range own {
+		source, target := expandOrigin(p, filepath.Dir(file)), expandOrigin(p, dir)
+		if found := path.Join(source, name); isFile(found) {
+			return m.take(found, path.Join(target, name), search)
+		}
+	}
+	for _, d := range search {
+		if found := path.Join(d, name); isFile(found) {
+			return m.take(found, found, search)
+		}
+	}
+	if strings.HasPrefix(name, "linux-vdso") || m.loaderIs(name) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %s", file, errMissing, name)
+}
+
+// loaderIs says whether a library is the dynamic loader itself.
+func (m *Image) loaderIs(name string) bool {
+	for target := range m.Sources {
+		if path.Base(target) == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Image) take(source, target string, search []string) error {
+	if m.Sources[target] != "" {
+		return nil
+	}
+	if err := m.add(source, target); err != nil {
+		return err
+	}
+	return m.link(m.Sources[target], path.Dir(target), search)
+}
+
+func (m *Image) add(source, target string) error {
+	real, err := filepath.EvalSymlinks(source)
+	if err == nil {
+		m.Sources[target] = real
+	}
+	return err
+}
+
+// loaderOf is the path of the dynamic loader that an ELF file asks for.
+func loaderOf(f *elf.File) string {
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_INTERP || p.Filesz > 4096 {
+			continue
+		}
+		data := make([]byte, p.Filesz)
+		if _, err := p.ReadAt(data, 0); err == nil {
+			return strings.TrimRight(string(data), "\x00")
+		}
+	}
+	return ""
+}
+
+// runPaths are the directories that an ELF file itself names.
+func runPaths(f *elf.File) []string {
+	var dirs []string
+	for _, tag := range []elf.DynTag{elf.DT_RPATH, elf.DT_RUNPATH} {
+		values, _ := f.DynString(tag)
+		for _, v := range values {
+			dirs = append(dirs, strings.Split(v, ":")...)
+		}
+	}
+	return dirs
+}
+
+func expandOrigin(dir, origin string) string {
+	return path.Clean(strings.NewReplacer("$ORIGIN", origin, "${ORIGIN}", origin).Replace(dir))
+}
+
+// loaderConfig reads the directories of an ld.so.conf and of what it includes.
+func loaderConfig(file string, depth int) []string {
+	f, err := os.Open(file)
+	if err != nil || depth > 4 {
+		return nil
+	}
+	defer f.Close()
+	var dirs []string
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		line = strings.TrimSpace(line)
+		if pattern, ok := strings.CutPrefix(line, "include "); ok {
+			if !path.IsAbs(pattern) {
+				pattern = path.Join(path.Dir(file), pattern)
+			}
+			matches, _ := filepath.Glob(strings.TrimSpace(pattern))
+			for _, m := range matches {
+				dirs = append(dirs, loaderConfig(m, depth+1)...)
+			}
+		} else if path.IsAbs(line) {
+			dirs = append(dirs, line)
+		}
+	}
+	return dirs
+}
+
+// standardDirs are where loaders look by themselves.
+func standardDirs() []string {
+	var dirs []string
+	for _, pattern := range []string{"/lib/*-linux-*", "/usr/lib/*-linux-*"} {
+		found, _ := filepath.Glob(pattern)
+		dirs = append(dirs, found...)
+	}
+	return append(dirs, "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func firstLine(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			return ": " + line
+		}
+	}
+	return ""
+}

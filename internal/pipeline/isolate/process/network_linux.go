@@ -1,0 +1,147 @@
+package process
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/process/walls"
+)
+
+// insideCertificates is where authorities are behind the walls.
+const insideCertificates = "/etc/ssl/certs/ca-certificates.crt"
+
+// maxConnections is how many of a program's connections are taken at once.
+const maxConnections = 128
+
+// bundles are where systems keep the authorities that they trust.
+var bundles = []string{insideCertificates, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"}
+
+// join adds a network to a plan.
+func (n *Network) join(p *walls.Plan) {
+	proxy := "http://127.0.0.1:" + strconv.Itoa(walls.ProxyPort)
+	p.Network = true
+	p.Env = append(append([]string{}, p.Env...), "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy, "NO_PROXY=")
+	candidates := bundles
+	if n.Certificates != "" {
+		candidates = []string{n.Certificates}
+	}
+	for _, file := range candidates {
+		if real, err := filepath.EvalSymlinks(file); err == nil && isFile(real) {
+			p.Mounts = append(p.Mounts, walls.Mount{Source: real, Target: insideCertificates})
+			p.Env = append(p.Env, "SSL_CERT_FILE="+insideCertificates)
+			return
+		}
+	}
+}
+
+// networked gives a child the right to raise the loopback device of its own namespace, where
+// it keeps no other over exec.
+func networked(a *syscall.SysProcAttr) {
+	if len(a.AmbientCaps) > 0 {
+		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
+	}
+}
+
+// descriptorPair is a way for descriptors from a child (far) to here (near).
+func descriptorPair() (near, far *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "listener"), os.NewFile(uintptr(fds[1]), "listener"), nil
+}
+
+func closeFile(f *os.File) {
+	if f != nil {
+		_ = f.Close()
+	}
+}
+
+// received is the listener that a child has sent before it was ready; nil if it has none.
+func (c *child) received() net.Listener {
+	if c.listener == nil {
+		return nil
+	}
+	raw, err := c.listener.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	var found net.Listener
+	err = raw.Control(func(fd uintptr) {
+		data, control := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+		_, n, _, _, err := unix.Recvmsg(int(fd), data, control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		if err == nil {
+			found = listenerIn(control[:n])
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+func listenerIn(control []byte) net.Listener {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil || len(messages) != 1 {
+		return nil
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil
+	}
+	f := os.NewFile(uintptr(fds[0]), "listener")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil
+	}
+	return l
+}
+
+// lead leads the connections that the program opens to its proxy to h, if it is one, until
+// shut is called, which returns when none is left.
+func (c *child) lead(h isolate.Host) (shut func()) {
+	l := c.received()
+	if l == nil {
+		return func() {}
+	}
+	proxy, ok := h.(isolate.Proxy)
+	if !ok {
+		_ = l.Close()
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		free := make(chan struct{}, maxConnections)
+		for {
+			free <- struct{}{}
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				proxy.ServeConn(ctx, conn)
+				<-free
+			})
+		}
+	})
+	return func() {
+		cancel()
+		_ = l.Close()
+		all.Wait()
+	}
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,36 @@
+//go:build amd64 || arm64
+
+package walls
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// Every system call has a name, and conditions on one argument become one.
+func TestContainerProfile(t *testing.T) {
+	for profile := range profiles {
+		data, err := ContainerProfile(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p containerProfile
+		if err := json.Unmarshal(data, &p); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range p.Syscalls {
+			for _, name := range s.Names {
+				if name == "" || strings.Contains(strings.Join([]string{"mount", "unshare", "setns", "ptrace", "bpf", "socket", "connect", "io_uring_setup", "kexec_load"}, " ")+" ", name+" ") && s.Action == allow {
+					t.Errorf("%s: %q is allowed", profile, name)
+				}
+			}
+			if len(s.Names) == 1 && s.Names[0] == "clone" && (len(s.Args) != 1 || s.Args[0].Value&namespaces != namespaces || s.Args[0].Two&namespaces != 0) {
+				t.Errorf("%s: clone %+v", profile, s.Args)
+			}
+		}
+	}
+	if _, err := ContainerProfile("none"); err == nil {
+		t.Error("a profile that is none")
+	}
+}

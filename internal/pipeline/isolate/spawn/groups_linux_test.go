@@ -1,0 +1,79 @@
+package spawn
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestBornInGroup looks where children are, with the control groups of this
+// machine and, where version 2 is mounted, with those, even if they bound nothing.
+func TestBornInGroup(t *testing.T) {
+	t.Run("own", func(t *testing.T) {
+		g := OpenGroups()
+		if g == nil {
+			t.Skip("this machine delegates no control groups")
+		}
+		bornIn(t, g)
+	})
+	t.Run("version 2", func(t *testing.T) {
+		mounts, err := os.ReadFile("/proc/self/mountinfo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := mountOf(string(mounts), "cgroup2", "")
+		if at.dir == "" {
+			t.Skip("version 2 is not mounted")
+		}
+		dir := filepath.Join(at.dir, fmt.Sprintf("retort-test-%d", os.Getpid()))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Skip(err)
+		}
+		defer os.Remove(dir)
+		bornIn(t, &Groups{version: 2, dirs: map[string]string{"memory": dir}})
+	})
+}
+
+// bornIn checks that a child is in its group and that the engine is not.
+func bornIn(t *testing.T, g *Groups) {
+	s := New(g)
+	defer s.Close()
+	child := exec.Command("/bin/sleep", "1000")
+	child.SysProcAttr = &syscall.SysProcAttr{}
+	in, err := s.Start(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Remove()
+	defer func() { _ = child.Wait() }()
+	defer func() { _ = child.Process.Kill() }()
+	if in == nil {
+		t.Fatal("the child has no group")
+	}
+	if words := in.Words(); words != fmt.Sprintf("cgroup v%d", g.version) {
+		t.Error(words)
+	}
+	name := filepath.Join(filepath.Base(g.dirs["memory"]), filepath.Base(in.dirs["memory"]))
+	if where := groupsOf(t, fmt.Sprint(child.Process.Pid)); !strings.Contains(where, name+"\n") {
+		t.Errorf("the child is in\n%s, not in %s", where, name)
+	}
+	tasks, _ := filepath.Glob("/proc/self/task/*/cgroup")
+	for _, task := range tasks {
+		if where := groupsOf(t, "self/task/"+filepath.Base(filepath.Dir(task))); strings.Contains(where, name+"\n") {
+			t.Errorf("%s of the engine stays in the child's group", task)
+		}
+	}
+}
+
+func groupsOf(t *testing.T, process string) string {
+	t.Helper()
+	data, err := os.ReadFile("/proc/" + process + "/cgroup")
+	if err != nil {
+		return "" // a thread that ended
+	}
+	return string(data)
+}

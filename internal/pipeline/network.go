@@ -1,0 +1,115 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"retort/internal/egress"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/relay"
+	"retort/internal/run"
+)
+
+// connect gives a program that is about to run its network, and gives the Host that it runs
+// with. What it opens is closed by end, which must be called.
+func (x *execution) connect() (host isolate.Host, end func()) {
+	network := x.pipeline.Network
+	if network.Closed() {
+		return x.host, func() {}
+	}
+	to := egress.Execution{Note: x.flight.record.attempt, Rehearses: x.rehearses()}
+	if x.pipeline.Secrets != nil {
+		to.Mask = x.pipeline.Secrets.Mask
+	}
+	x.network = network.Open(to)
+	return proxying{x.host, x.network}, x.network.Close
+}
+
+// proxying is a Host that is the other end of a program's connections, too.
+type proxying struct {
+	isolate.Host
+	isolate.Proxy
+}
+
+// reaching are the functions with which a program asks for requests.
+func (x *execution) reaching() map[string]relay.Function {
+	own := map[string]relay.Function{}
+	for _, name := range []string{"fetch", "fetch_abort"} {
+		own[name] = func(ctx context.Context, raw json.RawMessage) (any, error) {
+			if x.network == nil {
+				return nil, x.unreached(raw)
+			}
+			return x.network.Functions()[name](ctx, raw)
+		}
+	}
+	return own
+}
+
+// unreached refuses a request where no network is open.
+func (x *execution) unreached(raw json.RawMessage) *run.Error {
+	var r egress.Request
+	_ = json.Unmarshal(raw, &r) // what is no address has no host
+	refused := egress.Off(r.URL)
+	_ = x.flight.record.attempt(egress.Attempt{Decision: egress.Refused, Host: egress.HostIn(r.URL), Reason: refused}) // it is refused all the same
+	return refused
+}
+
+// refusedNetwork adds what the program was refused to what became of it. A program in a
+// language that brings its own client knows no more of a refusal than its words.
+func (x *execution) refusedNetwork(r isolate.Report) isolate.Report {
+	if x.network == nil {
+		return r
+	}
+	const most = 3
+	for i, refused := range x.network.Refusals() {
+		if r.Error != nil && strings.Contains(r.Error.Message, egress.Phrase(refused.Message)) {
+			if r.Error.Kind == run.KindRuntime {
+				e := *r.Error
+				e.Kind, e.Hint = refused.Kind, refused.Hint
+				r.Error = &e
+			}
+			continue
+		}
+		if said := "network: " + refused.Message; i < most && !slices.Contains(r.Warnings, said) {
+			r.Warnings = append(r.Warnings, said)
+		}
+	}
+	return r
+}
+
+// attempt records what a program reaches for. What is allowed is on disk before it leaves.
+func (r *record) attempt(a egress.Attempt) *run.Error {
+	if a.Decision == egress.Refused {
+		r.mu.Lock()
+		r.unreached++
+		n := r.unreached
+		r.mu.Unlock()
+		if n > maxRefusals {
+			return nil
+		}
+	}
+	e := r.event(run.EventNetwork)
+	e.Status, e.Duration, e.Bytes = string(a.Decision), a.Took, a.Received
+	if r.to == nil {
+		return nil
+	}
+	e.Facts = map[string]any{"host": r.text(clipped(a.Host))}
+	for name, value := range map[string]any{"port": a.Port, "protocol": a.Protocol, "sent": int(a.Sent)} {
+		if value != 0 && value != "" {
+			e.Facts[name] = value
+		}
+	}
+	if a.Reason != nil {
+		e.Facts["error"] = a.Reason.Kind
+		e.Body = bodyOf(said{Error: r.text(a.Reason.Message)})
+	}
+	return r.add(e, a.Decision == egress.Allowed)
+}
+
+// clipped is a host as a program wrote it, in an entry.
+func clipped(host string) string {
+	const most = 253
+	return strings.ToValidUTF8(host[:min(len(host), most)], "")
+}

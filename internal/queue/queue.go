@@ -1,0 +1,522 @@
+// Package queue keeps programs and tasks until their turn comes, and what became of them
+// afterwards. What waits goes on after a restart. What ran when its engine died is never run
+// again: nobody knows how far it got. Of several engines with one home, one works and the
+// others submit.
+package queue
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/run"
+	"retort/internal/seal"
+)
+
+// Options of a Queue. The zero value of a number is a small default, never "unlimited".
+type Options struct {
+	Dir   string                 // of the tasks
+	Marks string                 // which tasks began, where others do not write; below Dir if empty
+	Key   func() ([]byte, error) // with which tasks are encrypted
+	Slots int                    // tasks that run at once; 4 if zero
+	// Waiting bounds the tasks of one principal that have not ended; 1000 if zero. All
+	// principals together have four times as many.
+	Waiting int
+	Keep    time.Duration // how long a task is kept that says nothing else, and the most; a day if zero
+	// Record keeps what becomes of tasks; what cannot be recorded does not happen. Nil: nobody does.
+	Record func(e run.Event, durable bool) *run.Error
+	// Lost is the Outcome of a task whose engine died while it ran; nil knows nothing of it.
+	Lost func(t run.JobState) run.Outcome
+	Log  *slog.Logger // nil: nobody is told
+}
+
+// Bounds of tasks.
+const (
+	maxDeadline = 7 * 24 * time.Hour
+	usual       = 24 * time.Hour
+	linger      = 5 * time.Minute // that an ended task is kept at least
+	maxPriority = 10
+	maxPayload  = 1 << 20
+	maxLine     = 256 << 20 // bytes of all payloads that wait
+	maxEnded    = 1000      // of one principal, of which the oldest are forgotten first
+)
+
+// Queue is safe for concurrent use.
+type Queue struct {
+	o     Options
+	shelf *shelf
+
+	mu      sync.Mutex
+	tasks   map[string]*entry
+	damaged map[string]damage
+	turns   turns
+	spent   time.Duration // a task takes, on the average of the last ones; 0: none has ended yet
+	news    chan struct{} // closed and made anew at every change
+	bytes   int64         // of payloads that wait
+	closed  bool
+
+	run     Run           // nil: this queue does not work
+	only    string        // the one task that it works on; "" is all
+	release func()        // of the lock; nil: another engine works, or nobody
+	wake    chan struct{} // holds one
+	ctx     context.Context
+	stop    context.CancelFunc
+	working sync.WaitGroup
+	keeper  sync.WaitGroup
+}
+
+// entry is a task as this process knows it. The payload is on disk.
+type entry struct {
+	run.JobState
+	size      int64
+	stamp     seal.Stamp
+	cancel    context.CancelCauseFunc // of one that runs here
+	cancelled bool                    // somebody wants it so; it may still be running
+	held      bool                    // it does not begin yet
+	unsaved   bool                    // its end is not on disk yet
+	with      func(context.Context) context.Context
+}
+
+// Open opens a queue. Nothing runs before Work.
+func Open(o Options) (*Queue, error) {
+	o.Slots, o.Waiting, o.Keep = cmp.Or(o.Slots, 4), cmp.Or(o.Waiting, 1000), cmp.Or(o.Keep, usual)
+	o.Marks = cmp.Or(o.Marks, filepath.Join(o.Dir, "begun"))
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	key, err := o.Key()
+	if err != nil {
+		return nil, run.Errorf(run.KindInternal, "queue.open", "the queue has no key: %w", err)
+	}
+	s, err := newShelf(o.Dir, o.Marks, key)
+	if err != nil {
+		return nil, run.Errorf(run.KindInternal, "queue.open", "%w", err)
+	}
+	q := &Queue{
+		o: o, shelf: s, tasks: map[string]*entry{}, damaged: map[string]damage{}, turns: newTurns(o.Slots),
+		news: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+	q.ctx, q.stop = context.WithCancel(context.Background())
+	return q, nil
+}
+
+// Close cancels what runs here and waits for its end. What waits stays.
+func (q *Queue) Close() error {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.stop()
+	q.keeper.Wait()
+	q.working.Wait()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var errs []error
+	for _, e := range q.tasks {
+		if e.unsaved {
+			errs = append(errs, q.shelf.put(record{JobState: e.JobState}))
+		}
+	}
+	if q.release != nil {
+		q.release()
+		q.release = nil
+	}
+	return errors.Join(errs...)
+}
+
+// Submit puts a job into the line. It is durable when Submit returns. with, unless it is
+// nil, gives the job what only this process has, if it runs here.
+func (q *Queue) Submit(principal string, j run.Job, with func(context.Context) context.Context) (run.JobState, error) {
+	if err := check(j); err != nil {
+		return run.JobState{}, err
+	}
+	now := time.Now()
+	deadline := min(cmp.Or(j.Deadline, usual), maxDeadline)
+	t := run.JobState{
+		ID: strings.ToLower(rand.Text()), Kind: j.Kind, Title: j.Title, Status: run.TaskQueued, Principal: principal, Session: cmp.Or(j.Session, "default"),
+		Client: j.Client, Priority: j.Priority, Submitted: now, Deadline: now.Add(deadline), Expires: now.Add(min(cmp.Or(j.Keep, q.o.Keep), q.o.Keep)),
+	}
+	size := int64(len(j.Payload))
+	if err := q.admit(t, size); err != nil {
+		return run.JobState{}, err
+	}
+	err := q.keep(record{t, j.Payload})
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err != nil {
+		q.drop(t.ID)
+		return run.JobState{}, err
+	}
+	e := q.tasks[t.ID] // it may have been read from disk meanwhile, and begun
+	if e == nil {
+		return t, nil
+	}
+	if e.held {
+		e.held, e.stamp = false, q.shelf.stamp(t.ID)
+	}
+	e.with = with
+	q.changed()
+	return q.view(e), nil
+}
+
+func check(j run.Job) error {
+	switch {
+	case j.Kind == "":
+		return run.Errorf(run.KindInvalidArguments, "queue.submit", "the job has no kind")
+	case len(j.Payload) > maxPayload:
+		return run.Errorf(run.KindLimit, "queue.submit", "the job has %d bytes, more than %d", len(j.Payload), maxPayload).WithHint("put what is large into a file of the workspace")
+	case j.Priority < -maxPriority || j.Priority > maxPriority:
+		return run.Errorf(run.KindInvalidArguments, "queue.submit", "the priority %d is not between -%d and %d", j.Priority, maxPriority, maxPriority)
+	case j.Deadline < 0 || j.Keep < 0:
+		return run.Errorf(run.KindInvalidArguments, "queue.submit", "a duration is negative")
+	}
+	return nil
+}
+
+// admit gives a task a place in the line, in which it does not begin yet, or says why not
+// and when to come again.
+func (q *Queue) admit(t run.JobState, size int64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return run.Errorf(run.KindCancelled, "queue.submit", "the engine is closed")
+	}
+	if err := q.current(); err != nil {
+		return err
+	}
+	var mine, all int
+	for _, e := range q.tasks {
+		if !e.Status.Ended() {
+			all++
+			if e.Principal == t.Principal {
+				mine++
+			}
+		}
+	}
+	switch wait := q.estimate(all); {
+	case mine >= q.o.Waiting:
+		return full("%d tasks of yours wait or run already, and there may be no more", mine, wait)
+	case all >= 4*q.o.Waiting || q.bytes+size > maxLine:
+		return full("%d tasks wait or run already, and the line is full", all, wait)
+	}
+	q.bytes += size
+	q.tasks[t.ID] = &entry{JobState: t, size: size, held: true}
+	return nil
+}
+
+func full(format string, n int, wait time.Duration) error {
+	return run.Errorf(run.KindLimit, "queue.submit", format, n).WithHint("submit it again in about %s; retort tasks list shows what waits", wait)
+}
+
+// estimate is when a place may be free behind so many.
+func (q *Queue) estimate(n int) time.Duration {
+	each := cmp.Or(q.spent, 10*time.Second)
+	return max(time.Second, (each * time.Duration(max(1, n/4/q.o.Slots))).Round(time.Second))
+}
+
+// keep makes a new task durable, and records it before.
+func (q *Queue) keep(r record) error {
+	if err := q.recorded(r.JobState, string(run.TaskQueued), true); err != nil {
+		return err
+	}
+	if err := q.shelf.put(r); err != nil {
+		return run.Errorf(run.KindInternal, "queue.submit", "the task could not be kept, and does not run: %w", err)
+	}
+	return nil
+}
+
+// recorded tells the record of a task.
+func (q *Queue) recorded(t run.JobState, status string, durable bool) error {
+	if q.o.Record == nil {
+		return nil
+	}
+	e := run.Event{
+		Kind: run.EventTask, Execution: "", Session: t.Session, Principal: t.Principal, Client: t.Client, Status: status,
+		Facts: map[string]any{"task": t.ID, "kind": t.Kind},
+	}
+	if t.Priority != 0 {
+		e.Facts["priority"] = t.Priority
+	}
+	if refused := q.o.Record(e, durable); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// drop forgets a task. The caller holds mu.
+func (q *Queue) drop(id string) {
+	if e := q.tasks[id]; e != nil && !e.Status.Ended() {
+		q.bytes -= e.size
+	}
+	delete(q.tasks, id)
+}
+
+// changed tells whoever waits. The caller holds mu.
+func (q *Queue) changed() {
+	close(q.news)
+	q.news = make(chan struct{})
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Get is a task of a principal; "" sees all. What belongs to another does not exist.
+func (q *Queue) Get(principal, id string) (run.JobState, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e, err := q.find(principal, id)
+	if err != nil {
+		return run.JobState{}, err
+	}
+	return q.view(e), nil
+}
+
+// find looks for a task. The caller holds mu.
+func (q *Queue) find(principal, id string) (*entry, error) {
+	if err := q.current(); err != nil {
+		return nil, err
+	}
+	if bad, is := q.damaged[id]; is && principal == "" {
+		return nil, bad.of(id)
+	}
+	e := q.tasks[id]
+	if e == nil || principal != "" && e.Principal != principal {
+		return nil, run.Errorf(run.KindInvalidArguments, "queue", "there is no task %q", id).WithHint("retort tasks list shows those there are; ended ones are kept for a while only")
+	}
+	return e, nil
+}
+
+// damage is a file that is no task, and why.
+type damage struct {
+	why   error
+	stamp seal.Stamp
+}
+
+func (d damage) of(id string) *run.Error {
+	return run.Errorf(run.KindInternal, "queue", "the task %s cannot be read: %w", id, d.why).WithHint("its file stays as it is and does not run; remove it if you know why")
+}
+
+// List is all tasks of a principal in the order in which they were submitted, those of all if
+// it is "". The warnings are about what cannot be read.
+func (q *Queue) List(principal string) (tasks []run.JobState, warnings []string, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.current(); err != nil {
+		return nil, nil, err
+	}
+	for _, e := range sorted(slices.Collect(maps.Values(q.tasks))) {
+		if principal == "" || e.Principal == principal {
+			tasks = append(tasks, q.view(e))
+		}
+	}
+	if principal == "" {
+		for _, id := range slices.Sorted(maps.Keys(q.damaged)) {
+			d := q.damaged[id].of(id)
+			warnings = append(warnings, d.Message+"; "+d.Hint)
+		}
+	}
+	return tasks, warnings, nil
+}
+
+// view is a task as others see it. The caller holds mu.
+func (q *Queue) view(e *entry) run.JobState {
+	t := e.JobState
+	if e.Progress != nil {
+		p := *e.Progress
+		t.Progress = &p
+	}
+	switch {
+	case e.cancelled && e.cancel != nil && !t.Status.Ended():
+		t.Status = run.TaskStatus(run.StatusCancelled) // it stays so, whatever its end is
+	case t.Status == run.TaskQueued:
+		t.Position = 1
+		for _, o := range q.tasks {
+			if o.Status == run.TaskQueued && o.Principal == e.Principal && ahead(o, e) {
+				t.Position++
+			}
+		}
+	}
+	return t
+}
+
+// Counts are those of a principal, or of all if it is "".
+func (q *Queue) Counts(principal string) (c run.TaskCounts) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, e := range q.tasks {
+		if principal != "" && e.Principal != principal {
+			continue
+		}
+		switch e.Status {
+		case run.TaskQueued:
+			c.Queued++
+		case run.TaskRunning:
+			c.Running++
+		case run.TaskPending:
+			c.Pending++
+		default:
+			c.Ended++
+		}
+	}
+	return c
+}
+
+// glance is how often is looked at what another engine has done.
+const (
+	glance = 200 * time.Millisecond
+	calm   = 500 * time.Millisecond // while nothing runs here
+)
+
+// Wait waits for the end of a task, or of ctx.
+func (q *Queue) Wait(ctx context.Context, principal, id string) (run.JobState, error) {
+	return q.until(ctx, principal, id, func(t run.JobState) bool { return !t.Ended.IsZero() })
+}
+
+// Watch waits until a task is not as it was when it was last seen, or for the end of ctx.
+func (q *Queue) Watch(ctx context.Context, principal, id string, seen run.JobState) (run.JobState, error) {
+	return q.until(ctx, principal, id, func(t run.JobState) bool {
+		return t.Status != seen.Status || !t.Updated().Equal(seen.Updated())
+	})
+}
+
+func (q *Queue) until(ctx context.Context, principal, id string, done func(run.JobState) bool) (run.JobState, error) {
+	for {
+		q.mu.Lock()
+		e, err := q.find(principal, id)
+		if err != nil {
+			q.mu.Unlock()
+			return run.JobState{}, err
+		}
+		t, news := q.view(e), q.news
+		q.mu.Unlock()
+		if done(t) || ctx.Err() != nil {
+			return t, nil
+		}
+		pause := time.NewTimer(glance)
+		select {
+		case <-news:
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+	}
+}
+
+// errCancelled is why a task is cancelled that somebody wants so; errDeadline is the other
+// reason.
+var (
+	errCancelled = errors.New("the task was cancelled")
+	errDeadline  = errors.New("the deadline of the task has passed")
+)
+
+// Cancel ends a task, or has it not begin. It waits for the end for a while; what runs
+// elsewhere may end later. What has ended stays as it is.
+func (q *Queue) Cancel(ctx context.Context, principal, id string) (run.JobState, error) {
+	const patience = 5 * time.Second
+	q.mu.Lock()
+	e, err := q.find(principal, id)
+	switch {
+	case err != nil:
+	case e.Status.Ended():
+		defer q.mu.Unlock()
+		return q.view(e), run.Errorf(run.KindInvalidArguments, "queue.cancel", "the task has ended already: %s", e.Status)
+	case q.release != nil:
+		err = q.cancel(e)
+	default:
+		err = q.askOwner(e)
+	}
+	q.mu.Unlock()
+	if err != nil {
+		return run.JobState{}, err
+	}
+	ctx, done := context.WithTimeout(ctx, patience)
+	defer done()
+	return q.Wait(ctx, principal, id)
+}
+
+// askOwner has the engine that works cancel a task. If there is none, the task does not
+// begin. The caller holds mu.
+func (q *Queue) askOwner(e *entry) error {
+	id := e.ID
+	if q.own() {
+		defer q.disown()
+		if e = q.tasks[id]; e == nil || e.Status.Ended() {
+			return nil
+		}
+		return q.cancel(e)
+	}
+	if err := q.shelf.ask(id); err != nil {
+		return run.Errorf(run.KindInternal, "queue.cancel", "%w", err)
+	}
+	return nil
+}
+
+// cancel ends a task of this engine's queue. The caller holds mu.
+func (q *Queue) cancel(e *entry) error {
+	if e.cancel == nil {
+		q.end(e, run.Outcome{ExecutionID: e.ID, Status: run.StatusCancelled, Error: run.Errorf(run.KindCancelled, "queue", "%w before it began", errCancelled)})
+		return nil
+	}
+	e.cancelled = true
+	e.cancel(errCancelled)
+	q.changed()
+	return nil
+}
+
+// Owns reports whether this queue is the one that works.
+func (q *Queue) Owns() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.release != nil
+}
+
+// Attended reports whether any engine works on the queue.
+func (q *Queue) Attended() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.release != nil {
+		return true
+	}
+	release, err := seal.Lock(q.lock(), 0)
+	if err != nil {
+		return true
+	}
+	release()
+	return false
+}
+
+func (q *Queue) lock() string { return filepath.Join(q.o.Dir, "lock") }
+
+// Erase forgets the ended tasks of a session, or those that mentions says of their text.
+func (q *Queue) Erase(principal, session string, mentions func([]byte) bool) (n int, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.look(); err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, e := range slices.Collect(maps.Values(q.tasks)) {
+		if !e.Status.Ended() {
+			continue
+		}
+		if mentions == nil && (e.Session != session || e.Principal != principal) || mentions != nil && !mentions(outcomeText(e.JobState)) {
+			continue
+		}
+		if err := q.shelf.remove(e.ID); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+			continue
+		}
+		q.drop(e.ID)
+		n++
+	}
+	return n, errors.Join(errs...)
+}

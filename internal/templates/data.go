@@ -1,0 +1,110 @@
+package templates
+
+// What templates are filled in with. A field that is empty is there nevertheless: "", false, 0 or null.
+
+// SystemData is for system.md.
+type SystemData struct {
+	Language string `json:"language"` // "TypeScript", "Python"
+	Python   bool   `json:"python"`
+}
+
+// TaskData is for task.md and the skeletons.
+type TaskData struct {
+	Task     string      `json:"task"`
+	Language string      `json:"language"`
+	Python   bool        `json:"python"`
+	Inputs   string      `json:"inputs"` // JSON, "" if there are none
+	Tools    []ToolData  `json:"tools"`
+	Skills   []SkillUse  `json:"skills"`
+	Effects  []EffectOne `json:"effects"` // that tools of the task may have
+}
+
+// ToolData is one tool.
+type ToolData struct {
+	Name       string `json:"name"`       // as the program writes it
+	Definition string `json:"definition"` // in one line, or in full
+	Effect     string `json:"effect"`     // "read", "write", "destructive"
+}
+
+// SkillUse is a saved program that may fit.
+type SkillUse struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Use         string `json:"use"`
+	Usage       string `json:"usage"`
+}
+
+// EffectOne is a call that an earlier program has made.
+type EffectOne struct {
+	Tool      string `json:"tool"`
+	Arguments string `json:"arguments"` // JSON
+	State     string `json:"state"`     // what became of it
+}
+
+// RepairData is for repair.md.
+type RepairData struct {
+	Program bool        `json:"program"` // there was one
+	Status  string      `json:"status"`
+	Kind    string      `json:"kind"`
+	Message string      `json:"message"`
+	Hint    string      `json:"hint"`
+	Frame   string      `json:"frame"`
+	Line    int         `json:"line"`
+	Effects []EffectOne `json:"effects"`
+	Left    int         `json:"left"` // attempts after this one
+}
+
+// SkillData is for skill.md, which is SKILL.md below its front matter.
+type SkillData struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Language    string         `json:"language"` // of a fence: "ts", "python"
+	Use         string         `json:"use"`
+	Functions   []FunctionData `json:"functions"`
+	Example     string         `json:"example"` // arguments for the command line, a blank before
+	Tools       []string       `json:"tools"`
+}
+
+// FunctionData is one function of a skill.
+type FunctionData struct {
+	Signature string `json:"signature"`
+	Doc       string `json:"doc"`
+}
+
+// WrapperData is for the files of wrappers. Code must be in the text as it is.
+type WrapperData struct {
+	Path string `json:"path"`
+	Code string `json:"code"`
+}
+
+// Example is data as a template may get it.
+func Example(name Name) any {
+	effects := []EffectOne{{"crm.updateRecord", `{"recordId":"1"}`, "it was made"}}
+	switch name {
+	case System:
+		return SystemData{"TypeScript", false}
+	case Task, SkeletonTS, SkeletonPy:
+		tool := ToolData{"sample.listThings", "sample.listThings({limit?: number}): Promise<any>", "read"}
+		if name == SkeletonPy {
+			tool = ToolData{"sample.list_things", "sample.list_things(limit: int = unset) -> Any", "read"}
+		}
+		return TaskData{
+			Task: "count the open issues", Language: "TypeScript", Python: name == SkeletonPy, Inputs: `{"repo":"r"}`,
+			Tools:  []ToolData{tool},
+			Skills: []SkillUse{{"find-things", "Finds things.", "import { find } from './skills/find-things';", "find(title: string)"}}, Effects: effects,
+		}
+	case Repair:
+		return RepairData{true, "error", "tool_error", "it has failed", "try another way", "> 1 | x", 1, effects, 1}
+	case Skill:
+		return SkillData{"find-things", "Finds things.", "ts", "import { find } from './skills/find-things';", []FunctionData{{"find(title: string)", "Finds."}}, " --arg title=…", []string{"sample.listThings"}}
+	}
+	return WrapperData{"servers/sample/listThings.ts", ExampleCode(name)}
+}
+
+// ExampleCode is the code of the wrapper in Example.
+func ExampleCode(name Name) string {
+	if name == WrapperPy {
+		return "example_of_a_wrapper = 1\n"
+	}
+	return "export const exampleOfAWrapper = 1;\n"
+}

@@ -1,0 +1,309 @@
+package templates
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template/parse"
+)
+
+// Bounds of one text.
+const (
+	maxOutput = 1 << 20 // bytes
+	maxSteps  = 100_000
+)
+
+// parsed parses a template, and refuses what is not understood here.
+func parsed(name, text string) (*parse.Tree, error) {
+	names := map[string]any{}
+	for f := range functions() {
+		names[f] = func() {}
+	}
+	trees, err := parse.Parse(name, text, "", "", names)
+	if err != nil {
+		return nil, err
+	}
+	t := trees[name]
+	if t == nil {
+		t = &parse.Tree{Name: name, ParseName: name, Root: &parse.ListNode{NodeType: parse.NodeList}}
+	}
+	if len(trees) > 1 {
+		return nil, fmt.Errorf("%s: define and block are not understood here", name)
+	}
+	return t, nil
+}
+
+// writer fills in one template.
+type writer struct {
+	tree  *parse.Tree
+	out   strings.Builder
+	vars  []variable
+	steps int
+}
+
+type variable struct {
+	name  string
+	value any
+}
+
+// failure is a panic of the writer's own, with the place that it is about.
+type failure struct{ err error }
+
+// left is a panic that leaves a loop.
+type left struct{ again bool }
+
+func execute(t *parse.Tree, data any) (text string, err error) {
+	w := &writer{tree: t, vars: []variable{{"$", data}}}
+	defer func() {
+		if r := recover(); r != nil {
+			f, ok := r.(failure)
+			if !ok {
+				panic(r)
+			}
+			err = f.err
+		}
+	}()
+	w.list(data, t.Root)
+	return w.out.String(), nil
+}
+
+// fail ends the writing at a node.
+func (w *writer) fail(n parse.Node, format string, args ...any) {
+	where, _ := w.tree.ErrorContext(n)
+	panic(failure{fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...))})
+}
+
+func (w *writer) write(n parse.Node, text string) {
+	if w.out.Len()+len(text) > maxOutput {
+		w.fail(n, "the text is longer than %d bytes", maxOutput)
+	}
+	w.out.WriteString(text)
+}
+
+func (w *writer) list(dot any, l *parse.ListNode) {
+	if l == nil {
+		return
+	}
+	for _, n := range l.Nodes {
+		w.step(n)
+		w.node(dot, n)
+	}
+}
+
+func (w *writer) step(n parse.Node) {
+	if w.steps++; w.steps > maxSteps {
+		w.fail(n, "it takes too long")
+	}
+}
+
+func (w *writer) node(dot any, n parse.Node) {
+	switch n := n.(type) {
+	case *parse.TextNode:
+		w.write(n, string(n.Text))
+	case *parse.CommentNode:
+	case *parse.ActionNode:
+		if v := w.pipe(dot, n.Pipe); len(n.Pipe.Decl) == 0 {
+			w.write(n, textOf(v))
+		}
+	case *parse.IfNode:
+		w.branch(dot, &n.BranchNode, false)
+	case *parse.WithNode:
+		w.branch(dot, &n.BranchNode, true)
+	case *parse.RangeNode:
+		w.loop(dot, &n.BranchNode)
+	case *parse.BreakNode:
+		panic(left{})
+	case *parse.ContinueNode:
+		panic(left{again: true})
+	default:
+		w.fail(n, "%s is not understood here", n)
+	}
+}
+
+func (w *writer) branch(dot any, b *parse.BranchNode, with bool) {
+	defer w.scope()()
+	v := w.pipe(dot, b.Pipe)
+	switch {
+	case !truth(v):
+		w.list(dot, b.ElseList)
+	case with:
+		w.list(v, b.List)
+	default:
+		w.list(dot, b.List)
+	}
+}
+
+// scope ends the variables that are declared from here on.
+func (w *writer) scope() func() {
+	n := len(w.vars)
+	return func() { w.vars = w.vars[:n] }
+}
+
+func (w *writer) loop(dot any, b *parse.BranchNode) {
+	defer w.scope()()
+	decl := b.Pipe.Decl
+	keys, values := w.items(b, w.value(dot, b.Pipe))
+	if len(values) == 0 {
+		w.list(dot, b.ElseList)
+		return
+	}
+	for i, v := range values {
+		w.step(b)
+		end := w.scope()
+		switch len(decl) {
+		case 1:
+			w.vars = append(w.vars, variable{decl[0].Ident[0], v})
+		case 2:
+			w.vars = append(w.vars, variable{decl[0].Ident[0], keys[i]}, variable{decl[1].Ident[0], v})
+		}
+		on := w.turn(v, b.List)
+		end()
+		if !on {
+			return
+		}
+	}
+}
+
+// turn is one turn of a loop; it reports whether there is another one.
+func (w *writer) turn(v any, l *parse.ListNode) (on bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			j, ok := r.(left)
+			if !ok {
+				panic(r)
+			}
+			on = j.again
+		}
+	}()
+	w.list(v, l)
+	return true
+}
+
+// items are what a loop goes over: objects by name.
+func (w *writer) items(n parse.Node, v any) (keys, values []any) {
+	switch v := v.(type) {
+	case nil:
+	case []any:
+		for i, one := range v {
+			keys, values = append(keys, float64(i)), append(values, one)
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			keys, values = append(keys, k), append(values, v[k])
+		}
+	default:
+		w.fail(n, "range goes over arrays and objects, and this is %s", kindOf(v))
+	}
+	return keys, values
+}
+
+// pipe is the value of a pipeline, which its variables have from there on.
+func (w *writer) pipe(dot any, p *parse.PipeNode) any {
+	v := w.value(dot, p)
+	for _, d := range p.Decl {
+		if p.IsAssign {
+			w.assign(d, v)
+		} else {
+			w.vars = append(w.vars, variable{d.Ident[0], v})
+		}
+	}
+	return v
+}
+
+func (w *writer) assign(d *parse.VariableNode, v any) {
+	for i := len(w.vars) - 1; i >= 0; i-- {
+		if w.vars[i].name == d.Ident[0] {
+			w.vars[i].value = v
+			return
+		}
+	}
+	w.fail(d, "there is no variable %s", d.Ident[0])
+}
+
+func (w *writer) value(dot any, p *parse.PipeNode) (v any) {
+	for i, c := range p.Cmds {
+		v = w.command(dot, c, v, i > 0)
+	}
+	return v
+}
+
+// command is the value of one command; last is that of the command before it.
+func (w *writer) command(dot any, c *parse.CommandNode, last any, piped bool) any {
+	name, isFunction := c.Args[0].(*parse.IdentifierNode)
+	if !isFunction {
+		if len(c.Args) > 1 || piped {
+			w.fail(c, "%s is no function", c.Args[0])
+		}
+		return w.argument(dot, c.Args[0])
+	}
+	var args []any
+	for _, a := range c.Args[1:] {
+		args = append(args, w.argument(dot, a))
+	}
+	if piped {
+		args = append(args, last)
+	}
+	f := functions()[name.Ident]
+	if len(args) < f.least || len(args) > f.most {
+		w.fail(c, "%s does not take %d arguments", name.Ident, len(args))
+	}
+	v, err := f.call(args)
+	if err != nil {
+		w.fail(c, "%s: %v", name.Ident, err)
+	}
+	return v
+}
+
+func (w *writer) argument(dot any, n parse.Node) any {
+	switch n := n.(type) {
+	case *parse.DotNode:
+		return dot
+	case *parse.NilNode:
+		return nil
+	case *parse.FieldNode:
+		return w.field(n, dot, n.Ident)
+	case *parse.ChainNode:
+		return w.field(n, w.argument(dot, n.Node), n.Field)
+	case *parse.VariableNode:
+		return w.field(n, w.variable(n), n.Ident[1:])
+	case *parse.PipeNode:
+		return w.value(dot, n)
+	case *parse.StringNode:
+		return n.Text
+	case *parse.BoolNode:
+		return n.True
+	case *parse.NumberNode:
+		if n.IsFloat {
+			return n.Float64
+		}
+	case *parse.IdentifierNode:
+		return w.command(dot, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{n}}, nil, false)
+	}
+	w.fail(n, "%s is not understood here", n)
+	return nil
+}
+
+func (w *writer) variable(n *parse.VariableNode) any {
+	for i := len(w.vars) - 1; i >= 0; i-- {
+		if w.vars[i].name == n.Ident[0] {
+			return w.vars[i].value
+		}
+	}
+	w.fail(n, "there is no variable %s", n.Ident[0])
+	return nil
+}
+
+// field is a member of a member. One that is not there is an error, since it is misspelt.
+func (w *writer) field(n parse.Node, v any, path []string) any {
+	for _, name := range path {
+		object, ok := v.(map[string]any)
+		if !ok {
+			w.fail(n, "%s has no member %s: it is %s", n, name, kindOf(v))
+		}
+		if v, ok = object[name]; !ok {
+			w.fail(n, "there is no .%s here; there are .%s", name, strings.Join(slices.Sorted(maps.Keys(object)), ", ."))
+		}
+	}
+	return v
+}

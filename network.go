@@ -1,0 +1,76 @@
+package retort
+
+import (
+	"crypto/x509"
+	"os"
+
+	"retort/internal/config"
+	"retort/internal/egress"
+	"retort/internal/pipeline/gate/rules"
+	"retort/internal/pipeline/isolate/process"
+	"retort/internal/run"
+)
+
+// internet is where programs' requests go; the machine's if nil.
+type internet interface {
+	egress.Resolver
+	egress.Dialer
+}
+
+// openNetwork makes the network of programs as the settings say; nothing is open without them.
+func (p *parts) openNetwork(to internet) error {
+	s := p.config.Settings.Network
+	o := egress.Options{
+		Open: s.Default == config.NetworkAllow, Deny: s.Blacklist, Rate: s.RateLimitPerDomain.Count, Per: s.RateLimitPerDomain.Per, Bytes: s.BytesPerRun,
+	}
+	for _, r := range s.Whitelist {
+		o.Allow = append(o.Allow, egress.Rule(r))
+	}
+	for _, secret := range s.Secrets {
+		o.Secrets = append(o.Secrets, egress.Secret(secret))
+	}
+	if to != nil {
+		o.Resolver, o.Dialer = to, to
+	}
+	var err error
+	if s.Certificates != "" {
+		if o.Roots, err = authorities(s.Certificates); err != nil {
+			return err
+		}
+	}
+	p.network, err = egress.New(o)
+	return err
+}
+
+// authorities are those of the machine and those in a file.
+func authorities(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "retort.open", "network.certificates: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, run.Errorf(run.KindInvalidArguments, "retort.open", "network.certificates: there is no certificate in %s", file)
+	}
+	return pool, nil
+}
+
+// proxied is how programs of interpreters reach the network; nil if there is none.
+func (p *parts) proxied() *process.Network {
+	if p.network.Closed() {
+		return nil
+	}
+	return &process.Network{Certificates: p.config.Settings.Network.Certificates}
+}
+
+// level is how strictly programs are judged.
+func (p *parts) level() rules.Level {
+	level := levels[p.config.Settings.SecurityLevel]
+	if !p.network.Closed() {
+		level |= rules.Networked
+	}
+	return level
+}

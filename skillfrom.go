@@ -1,0 +1,93 @@
+package retort
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"retort/internal/run"
+	"retort/internal/skills/lift"
+)
+
+// Ran is a program of the record, and how it ended.
+type Ran struct {
+	Code     string // with tokens for what is personal
+	Language run.Language
+	Status   Status
+}
+
+// ProgramOf is the program of an execution, as the record has it.
+func ProgramOf(ctx context.Context, c Config, execution string) (Ran, error) {
+	page, err := RecordedExecution(ctx, c, execution)
+	if err != nil {
+		return Ran{}, err
+	}
+	var r Ran
+	for _, e := range page.Entries {
+		switch e.Kind {
+		case run.EventRequest:
+			var body struct{ Code string }
+			var facts struct{ Language run.Language }
+			_ = json.Unmarshal(e.Body, &body) // without it there is no code, which is said
+			_ = json.Unmarshal(e.Facts, &facts)
+			r.Code, r.Language = body.Code, facts.Language
+		case run.EventEnd:
+			r.Status = Status(e.Status)
+		}
+	}
+	if r.Code == "" {
+		return r, run.Errorf(run.KindInvalidArguments, "skills.from", "the record has no program of the execution %q", execution).
+			WithHint("it was a single call, or what it was has been erased; with auditLogging: false there is none at all")
+	}
+	return r, nil
+}
+
+// SaveSkillFrom saves the program of an execution that succeeded, with parameters in the place of its literals. What
+// would not pass the gate as a parameter stays a literal. The Outcome is that of SaveSkill; lifted are the names of
+// the parameters.
+func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillDraft) (o Outcome, lifted []string, err error) {
+	if ran.Status != run.StatusOK {
+		return o, nil, run.Errorf(run.KindInvalidArguments, "skills.from", "the execution has not succeeded: %s", ran.Status).WithHint("save one that did")
+	}
+	if refused := run.ValidSkillName(d.Name); refused != nil {
+		return o, nil, refused
+	}
+	var skip []string
+	for {
+		made, refused := lift.Program(ran.Code, ran.Language, d.Name, skip)
+		if refused != nil {
+			return o, nil, refused
+		}
+		d.Code, d.Language = made.Code, ran.Language
+		o, lifted = e.SaveSkill(ctx, r, d), nil
+		for _, p := range made.Params {
+			lifted = append(lifted, p.Name)
+		}
+		if o.Status != run.StatusRejected || o.Error == nil || o.Error.Kind != run.KindType && o.Error.Kind != run.KindSyntax || len(lifted) == 0 {
+			return o, lifted, nil
+		}
+		skip = append(skip, wrongly(made, o.Error.Line)...)
+	}
+}
+
+// wrongly are the parameters that are to blame for a line that does not pass: those that it names, else all.
+func wrongly(made lift.Lifted, line int) (names []string) {
+	lines := strings.Split(made.Code, "\n")
+	for _, p := range made.Params {
+		if line >= 1 && line <= len(lines) && slices.Contains(strings.FieldsFunc(lines[line-1], notInName), p.Name) && !strings.Contains(lines[line-1], "function ") {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) > 0 {
+		return names
+	}
+	for _, p := range made.Params {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func notInName(r rune) bool {
+	return r != '_' && r != '$' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+}

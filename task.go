@@ -1,0 +1,181 @@
+package retort
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"retort/internal/config"
+	"retort/internal/ledger"
+	"retort/internal/model"
+	"retort/internal/orchestrator"
+	"retort/internal/pipeline"
+	"retort/internal/pipeline/emit"
+	"retort/internal/run"
+	"retort/internal/secrets"
+	"retort/internal/templates"
+)
+
+// The nouns of tasks.
+type (
+	Task     = run.Task     // something to be done, said in words
+	Budget   = run.Budget   // what bounds it
+	TaskStep = run.TaskStep // how far it is
+)
+
+// ExecuteTask does a task: tools are found, a model writes a program, which is checked and run, and goes back to
+// the model where it fails. Without a model the Outcome has a Pack, for whoever writes the program. It may be pending
+// as that of Execute is; Resume goes on with the task then.
+func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
+	return e.logged("did a task", e.orchestrator().Run(ctx, t))
+}
+
+// Wrapped is a file of the wrappers as the project's templates have it.
+func (e *Engine) Wrapped(lang run.Language, path, code string) string {
+	return e.pipeline.Wrapped(lang, path, code)
+}
+
+// orchestrator does the tasks of whoever the engine is for.
+func (e *Engine) orchestrator() *orchestrator.Orchestrator {
+	s := e.config.Settings
+	return &orchestrator.Orchestrator{
+		Finder: finder{e}, Runner: e.pipeline, Screen: screened{e.pipeline, e.secrets}, Recorder: e.pipeline, Templates: e.templates,
+		Model: e.modelOf, Count: ledger.Count, Parked: e.parked, Principal: e.pipeline.Policy.Principal(),
+		Options: orchestrator.Options{
+			Attempts: s.Orchestrator.Attempts, Tools: s.Orchestrator.Tools, Tokens: s.Orchestrator.Tokens, MaxTokens: s.Model.MaxTokens,
+			Price: orchestrator.Price(s.Model.Price),
+		},
+	}
+}
+
+// finder finds what a task may need. What it looks for is recorded.
+type finder struct{ engine *Engine }
+
+func (f finder) Search(ctx context.Context, q run.Query) (run.Found, error) {
+	return f.engine.Search(ctx, q)
+}
+
+func (f finder) LoadSkill(name, version, session string) (run.LoadedSkill, *run.Error) {
+	return f.engine.pipeline.LoadSkill(name, version, session)
+}
+
+func (f finder) Offer(ctx context.Context, names []string, lang run.Language, full bool) ([]run.Offer, *run.Error) {
+	return f.engine.pipeline.Offer(ctx, names, lang, full)
+}
+
+// screened is what a model may see.
+type screened struct {
+	pipeline *pipeline.Pipeline
+	secrets  *secrets.Masker
+}
+
+func (s screened) Text(session, text string) (string, *run.Error) {
+	clean, _, err := s.pipeline.Sanitize(session, s.secrets.MaskString(text))
+	return clean, run.AsError(err)
+}
+
+func (s screened) JSON(session string, raw json.RawMessage) (json.RawMessage, *run.Error) {
+	return s.pipeline.Sealed(session, s.secrets.Mask(raw))
+}
+
+func (s screened) Cleaned(text string) string { return s.pipeline.Cleaned(text) }
+
+// modelOf is the model for a request: that of the settings, or that of its client; nil if there is none.
+func (e *Engine) modelOf(ctx context.Context) model.Model {
+	switch p := e.config.Settings.Model.Provider; {
+	case e.model != nil:
+		return e.model
+	case (p == config.ProviderAuto || p == config.ProviderSampling) && run.PeerOf(ctx).Samples:
+		return model.Sampling{}
+	}
+	return nil
+}
+
+// words opens the templates, and the model for which they are.
+func (p *parts) words() error {
+	dir := ""
+	if p.config.Home != "" {
+		dir = filepath.Join(p.config.Home, "templates")
+	}
+	var refused *run.Error
+	if p.templates, refused = templates.Open(dir); refused != nil {
+		return refused
+	}
+	for _, name := range templates.Names() {
+		if file := p.templates.Changed(name); file != "" {
+			p.log.Info("a template of the project counts", "file", file)
+		}
+	}
+	s := p.config.Settings.Model
+	if !s.Endpoint() {
+		return nil
+	}
+	key := s.Key
+	if key == "keyring" {
+		if key, refused = model.KeyFromKeyring(); refused != nil {
+			return refused
+		}
+		p.secrets.Add(modelKey(key)...)
+	}
+	endpoint, refused := model.New(model.Options{Format: model.Format(s.Provider), URL: s.URL, Model: s.Model, Key: key, Timeout: s.Timeout})
+	if refused != nil {
+		return refused
+	}
+	p.model = endpoint
+	p.onClose(endpoint.Close)
+	return nil
+}
+
+// wrapper is how the project wants the files of wrappers; nil: as they are made.
+func (p *parts) wrapper() func(run.Language, string, string) string {
+	if p.templates.Changed(templates.WrapperTS) == "" && p.templates.Changed(templates.WrapperPy) == "" {
+		return nil
+	}
+	return func(lang run.Language, path, code string) string {
+		name := templates.WrapperTS
+		if lang == run.Python {
+			name = templates.WrapperPy
+		}
+		text, refused := p.templates.Render(name, templates.WrapperData{Path: path, Code: code})
+		if refused != nil || !strings.Contains(text, code) {
+			return code
+		}
+		return text
+	}
+}
+
+// provesTemplates refuses templates of the project whose output would not pass the gate.
+func (p *parts) provesTemplates(ctx context.Context) error {
+	for name, lang := range map[templates.Name]run.Language{
+		templates.SkeletonTS: run.TypeScript, templates.WrapperTS: run.TypeScript, templates.SkeletonPy: run.Python, templates.WrapperPy: run.Python,
+	} {
+		file := p.templates.Changed(name)
+		if file == "" {
+			continue
+		}
+		text, refused := p.templates.Render(name, templates.Example(name))
+		if refused == nil && (name == templates.WrapperTS || name == templates.WrapperPy) && !strings.Contains(text, templates.ExampleCode(name)) {
+			refused = run.Errorf(run.KindInvalidArguments, "templates", "%s: {{.code}} is not in it as it is", file)
+		}
+		if refused == nil {
+			refused = p.proves(ctx, file, lang, text)
+		}
+		if refused != nil {
+			return refused.WithHint("mend the file, or remove it: then the built-in one counts")
+		}
+	}
+	return nil
+}
+
+// proves checks what was made with a template, against a tool of its example.
+func (p *parts) proves(ctx context.Context, file string, lang run.Language, text string) *run.Error {
+	names, tools := emit.AssignServer([]string{"sample"})["sample"], emit.AssignTools([]string{"listThings"})["listThings"]
+	tool := &run.Tool{Server: "sample", Name: "listThings", TypeScript: tools.TypeScript, Python: tools.Python, InputSchema: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)}
+	sample := run.NewToolset([]*run.Server{{Name: "sample", TypeScript: names.TypeScript, Python: names.Python, Tools: []*run.Tool{tool}}})
+	_, refused := p.pipeline.Gate.Check(ctx, run.Request{Language: lang, Code: text, Name: filepath.Base(file)}, sample, nil)
+	if refused == nil || refused.Kind == run.KindSandboxUnavailable {
+		return nil
+	}
+	return run.Errorf(run.KindInvalidArguments, "templates", "%s: what it makes does not pass the gate, at line %d of that: %s", file, refused.Line, refused.Message)
+}

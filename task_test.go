@@ -1,0 +1,353 @@
+package retort_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/demo"
+	"retort/internal/model/modeltest"
+	"retort/internal/run"
+)
+
+// office is an engine with a scripted model, and the servers behind it, whose own record of effects is the judge.
+type office struct {
+	*retort.Engine
+	model   *modeltest.Server
+	servers map[string]*demo.Server
+	home    string
+}
+
+func newOffice(t *testing.T, settings string, script func(n int, a modeltest.Asked) modeltest.Step) *office {
+	t.Helper()
+	return newOfficeWith(t, "provider: openai", settings, script)
+}
+
+func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a modeltest.Asked) modeltest.Step) *office {
+	t.Helper()
+	o := &office{servers: map[string]*demo.Server{}, home: t.TempDir()}
+	c := retort.Config{NoFiles: true, Home: o.home, Settings: settings}
+	if script != nil {
+		o.model = modeltest.New(script)
+		t.Cleanup(o.model.Close)
+		c.Settings += fmt.Sprintf("\nmodel: {%s, url: %q, model: scripted, timeout: 2s, maxTokens: 1000, price: {input: 3, output: 15}}\n", provider, o.model.URL)
+	}
+	for _, name := range []string{"crm", "drive"} {
+		server, err := demo.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.servers[name] = server
+		c.Servers = append(c.Servers, retort.Server{Name: name, Dial: server.Dial})
+	}
+	var err error
+	if o.Engine, err = retort.Open(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = o.Close() })
+	o.Settle(t.Context())
+	for range 200 { // a search does not wait long for the index of servers that have just come
+		found, err := o.Search(t.Context(), retort.Query{Text: todo, Limit: 5})
+		if err != nil || slices.ContainsFunc(found.Tools, func(f run.FoundTool) bool { return f.Server == "crm" }) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return o
+}
+
+func (o *office) effects() int { return len(o.servers["crm"].Effects()) }
+
+// twice lists the calls with effects that a server has seen twice.
+func (o *office) twice() (found []string) {
+	seen := map[string]bool{}
+	for _, e := range o.servers["crm"].Effects() {
+		text, _ := json.Marshal(e)
+		key := string(text)
+		if seen[key] {
+			found = append(found, key)
+		}
+		seen[key] = true
+	}
+	return found
+}
+
+func writes(programs ...string) func(int, modeltest.Asked) modeltest.Step {
+	return func(n int, _ modeltest.Asked) modeltest.Step {
+		return modeltest.Step{Text: "Here it is:\n\n```ts\n" + programs[min(n, len(programs))-1] + "\n```\n"}
+	}
+}
+
+const (
+	create    = `await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });`
+	createTwo = `await crm.createRecord({ objectType: 'Lead', data: { LastName: 'B', Company: 'C' } });`
+	todo      = "create a lead record in the crm for company C"
+)
+
+// What a model may do, well or badly, in both formats: each ends as it should, and no effect happens twice.
+func TestTask(t *testing.T) {
+	for name, c := range map[string]struct {
+		script   func(int, modeltest.Asked) modeltest.Step
+		status   run.Status
+		kind     run.Kind
+		attempts int
+		effects  int
+		asked    string // is in what the model was told at last
+	}{
+		"right at first":  {writes(create + ` return 'done'`), run.StatusOK, "", 1, 1, ""},
+		"wrong tool name": {writes(`return crm.creatRecord({})`, create+` return 1`), run.StatusOK, "", 2, 1, "creatRecord"},
+		"type error":      {writes(`return crm.createRecord({ objectTyp: 'Lead', data: {} })`, create+` return 1`), run.StatusOK, "", 2, 1, "objectTyp"},
+		"error after one effect": {
+			writes(create+` throw new Error('half way')`, createTwo+` return 1`), run.StatusDenied, run.KindPolicy, 2, 1, "Do not make them again",
+		},
+		"goes on after it": {writes(create+` throw new Error('half way')`, `return 'the rest'`), run.StatusOK, "", 2, 1, "it was made"},
+		"does it again":    {writes(create + ` throw new Error('half way')`), run.StatusDenied, run.KindPolicy, 2, 1, "LastName"},
+		"never right":      {writes(`const x: number = ;`), run.StatusRejected, run.KindSyntax, 3, 0, "last attempt"},
+		"no program":       {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Text: "I would begin by thinking."} }, run.StatusError, run.KindRuntime, 3, 0, "There was no program"},
+		"endless talk":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Endless: true} }, run.StatusError, run.KindRuntime, 3, 0, "too long"},
+		"declines":         {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Refuse: "no"} }, run.StatusDenied, run.KindPolicy, 0, 0, ""},
+		"invalid JSON":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Raw: "{"} }, run.StatusError, run.KindUpstreamGone, 0, 0, ""},
+		"says nothing":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Hang: true} }, run.StatusTimeout, run.KindUpstreamTimeout, 0, 0, ""},
+		"busy for a while": {
+			func(n int, a modeltest.Asked) modeltest.Step {
+				if n == 1 {
+					return modeltest.Step{Status: 429, Header: map[string]string{"Retry-After": "0"}}
+				}
+				return writes(create+` return 1`)(n, a)
+			}, run.StatusOK, "", 1, 1, "",
+		},
+	} {
+		for _, provider := range []string{"openai", "anthropic"} {
+			t.Run(name+"/"+provider, func(t *testing.T) {
+				t.Parallel()
+				no := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{}, true }
+				e := newOfficeWith(t, "provider: "+provider, "", c.script)
+				o := e.ExecuteTask(run.WithChannel(t.Context(), no), retort.Task{Description: todo})
+				if o.Status != c.status || o.Error != nil && o.Error.Kind != c.kind || o.Attempts != c.attempts {
+					t.Errorf("%s after %d attempts, %+v; want %s", o.Status, o.Attempts, o.Error, c.status)
+				}
+				if n := e.effects(); n != c.effects || len(e.twice()) > 0 {
+					t.Errorf("%d effects, twice %v", n, e.twice())
+				}
+				asked := e.model.Asked()
+				if last := asked[len(asked)-1]; !strings.Contains(last.Last, c.asked) {
+					t.Errorf("the model was told %s", last.Last)
+				}
+				if m := o.Stats.Model; m == nil || c.status == run.StatusOK && (m.InputTokens < 100 || m.Cost <= 0 || m.Currency != "$" || o.Program == "") {
+					t.Errorf("%+v, program %q", m, o.Program)
+				}
+			})
+		}
+	}
+}
+
+// A person is shown what was made before, and a yes to one call is none to the same one again.
+func TestTaskRepeats(t *testing.T) {
+	var asked []run.Approval
+	yes := func(_ context.Context, a run.Approval) (run.Answer, bool) {
+		asked = append(asked, a)
+		return run.Answer{Approve: true, Scope: run.ScopeAlways}, true
+	}
+	e := newOffice(t, "", writes(create+` throw new Error('a')`, create+create+` throw new Error('b')`, createTwo+createTwo+` return 1`))
+	o := e.ExecuteTask(run.WithChannel(t.Context(), yes), retort.Task{Description: todo})
+	if o.Status != run.StatusOK || len(asked) != 3 || e.effects() != 5 {
+		t.Fatalf("%s %+v, asked %d times, %d effects", o.Status, o.Error, len(asked), e.effects())
+	}
+	for i, want := range []run.Repeats{run.RepeatsSame, run.RepeatsSame, run.RepeatsSimilar} {
+		if asked[i].Repeats != want || len(asked[i].Before) == 0 || !strings.Contains(asked[i].Text(), "an earlier attempt at the same task has called it already") {
+			t.Errorf("%d: %s %v", i, asked[i].Repeats, asked[i].Before)
+		}
+	}
+	if len(o.Calls) != 3 {
+		t.Errorf("calls of earlier programs: %+v", o.Calls)
+	}
+}
+
+// A program that waits for a person is gone on with, and mended, when the task is resumed.
+func TestTaskResumes(t *testing.T) {
+	e := newOffice(t, "approval: {autoApproveMedium: false}", writes(create+` throw new Error('a')`, `return 'mended'`))
+	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo})
+	if o.Status != run.StatusPendingApproval || o.Task == "" || e.effects() != 0 {
+		t.Fatalf("%s %+v", o.Status, o.Error)
+	}
+	if other := e.As("somebody").Resume(t.Context(), o.ExecutionID, 0); other.Status != run.StatusRejected {
+		t.Errorf("somebody else has resumed it: %s", other.Status)
+	}
+	for range 10 { // the program, then the call
+		waiting := e.Waiting(o.ExecutionID)
+		for _, a := range waiting {
+			if err := e.Decide(a.ID, a.Digest, run.Answer{Approve: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o = e.Resume(t.Context(), o.ExecutionID, 0); o.Status != run.StatusPendingApproval {
+			break
+		}
+	}
+	if o.Status != run.StatusOK || string(o.Result) != `"mended"` || o.Attempts != 2 || e.effects() != 1 {
+		t.Errorf("%s %s %+v after %d attempts, %d effects", o.Status, o.Result, o.Error, o.Attempts, e.effects())
+	}
+}
+
+// Without a model there is everything to write the program, and a program to begin with that passes.
+func TestTaskWithoutModel(t *testing.T) {
+	for _, lang := range []run.Language{run.TypeScript, run.Python} {
+		e := newOffice(t, "", nil)
+		o := e.ExecuteTask(t.Context(), retort.Task{Description: "update the notes of a record\u2028 */ with ${text} of document abc", Language: lang, Inputs: json.RawMessage(`{"id":"x","__proto__":1}`)})
+		if o.Status != run.StatusRejected || o.Pack == nil || len(o.Tools) == 0 || len(o.Definitions) != len(o.Tools) || o.Error.Message != "no model configured" || !strings.Contains(o.Error.Hint, "model: {provider:") {
+			t.Fatalf("%s %+v %+v", o.Status, o.Error, o.Pack)
+		}
+		ran := e.Execute(t.Context(), retort.Request{Code: o.Skeleton, Language: lang})
+		if ran.Status != run.StatusOK || !strings.Contains(string(ran.Result), "crm.") || ran.Stats.ToolCalls != 0 {
+			t.Errorf("the skeleton: %s %s %+v\n%s", ran.Status, ran.Result, ran.Error, o.Skeleton)
+		}
+		text, err := json.Marshal(o)
+		if err != nil || !strings.Contains(string(text), `"skeleton":`) || !strings.Contains(string(text), `"definitions":`) {
+			t.Errorf("%s %v", text, err)
+		}
+	}
+}
+
+// With a program the model is left out, and only the tools that are named are there.
+func TestTaskWithCode(t *testing.T) {
+	e := newOffice(t, "", writes("return 0"))
+	for _, c := range []struct {
+		code  string
+		tools []string
+		want  run.Status
+	}{
+		{`return (await drive.getDocument({documentId: inputs.id})).title`, []string{"drive.getDocument"}, run.StatusOK},
+		{`return (await callMCPTool('drive__get_document', {documentId: inputs.id})).title`, []string{"drive__get_document"}, run.StatusOK},
+		{`return (await drive.getDocument({documentId: inputs.id})).title`, nil, run.StatusRejected},
+		{`return await callMCPTool('cr' + 'm__create_record', {objectType: 'Lead', data: {}})`, []string{"drive.getDocument"}, run.StatusDenied},
+		{create, []string{"drive.getDocument"}, run.StatusRejected},
+		{`return (await searchTools('create a record')).length`, []string{"drive.getDocument"}, run.StatusOK},
+		{`return 1`, []string{"drive.nothing"}, run.StatusRejected},
+	} {
+		o := e.ExecuteTask(t.Context(), retort.Task{Code: c.code, RequiredTools: c.tools, Inputs: json.RawMessage(`{"id":"abc123"}`)})
+		if o.Status != c.want {
+			t.Errorf("%s: %s %+v", c.code, o.Status, o.Error)
+		}
+	}
+	if len(e.model.Asked()) > 0 || e.effects() > 0 {
+		t.Errorf("asked %d times, %d effects", len(e.model.Asked()), e.effects())
+	}
+	o := e.ExecuteTask(t.Context(), retort.Task{Code: "\nconst x: string = 1;\nreturn nothing;", Inputs: json.RawMessage(`{"a":1}`)})
+	if o.Error == nil || o.Error.Line != 3 || strings.Contains(o.Error.Frame, "inputs") || !strings.Contains(o.Error.Frame, "> 3 |") {
+		t.Errorf("%+v", o.Error)
+	}
+}
+
+// What a model may not see is in nothing that is sent, wherever it stands.
+func TestTaskHides(t *testing.T) {
+	t.Setenv("MODEL_KEY", "key-of-the-model-123")
+	e := newOffice(t, "servers: {crm: {trusted: false}}", func(n int, _ modeltest.Asked) modeltest.Step {
+		if n == 1 {
+			return modeltest.Step{Text: "```ts\nthrow new Error('not found: ' + inputs.to + ' hanne@example.org')\n```"}
+		}
+		return modeltest.Step{Text: "```ts\nreturn inputs.to\n```"}
+	})
+	o := e.ExecuteTask(t.Context(), retort.Task{Description: "write to ann.smith@example.org", Inputs: json.RawMessage(`{"to":"bob.jones@example.org"}`)})
+	if o.Status != run.StatusOK || strings.Contains(string(o.Result), "bob.jones") {
+		t.Errorf("%s %s %+v", o.Status, o.Result, o.Error)
+	}
+	for _, a := range e.model.Asked() {
+		for _, secret := range []string{"ann.smith", "bob.jones", "hanne@"} {
+			if strings.Contains(a.Body, secret) {
+				t.Errorf("%s has left: %s", secret, a.Body)
+			}
+		}
+	}
+	if !strings.Contains(e.model.Asked()[0].Body, "[EMAIL_") {
+		t.Errorf("there is no token: %s", e.model.Asked()[0].Body)
+	}
+}
+
+// The tokens of the model are bounded for a task, before it is asked.
+func TestTaskBudget(t *testing.T) {
+	e := newOffice(t, "orchestrator: {tokens: 3000}", func(int, modeltest.Asked) modeltest.Step {
+		return modeltest.Step{Text: "```ts\nreturn nothing\n```", Tokens: 1900}
+	})
+	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo, Budget: retort.Budget{Tokens: 2000}})
+	if asked := len(e.model.Asked()); o.Status == run.StatusOK || asked != 1 || o.Attempts != 1 || !strings.Contains(fmt.Sprint(o.Warnings, o.Error), "tokens of the model") {
+		t.Errorf("%s %+v %v, asked %d times", o.Status, o.Error, o.Warnings, len(e.model.Asked()))
+	}
+	o = e.ExecuteTask(t.Context(), retort.Task{Description: todo, Budget: retort.Budget{Attempts: 1}})
+	if o.Attempts != 1 {
+		t.Errorf("%d attempts", o.Attempts)
+	}
+}
+
+// The phases are told and recorded, in their order.
+func TestTaskPhases(t *testing.T) {
+	e := newOffice(t, "", writes(`return 1`))
+	var told []run.Phase
+	o := e.ExecuteTask(t.Context(), retort.Task{ID: "task-1", Description: todo, Progress: func(s retort.TaskStep) {
+		if !slices.Contains(told, s.Phase) {
+			told = append(told, s.Phase)
+		}
+	}})
+	if o.Status != run.StatusOK || o.Task != "task-1" || !slices.Equal(told, run.Phases()) {
+		t.Errorf("%s, %v", o.Status, told)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	page, err := retort.QueryRecord(t.Context(), retort.Config{NoFiles: true, Home: e.home}, retort.RecordQuery{Filter: retort.RecordFilter{Kinds: []string{string(run.EventTask)}}})
+	if err != nil || len(page.Entries) != len(run.Phases()) {
+		t.Fatalf("%d entries, %v", len(page.Entries), err)
+	}
+	slices.Reverse(page.Entries)
+	for i, phase := range run.Phases() {
+		if page.Entries[i].Status != string(phase) {
+			t.Errorf("%d: %s, want %s", i, page.Entries[i].Status, phase)
+		}
+	}
+}
+
+// A skill that fits is offered first, and its tools are there.
+func TestTaskOffersSkills(t *testing.T) {
+	e := newOffice(t, "", writes("import { title } from './skills/document-title';\nreturn title('abc123')"))
+	saved := e.SaveSkill(t.Context(), retort.Request{}, retort.SkillDraft{Name: "document-title", Description: "The title of a document by its id",
+		Code: "export async function title(id: string): Promise<string> { return (await drive.getDocument({ documentId: id })).title; }"})
+	if saved.Status != run.StatusOK {
+		t.Fatalf("%+v", saved.Error)
+	}
+	o := e.ExecuteTask(t.Context(), retort.Task{Description: "the title of the document with the id abc123"})
+	if o.Status != run.StatusOK || !strings.Contains(e.model.Asked()[0].Body, "document-title") {
+		t.Errorf("%s %+v\n%s", o.Status, o.Error, e.model.Asked()[0].Last)
+	}
+}
+
+// A template of the project that is wrong keeps the engine from starting, with file and line.
+func TestTaskTemplates(t *testing.T) {
+	for file, c := range map[string][2]string{
+		"task.md":     {"one\n{{.tsk}}", "task.md:2"},
+		"skeleton.ts": {"const x: number = 'a'; return nope;", "skeleton.ts: what it makes does not pass the gate, at line 1"},
+		"wrapper.ts":  {"// ours\n", "{{.code}} is not in it"},
+		"repair.md":   {"fine", ""},
+		"wrapper.py":  {"# ours\n{{.code}}", ""},
+	} {
+		home := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(home, "templates"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, "templates", file), []byte(c[0]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home})
+		if (err == nil) != (c[1] == "") || err != nil && !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%s: %v, want %q", file, err, c[1])
+		}
+		if err == nil {
+			_ = e.Close()
+		}
+	}
+}

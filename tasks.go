@@ -1,0 +1,383 @@
+package retort
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"retort/internal/mcpserver"
+	"retort/internal/queue"
+	"retort/internal/run"
+	"retort/internal/secrets"
+)
+
+// The nouns of the queue.
+type (
+	Job        = run.Job        // what somebody wants done when its turn comes
+	JobState   = run.JobState   // a Job with what became of it
+	TaskStatus = run.TaskStatus // where it stands
+	TaskCounts = run.TaskCounts // how many there are
+)
+
+// ProgramJob is a Job that executes a request.
+func ProgramJob(r Request) (Job, error) { return run.ProgramJob(r) }
+
+var _ mcpserver.Tasker = (*Engine)(nil)
+
+// line is the queue of an engine, opened when it is first needed.
+type line struct {
+	open func() (*queue.Queue, error)
+	jobs map[string]func(*Engine) queue.Run // by the kind of the job
+
+	mu     sync.Mutex
+	opened *queue.Queue
+	closed bool
+}
+
+// lines makes the queue of an engine, which nobody has asked for yet.
+func (p *parts) lines() {
+	p.line = &line{open: func() (*queue.Queue, error) { return p.queue(p.home, p.recorder()) }}
+	p.line.jobs = map[string]func(*Engine) queue.Run{run.JobProgram: (*Engine).runs, run.JobPass: (*Engine).passesOn}
+	p.onClose(p.line.close)
+}
+
+func (l *line) close() error {
+	l.mu.Lock()
+	l.closed = true
+	q := l.opened
+	l.mu.Unlock()
+	if q == nil {
+		return nil
+	}
+	return q.Close()
+}
+
+func (l *line) queue() (*queue.Queue, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, run.Errorf(run.KindCancelled, "retort.tasks", "the engine is closed")
+	}
+	var err error
+	if l.opened == nil {
+		l.opened, err = l.open()
+	}
+	return l.opened, err
+}
+
+// recorder is the record of the engine, for the queue.
+func (p *parts) recorder() func(run.Event, bool) *run.Error {
+	if p.audit == nil {
+		return nil
+	}
+	return p.audit.Record
+}
+
+// queue opens the queue of a home.
+func (p *parts) queue(home string, record func(run.Event, bool) *run.Error) (*queue.Queue, error) {
+	s := p.config.Settings
+	o := queue.Options{
+		Dir: filepath.Join(home, "queue"), Key: p.masterKeys().Read, Slots: s.MaxTasks, Waiting: s.Tasks.Waiting, Keep: s.Tasks.Keep,
+		Record: record, Lost: p.lostTask, Log: p.log,
+	}
+	if p.config.Home == "" { // it goes with the engine
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		o.Key = func() ([]byte, error) { return key, nil }
+		return queue.Open(o)
+	}
+	home, err := filepath.Abs(home)
+	if err != nil {
+		return nil, run.Errorf(run.KindInternal, "retort.tasks", "%w", err)
+	}
+	sum := sha256.Sum256([]byte(home))
+	o.Marks, _ = p.ownFile(filepath.Join("begun", hex.EncodeToString(sum[:8])))
+	return queue.Open(o)
+}
+
+// lostTask is what is known of a task whose engine died while it ran.
+func (p *parts) lostTask(t run.JobState) run.Outcome {
+	o := run.Outcome{ExecutionID: t.ID, Status: run.StatusOutcomeUnknown}
+	if p.pipeline != nil {
+		if found := p.pipeline.Lost(t.ID); found.Status == run.StatusOutcomeUnknown {
+			return maskedOutcome(p.secrets, found)
+		}
+	}
+	o.Error = run.Errorf(run.KindInternal, "retort.tasks", "the engine ended while the task ran").
+		WithHint("retort audit query --execution %s says which calls had left; look at what is there before it is done again. Nothing was repeated", t.ID)
+	return o
+}
+
+// Work has this engine work on the queue of its home, as soon as no other engine does.
+// Submit, Serve and Listen do that, too.
+func (e *Engine) Work() error { return e.WorkOn("") }
+
+// WorkOn is Work for one task only, if it is not "".
+func (e *Engine) WorkOn(id string) error {
+	q, err := e.line.queue()
+	if err != nil {
+		return err
+	}
+	whole := &Engine{e.whole()}
+	q.WorkOn(id, func(ctx context.Context, t *queue.Turn) run.Outcome {
+		do, ok := e.line.jobs[t.Task.Kind]
+		if !ok {
+			return failedTask(t.Task, run.StatusRejected, run.Errorf(run.KindInvalidArguments, "retort.tasks", "this version of Retort knows no tasks of the kind %q", t.Task.Kind))
+		}
+		return do(whole.As(t.Task.Principal))(ctx, t)
+	})
+	return nil
+}
+
+// works is Work where a queue that cannot be read, or a keyring that asks, hinders nothing else.
+func (e *Engine) works() {
+	go func() {
+		if err := e.Work(); err != nil && run.AsError(err).Kind != run.KindCancelled {
+			e.log.Warn("nobody works on the queue here", "error", err)
+		}
+	}()
+}
+
+// whole are the parts for nobody in particular.
+func (p *parts) whole() *parts {
+	all, lane := *p, *p.pipeline
+	lane.Policy = p.policy.For("")
+	all.pipeline = &lane
+	return &all
+}
+
+func failedTask(t run.JobState, s run.Status, err *run.Error) run.Outcome {
+	return run.Outcome{ExecutionID: t.ID, Status: s, Error: err}
+}
+
+// runs executes a program whose turn has come.
+func (e *Engine) runs() queue.Run {
+	return func(ctx context.Context, t *queue.Turn) run.Outcome {
+		var r run.Request
+		if err := json.Unmarshal(t.Payload, &r); err != nil {
+			return failedTask(t.Task, run.StatusRejected, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the program can't be read: %w", err))
+		}
+		r.ID, r.Noted = t.Task.ID, true
+		r.Progress = func(calls int) {
+			t.Progress(run.TaskProgress{Done: calls, Message: fmt.Sprintf("%d tool calls", calls)})
+		}
+		return e.attended(ctx, t, e.Execute(ctx, r))
+	}
+}
+
+// passesOn makes a call of a client whose turn has come.
+func (e *Engine) passesOn() queue.Run {
+	return func(ctx context.Context, t *queue.Turn) run.Outcome {
+		var p struct {
+			Request run.Request
+			Passed  run.Passed
+		}
+		if err := json.Unmarshal(t.Payload, &p); err != nil {
+			return failedTask(t.Task, run.StatusRejected, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the call can't be read: %w", err))
+		}
+		p.Request.ID, p.Request.Noted = t.Task.ID, true
+		return e.attended(ctx, t, e.Pass(ctx, p.Request, p.Passed))
+	}
+}
+
+// attended waits for an execution that waits for a person.
+func (e *Engine) attended(ctx context.Context, t *queue.Turn, o run.Outcome) run.Outcome {
+	const patience = 31 * 24 * 3600e9 // longer than a task may take
+	for o.Status == run.StatusPendingApproval && ctx.Err() == nil {
+		t.Waits(true)
+		o = e.Resume(ctx, o.ExecutionID, patience)
+	}
+	if o.Status != run.StatusPendingApproval {
+		return o
+	}
+	if ended, ok := e.pipeline.Cancel(o.ExecutionID); ok {
+		return e.logged("cancelled", ended)
+	}
+	return o
+}
+
+// Submit puts a job into the queue. It is on disk when Submit returns, and runs when its
+// turn comes, in this engine or in another one of the same home.
+func (e *Engine) Submit(ctx context.Context, j Job) (JobState, error) {
+	if _, ok := e.line.jobs[j.Kind]; !ok {
+		return JobState{}, run.Errorf(run.KindInvalidArguments, "retort.submit", "there are no tasks of the kind %q", j.Kind)
+	}
+	q, err := e.line.queue()
+	if err != nil {
+		return JobState{}, err
+	}
+	peer := run.PeerOf(ctx)
+	with := func(ctx context.Context) context.Context { return run.WithPeer(ctx, peer) }
+	t, err := q.Submit(e.pipeline.Policy.Principal(), j, with)
+	if err != nil {
+		return t, err
+	}
+	return t, e.Work()
+}
+
+// Task is a task of the principal that the engine is for; those of others do not exist.
+func (e *Engine) Task(id string) (JobState, error) {
+	q, err := e.line.queue()
+	if err != nil {
+		return JobState{}, err
+	}
+	t, err := q.Get(e.pipeline.Policy.Principal(), id)
+	return e.seen(t), err
+}
+
+// seen is a task as it stands: who was answered does not wait any more.
+func (e *Engine) seen(t JobState) JobState {
+	if t.Status == run.TaskPending && len(e.Waiting(t.ID)) == 0 {
+		t.Status = run.TaskRunning
+	}
+	return t
+}
+
+// Tasks are those of the principal that the engine is for, in the order in which they were
+// submitted.
+func (e *Engine) Tasks() ([]JobState, error) {
+	q, err := e.line.queue()
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := q.List(e.pipeline.Policy.Principal())
+	for i := range all {
+		all[i] = e.seen(all[i])
+	}
+	return all, err
+}
+
+// CancelTask ends a task, whatever its state, and waits a while for its end. The error says
+// that there is none, or that it has ended already.
+func (e *Engine) CancelTask(ctx context.Context, id string) (JobState, error) {
+	q, err := e.line.queue()
+	if err != nil {
+		return JobState{}, err
+	}
+	return q.Cancel(ctx, e.pipeline.Policy.Principal(), id)
+}
+
+// WaitTask waits for the end of a task, or of ctx.
+func (e *Engine) WaitTask(ctx context.Context, id string) (JobState, error) {
+	q, err := e.line.queue()
+	if err != nil {
+		return JobState{}, err
+	}
+	t, err := q.Wait(ctx, e.pipeline.Policy.Principal(), id)
+	return e.seen(t), err
+}
+
+// WatchTask waits until a task is not as it was when it was last seen, or for the end of ctx.
+func (e *Engine) WatchTask(ctx context.Context, id string, seen JobState) (JobState, error) {
+	q, err := e.line.queue()
+	if err != nil {
+		return JobState{}, err
+	}
+	t, err := q.Watch(ctx, e.pipeline.Policy.Principal(), id, seen)
+	return e.seen(t), err
+}
+
+// counts are those of the queue, if it was opened: of one principal, or of all if it is "".
+func (l *line) counts(principal string) *TaskCounts {
+	l.mu.Lock()
+	q := l.opened
+	l.mu.Unlock()
+	if q == nil {
+		return nil
+	}
+	c := q.Counts(principal)
+	return &c
+}
+
+// TaskList are the tasks of a configuration, and what is wrong with any.
+type TaskList struct {
+	Tasks    []JobState `json:"tasks"`
+	Attended bool       `json:"attended"` // an engine works on the queue
+	Warnings []string   `json:"warnings,omitempty"`
+}
+
+// tasks is the queue of a configuration without an engine: nothing runs in it.
+func (c Config) tasks() (*queue.Queue, error) {
+	p, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	if p.config.Home == "" {
+		return nil, run.Errorf(run.KindInvalidArguments, "retort.tasks", "nothing is kept without a home, and so there is no queue").WithHint("name a folder with --home")
+	}
+	p.log = hushed(c.Log, &secrets.Masker{})
+	return p.queue(p.config.Home, func(e run.Event, _ bool) *run.Error { return run.AsError(p.recordAlone(e)) })
+}
+
+// ListTasks lists the tasks of all principals, for whoever sits at the machine.
+func ListTasks(c Config) (l TaskList, err error) {
+	q, err := c.tasks()
+	if err != nil {
+		return l, err
+	}
+	defer q.Close()
+	l.Attended = q.Attended()
+	l.Tasks, l.Warnings, err = q.List("")
+	return l, err
+}
+
+// FindTask is one of them.
+func FindTask(c Config, id string) (JobState, error) {
+	q, err := c.tasks()
+	if err != nil {
+		return JobState{}, err
+	}
+	defer q.Close()
+	return q.Get("", id)
+}
+
+// SubmitTask puts a job into the queue without an engine: one that runs, or that begins
+// later, works on it. attended says whether one runs.
+func SubmitTask(c Config, j Job) (t JobState, attended bool, err error) {
+	q, err := c.tasks()
+	if err != nil {
+		return t, false, err
+	}
+	defer q.Close()
+	t, err = q.Submit("", j, nil)
+	return t, err == nil && q.Attended(), err
+}
+
+// CancelTask ends a task of a configuration, whoever works on it.
+func CancelTask(ctx context.Context, c Config, id string) (JobState, error) {
+	q, err := c.tasks()
+	if err != nil {
+		return JobState{}, err
+	}
+	defer q.Close()
+	t, err := q.Cancel(ctx, "", id)
+	if err == nil && t.Ended.IsZero() {
+		t.Status = cmp.Or(t.Status, run.TaskQueued)
+	}
+	return t, err
+}
+
+// eraseTasks forgets the Outcomes of tasks of a session, or of those that mention somebody.
+func (p *parts) eraseTasks(what Erasure, mentions func([]byte) bool) error {
+	if p.config.Home == "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(p.config.Home, "queue")); err != nil {
+		return nil
+	}
+	p.log = hushed(nil, &secrets.Masker{})
+	q, err := p.queue(p.config.Home, nil)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	_, err = q.Erase(what.Principal, sessionOf(what.Session), mentions)
+	return err
+}

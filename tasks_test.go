@@ -1,0 +1,239 @@
+package retort_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/demo"
+	"retort/internal/run"
+)
+
+func submit(t *testing.T, e *retort.Engine, r retort.Request) retort.JobState {
+	t.Helper()
+	j, err := retort.ProgramJob(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := e.Submit(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+func finished(t *testing.T, e *retort.Engine, id string) retort.JobState {
+	t.Helper()
+	ctx, done := context.WithTimeout(t.Context(), time.Minute)
+	defer done()
+	task, err := e.WaitTask(ctx, id)
+	if err != nil || task.Outcome == nil {
+		t.Fatalf("%+v, %v", task, err)
+	}
+	return task
+}
+
+func TestTasks(t *testing.T) {
+	e := openWith(t, "maxConcurrentTasks: 2\nprincipals: {anna: {}, berta: {}}\n", "crm")
+	anna := e.As("anna")
+	var ids []string
+	for i := range 8 {
+		ids = append(ids, submit(t, anna, retort.Request{Code: fmt.Sprintf("return %d", i)}).ID)
+	}
+	for i, id := range ids {
+		if task := finished(t, anna, id); task.Status != "ok" || string(task.Outcome.Result) != fmt.Sprint(i) || task.Outcome.ExecutionID != id {
+			t.Errorf("%+v", task)
+		}
+	}
+	if _, err := e.As("berta").Task(ids[0]); err == nil || !strings.Contains(err.Error(), "there is no task") {
+		t.Error(err)
+	}
+	if mine, err := e.As("berta").Tasks(); err != nil || len(mine) != 0 {
+		t.Error(mine, err)
+	}
+	if _, err := e.Submit(t.Context(), retort.Job{Kind: "other"}); err == nil {
+		t.Error("a job of an unknown kind is taken")
+	}
+	stats, ok := e.Stats(t.Context(), "").(retort.Stats)
+	if !ok || stats.Tasks == nil || stats.Tasks.Ended != 8 {
+		t.Errorf("%+v", stats.Tasks)
+	}
+	if hers := e.As("berta").Stats(t.Context(), "").(retort.Stats); hers.Tasks.Ended != 0 {
+		t.Errorf("%+v", hers.Tasks)
+	}
+}
+
+// A task that waits for a person goes on once it is answered, and ends when it is cancelled.
+func TestTaskThatWaitsForAPerson(t *testing.T) {
+	server, err := demo.Open("crm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := retort.Open(t.Context(), retort.Config{
+		NoFiles: true, Home: t.TempDir(), Settings: "maxConcurrentTasks: 1\napproval: {autoApproveLow: false, autoApproveMedium: false}\n",
+		Servers: []retort.Server{{Name: "crm", Dial: server.Dial}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	const code = "return (await crm.createRecord({objectType: 'Lead', data: {LastName: 'L', Company: 'C'}})) !== undefined"
+	asked := func(id string) retort.Approval {
+		t.Helper()
+		for range 600 {
+			if waiting := e.Waiting(id); len(waiting) > 0 {
+				if task, _ := e.Task(id); task.Status == run.TaskPending {
+					return waiting[0]
+				}
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		task, err := e.Task(id)
+		t.Fatalf("nobody is asked: %+v, %v", task, err)
+		return retort.Approval{}
+	}
+	first, second := submit(t, e, retort.Request{Code: code}), submit(t, e, retort.Request{Code: code})
+	a := asked(first.ID)
+	asked(second.ID) // it has the place of the first one meanwhile
+	if task, err := e.CancelTask(t.Context(), second.ID); err != nil || task.Status != "cancelled" || len(e.Waiting(second.ID)) != 0 {
+		t.Errorf("%+v, %v", task, err)
+	}
+	if err := e.Decide(a.ID, a.Digest, retort.Answer{Approve: true}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		task, err := e.Task(first.ID)
+		if err != nil || task.Status.Ended() {
+			break
+		}
+		for _, next := range e.Waiting(first.ID) { // the call, after the program
+			_ = e.Decide(next.ID, next.Digest, retort.Answer{Approve: true})
+		}
+	}
+	if task := finished(t, e, first.ID); task.Status != "ok" || len(server.Effects()) != 1 {
+		t.Errorf("%+v %+v, %d effects", task, task.Outcome.Error, len(server.Effects()))
+	}
+}
+
+// What ran when the engine died is not run again, and what had left is told.
+func TestTasksAreKept(t *testing.T) {
+	home := t.TempDir()
+	c := retort.Config{NoFiles: true, Home: home, Settings: "maxConcurrentTasks: 1\n"}
+	e, err := retort.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := submit(t, e, retort.Request{Code: "await sleep(60000)", Limits: retort.Limits{Timeout: time.Minute}})
+	next := submit(t, e, retort.Request{Code: "return 'next'"})
+	for range 500 {
+		if e.Running() > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Submit(t.Context(), retort.Job{Kind: run.JobProgram}); err == nil {
+		t.Error("a closed engine takes tasks")
+	}
+	if e, err = retort.Open(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.Work(); err != nil {
+		t.Fatal(err)
+	}
+	if task := finished(t, e, next.ID); string(task.Outcome.Result) != `"next"` {
+		t.Errorf("%+v", task)
+	}
+	if task, err := e.Task(slow.ID); err != nil || task.Status != "cancelled" {
+		t.Errorf("%+v, %v", task, err)
+	}
+}
+
+// served speaks MCP to an engine, line by line.
+func served(t *testing.T, e *retort.Engine) (ask func(line string) string) {
+	t.Helper()
+	fromClient, toServer := io.Pipe()
+	fromServer, toClient := io.Pipe()
+	done := make(chan struct{})
+	go func() { defer close(done); _ = e.Serve(context.Background(), fromClient, toClient, false) }()
+	t.Cleanup(func() { toServer.Close(); go func() { _, _ = io.Copy(io.Discard, fromServer) }(); <-done })
+	lines := bufio.NewScanner(fromServer)
+	lines.Buffer(nil, 1<<20)
+	return func(line string) string {
+		t.Helper()
+		if _, err := io.WriteString(toServer, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		for strings.Contains(line, `"id"`) && lines.Scan() {
+			if strings.Contains(lines.Text(), `"id"`) {
+				return lines.Text()
+			}
+		}
+		return ""
+	}
+}
+
+var taskID = regexp.MustCompile(`"taskId":"([^"]+)"`)
+
+// A client of 2025-11-25 has a program run as a task, and gets its result when it has ended.
+func TestTaskOfLegacyClient(t *testing.T) {
+	ask := served(t, open(t))
+	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	made := ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"await sleep(300); return 6 * 7"},"task":{"ttl":60000}}}`)
+	id := taskID.FindStringSubmatch(made)
+	if id == nil || !strings.Contains(made, `"status":"working"`) || !strings.Contains(made, `"ttl":60000`) {
+		t.Fatal(made)
+	}
+	got := ask(`{"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"` + id[1] + `"}}`)
+	if !strings.Contains(got, `"result":42`) || !strings.Contains(got, `related-task":{"taskId":"`+id[1]) {
+		t.Error(got)
+	}
+	if got := ask(`{"jsonrpc":"2.0","id":4,"method":"tasks/get","params":{"taskId":"` + id[1] + `"}}`); !strings.Contains(got, `"status":"completed"`) {
+		t.Error(got)
+	}
+}
+
+// A client of 2026-07-28 gets an answer if it comes soon, and else a task that it can cancel.
+func TestTaskOfModernClient(t *testing.T) {
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
+	ask := served(t, open(t))
+	call := func(code string) string {
+		return ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"` + code + `"},` + meta + `}}`)
+	}
+	if got := call("return 6 * 7"); !strings.Contains(got, `"result":42`) || strings.Contains(got, "taskId") {
+		t.Error(got)
+	}
+	after := func(made, method string) string {
+		id := taskID.FindStringSubmatch(made)
+		if id == nil || !strings.Contains(made, `"resultType":"task"`) {
+			t.Fatal(made)
+		}
+		return ask(`{"jsonrpc":"2.0","id":2,"method":"` + method + `","params":{"taskId":"` + id[1] + `",` + meta + `}}`)
+	}
+	slow := call("await sleep(2500); return 6 * 7")
+	got := ""
+	for range 100 {
+		if got = after(slow, "tasks/get"); !strings.Contains(got, `"status":"working"`) {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if !strings.Contains(got, `"status":"completed"`) || !strings.Contains(got, `"result":42`) {
+		t.Error(got)
+	}
+	endless := call("await sleep(25000)")
+	after(endless, "tasks/cancel")
+	if got := after(endless, "tasks/get"); !strings.Contains(got, `"status":"cancelled"`) {
+		t.Error(got)
+	}
+}
