@@ -14,6 +14,8 @@ import (
 	"retort/internal/run"
 )
 
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
 // Kind is a kind of things that servers have besides tools.
 type Kind struct {
 	Method string // that lists them

@@ -11,6 +11,8 @@ import (
 	"retort/internal/run"
 )
 
+//lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
+
 // legacy answers the methods of 2025-11-25.
 func (k *tasks) legacy(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
 	if method == "tasks/list" {
