@@ -18,32 +18,40 @@ import (
 // passing are who is told when something changes that clients see as it is.
 type passing struct {
 	mu        sync.Mutex
-	listeners map[int]func(server, method string, params json.RawMessage)
+	listeners map[int]listener
 	next      int
 }
 
-// tell tells of a notification of a server.
-func (p *passing) tell(server, method string, params json.RawMessage) {
+type listener struct {
+	principal string
+	hear      func(server, method string, params json.RawMessage)
+}
+
+// tell tells of a notification that came to the instance of a server that owner has; to nobody
+// else if it is somebody's.
+func (p *passing) tell(server string, owner run.Caller, method string, params json.RawMessage) {
 	p.mu.Lock()
-	listeners := make([]func(string, string, json.RawMessage), 0, len(p.listeners))
-	for _, f := range p.listeners {
-		listeners = append(listeners, f)
+	var all []listener
+	for _, l := range p.listeners {
+		if owner == (run.Caller{}) || owner.Principal == l.principal {
+			all = append(all, l)
+		}
 	}
 	p.mu.Unlock()
-	for _, f := range listeners {
-		f(server, method, params)
+	for _, l := range all {
+		l.hear(server, method, params)
 	}
 }
 
-func (p *passing) add(f func(server, method string, params json.RawMessage)) (stop func()) {
+func (p *passing) add(l listener) (stop func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.listeners == nil {
-		p.listeners = map[int]func(string, string, json.RawMessage){}
+		p.listeners = map[int]listener{}
 	}
 	id := p.next
 	p.next++
-	p.listeners[id] = f
+	p.listeners[id] = l
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -149,7 +157,7 @@ func (e *Engine) Subscribed(ctx context.Context, server, uri string, wanted bool
 	if !e.pipeline.Passable(server, mcpserver.Resources.Tool) {
 		return run.Errorf(run.KindPolicy, "retort.subscribe", "the policy refuses read_resource of %s", server)
 	}
-	return e.pool.Subscribe(ctx, server, uri, wanted)
+	return e.pool.Subscribe(run.WithCaller(ctx, run.Caller{Principal: e.pipeline.Policy.Principal()}), server, uri, wanted)
 }
 
 // Watch tells of what exposed servers have otherwise than before: by the method of MCP's
@@ -161,7 +169,7 @@ func (e *Engine) Watch(f func(server, method string, params json.RawMessage)) (s
 			f(server, method, params)
 		}
 	}
-	news := e.passing.add(only)
+	news := e.passing.add(listener{e.pipeline.Policy.Principal(), only})
 	tools := e.catalog.OnChange(func(*run.Toolset) { f("", mcpserver.ToolsChanged, nil) })
 	return func() { news(); tools() }
 }

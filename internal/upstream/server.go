@@ -85,7 +85,8 @@ func newServer(base context.Context, spec Server, o Options, place *spool, level
 		level: level,
 	}
 	if o.OnNews != nil {
-		s.connect.news = func(method string, params json.RawMessage) { o.OnNews(spec.Name, method, params) }
+		owner := run.CallerOf(base)
+		s.connect.news = func(method string, params json.RawMessage) { o.OnNews(spec.Name, owner, method, params) }
 	}
 	return s
 }

@@ -76,8 +76,9 @@ type Options struct {
 	// goroutine of its own and may call the Pool.
 	OnChange func(server string)
 
-	// OnNews is told of notifications about resources and prompts. It must not wait.
-	OnNews func(server, method string, params json.RawMessage)
+	// OnNews is told of notifications about resources and prompts, and to whose instance of the
+	// server they came; nobody's for the one that all share. It must not wait.
+	OnNews func(server string, owner run.Caller, method string, params json.RawMessage)
 
 	// Spool is where answers go that are too large for memory. Without a folder they are
 	// refused.

@@ -52,10 +52,28 @@ func (w *watched) add(uri string, n int) {
 
 // Subscribe asks a server to tell when a resource changes, or not to any more. Options.OnNews
 // is told. Each who subscribes counts: the server goes on telling until all have had enough.
+// The caller of ctx has an instance of a server that keeps principals apart, which does not end
+// as long as it has to tell. Which of a principal's sessions a change would be news for cannot be
+// known where those are kept apart: such a server is not asked.
 func (p *Pool) Subscribe(ctx context.Context, server, uri string, wanted bool) error {
-	s, err := p.server(server)
-	if err == nil {
-		err = s.subscribe(ctx, uri, wanted)
+	n, err := p.instances(server)
+	if err != nil {
+		return err.At(server, "")
+	}
+	if n.keep == IsolationSession {
+		return run.Errorf(run.KindPolicy, "upstream.subscribe", "the sessions of the server are kept apart, so nobody is told of changes").
+			WithHint("servers.%s.isolation: principal lets a principal's sessions share it", server).At(server, "")
+	}
+	s, done, err := n.take(ctx)
+	if err != nil {
+		return err.At(server, "")
+	}
+	changed, err := s.subscribe(ctx, uri, wanted)
+	if !wanted || !changed {
+		done()
+	}
+	if !wanted && changed {
+		done() // as the one who subscribed did not
 	}
 	if err != nil {
 		return err.At(server, "")
@@ -63,7 +81,8 @@ func (p *Pool) Subscribe(ctx context.Context, server, uri string, wanted bool) e
 	return nil
 }
 
-func (s *server) subscribe(ctx context.Context, uri string, wanted bool) *run.Error {
+// subscribe reports whether one more hears of uri now, or one less, whatever the server said.
+func (s *server) subscribe(ctx context.Context, uri string, wanted bool) (changed bool, _ *run.Error) {
 	w := &s.watched
 	w.changing.Lock()
 	defer w.changing.Unlock()
@@ -71,18 +90,18 @@ func (s *server) subscribe(ctx context.Context, uri string, wanted bool) *run.Er
 	switch {
 	case wanted && n > 0:
 		w.add(uri, 1)
-		return nil
+		return true, nil
 	case wanted && len(w.all()) >= maxWatched:
-		return run.Errorf(run.KindLimit, "upstream.subscribe", "clients hear of %d resources of the server already", maxWatched)
+		return false, run.Errorf(run.KindLimit, "upstream.subscribe", "clients hear of %d resources of the server already", maxWatched)
 	case !wanted && n != 1:
 		if n > 1 {
 			w.add(uri, -1)
 		}
-		return nil
+		return n > 1, nil
 	case !wanted:
 		w.add(uri, -1) // whatever the server says
 		if !s.hasSession() {
-			return nil
+			return true, nil
 		}
 	}
 	err := s.do(ctx, "upstream.subscribe", func(ctx context.Context, sess *session, x *exchange) error {
@@ -91,7 +110,7 @@ func (s *server) subscribe(ctx context.Context, uri string, wanted bool) *run.Er
 	if err == nil && wanted {
 		w.add(uri, 1)
 	}
-	return err
+	return !wanted || err == nil, err
 }
 
 // hasSession reports whether there is a session that could be told of anything.

@@ -18,15 +18,20 @@ import (
 
 // newsOf collects the resources of which a pool is told.
 type newsOf struct {
-	mu   sync.Mutex
-	uris []string
+	mu     sync.Mutex
+	uris   []string
+	owners map[string]bool // the principals whose instances were told
 }
 
-func (h *newsOf) news(_, method string, params json.RawMessage) {
+func (h *newsOf) news(_ string, owner run.Caller, method string, params json.RawMessage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if method == methodResourceUpdated {
 		h.uris = append(h.uris, string(params))
+		if h.owners == nil {
+			h.owners = map[string]bool{}
+		}
+		h.owners[owner.Principal] = true
 	}
 }
 
@@ -109,6 +114,46 @@ func TestSubscriptionsOutliveSessions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where principals are kept apart, each has their own instance tell, which does not end before they
+// have had enough; where their sessions are, nobody is told.
+func TestSubscriptionsOfPrincipals(t *testing.T) {
+	s, dial, _ := watchable(t, "2025-11-25")
+	var h newsOf
+	p := newPool(t, Options{OnNews: h.news},
+		Server{Name: "s", Dial: dial, Isolation: IsolationPrincipal, Idle: 50 * time.Millisecond}, Server{Name: "apart", Dial: dial, Isolation: IsolationSession})
+	tell := func() bool {
+		_ = s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"})
+		time.Sleep(20 * time.Millisecond)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.owners["ana"] && h.owners["ben"] && !h.owners[""]
+	}
+	as := func(principal string) context.Context {
+		return run.WithCaller(t.Context(), run.Caller{Principal: principal, Session: "one"})
+	}
+	for _, principal := range []string{"ana", "ana", "ben"} {
+		if err := p.Subscribe(as(principal), "s", "test://a", true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(300 * time.Millisecond) // nobody calls them
+	eventually(t, "both are told", tell)
+	left := func(want int) func() bool {
+		return func() bool { return p.Status("s").Instances == want }
+	}
+	before := p.Status("s").Instances
+	for n, principal := range []string{"ana", "ben", "ana"} {
+		if err := p.Subscribe(as(principal), "s", "test://a", false); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		eventually(t, "the instances of who has had enough end", left(before-[]int{0, 1, 2}[n]))
+	}
+	if err := p.Subscribe(as("ana"), "apart", "test://a", true); run.AsError(err).Kind != run.KindPolicy {
+		t.Errorf("sessions apart: %v", err)
 	}
 }
 
