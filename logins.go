@@ -197,6 +197,31 @@ func Logins(ctx context.Context, c Config, servers ...string) ([]LoginStatus, er
 	return all, nil
 }
 
+// LoginsLeft are the servers at which principals who have no token any more are still logged in,
+// by principal. No server is asked.
+func LoginsLeft(c Config, gone []Token) (map[string][]string, error) {
+	tokens, err := Tokens(c)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.withClients()
+	if err != nil {
+		return nil, err
+	}
+	left := map[string][]string{}
+	for _, t := range gone {
+		if _, seen := left[t.Name]; seen || slices.ContainsFunc(tokens, func(other Token) bool { return other.Name == t.Name }) {
+			continue
+		}
+		for _, s := range p.servers {
+			if slices.Contains(p.clients[s.Name].principals(), t.Name) {
+				left[t.Name] = append(left[t.Name], s.Name)
+			}
+		}
+	}
+	return left, nil
+}
+
 func (p *parts) loginAt(ctx context.Context, client *oauth.Client, none LoginStatus) LoginStatus {
 	s, kept := client.Status(ctx)
 	if kept {

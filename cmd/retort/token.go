@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -114,7 +116,8 @@ func (a *app) revokeToken() *cobra.Command {
 	c := &cobra.Command{
 		Use: "revoke NAME|ID", Short: "Revoke the tokens of a principal, or one by its id", Args: cobra.MaximumNArgs(1),
 		Long: `Servers that run refuse a revoked token from their next request on. --all revokes every
-token, also where the file of tokens was tampered with and no token counts any more.`,
+token, also where the file of tokens was tampered with and no token counts any more. The
+logins of a principal at servers stay; "retort auth logout" forgets them.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
 				return run.Errorf(run.KindInvalidArguments, "token.revoke", "give a name, an id, or --all")
@@ -137,6 +140,7 @@ token, also where the file of tokens was tampered with and no token counts any m
 			for _, t := range gone {
 				fmt.Fprintf(a.stdout, "revoked %s of %s\n", t.ID, printable(t.Name))
 			}
+			a.loginsLeft(c, gone)
 			if all && len(gone) == 0 {
 				fmt.Fprintln(a.stdout, "no token counts")
 			}
@@ -146,4 +150,17 @@ token, also where the file of tokens was tampered with and no token counts any m
 	c.Flags().BoolVar(&all, "all", false, "every token")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// loginsLeft says which logins stay of principals who have no token any more.
+func (a *app) loginsLeft(c retort.Config, gone []retort.Token) {
+	left, err := retort.LoginsLeft(c, gone)
+	if err != nil {
+		return // it was about the tokens
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		for _, server := range left[name] {
+			fmt.Fprintf(a.stdout, "%s is still logged in at %s: retort auth logout %s --principal %s\n", printable(name), printable(server), printable(server), printable(name))
+		}
+	}
 }
