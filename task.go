@@ -24,13 +24,6 @@ type (
 	TaskStep = run.TaskStep // how far it is
 )
 
-// ExecuteTask does a task: tools are found, a model writes a program, which is checked and run, and goes back to
-// the model where it fails. Without a model the Outcome has a Pack, for whoever writes the program. It may be pending
-// as that of Execute is; Resume goes on with the task then.
-func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
-	return e.logged("did a task", e.orchestrator().Run(ctx, t))
-}
-
 // Wrapped is a file of the wrappers as the project's templates have it.
 func (e *Engine) Wrapped(lang run.Language, path, code string) string {
 	return e.pipeline.Wrapped(lang, path, code)
