@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"retort/internal/config"
 	"retort/internal/ledger"
@@ -47,6 +48,22 @@ type finder struct{ engine *Engine }
 
 func (f finder) Search(ctx context.Context, q run.Query) (run.Found, error) {
 	return f.engine.Search(ctx, q)
+}
+
+// firstAnswers is how long a task waits for servers that have just been started.
+const firstAnswers = 30 * time.Second
+
+func (f finder) Settled(ctx context.Context, tell func(string)) {
+	ctx, done := context.WithTimeout(ctx, firstAnswers)
+	defer done()
+	const patience = 200 * time.Millisecond // before it is told
+	told := time.AfterFunc(patience, func() {
+		if awaited := f.engine.Pending(); len(awaited) > 0 && ctx.Err() == nil {
+			tell("waiting for " + strings.Join(awaited, ", "))
+		}
+	})
+	defer told.Stop()
+	f.engine.live.Settle(ctx)
 }
 
 func (f finder) LoadSkill(name, version, session string) (run.LoadedSkill, *run.Error) {
