@@ -378,3 +378,63 @@ func TestTaskTemplates(t *testing.T) {
 		}
 	}
 }
+
+// However a later program makes a call again that an earlier one has made, nobody has it happen twice without a person.
+func TestTaskRepeatsNothing(t *testing.T) {
+	const (
+		fails = ` throw new Error('half way')`
+		other = `await crm.updateRecord({ objectType: 'Lead', recordId: '00Q001001', data: { Company: 'D' } });`
+	)
+	skill := retort.SkillDraft{
+		Name: "make-lead", Description: "Creates a lead record in the crm for a company",
+		Code: "export async function lead(): Promise<void> { " + create + " }",
+	}
+	for name, c := range map[string]struct {
+		lang     run.Language
+		programs []string
+		attempts int
+		effects  int
+	}{
+		"as it was":            {programs: []string{create + fails, create}, attempts: 2, effects: 1},
+		"in another order":     {programs: []string{create + fails, `await crm.createRecord({ data: { Company: 'C', LastName: 'A' }, objectType: 'Lead' });`}, attempts: 2, effects: 1},
+		"with another value":   {programs: []string{create + fails, createTwo}, attempts: 2, effects: 1},
+		"by its name":          {programs: []string{create + fails, `await callMCPTool('crm__create_record', { objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });`}, attempts: 2, effects: 1},
+		"in a skill":           {programs: []string{create + fails, "import { lead } from './skills/make-lead';\nawait lead();"}, attempts: 2, effects: 1},
+		"first in a skill":     {programs: []string{"import { lead } from './skills/make-lead';\nawait lead();" + fails, create}, attempts: 2, effects: 1},
+		"at the third attempt": {programs: []string{create + fails, `throw new Error('nothing')`, create}, attempts: 3, effects: 1},
+		"after another call":   {programs: []string{create + fails, other + create}, attempts: 2, effects: 2},
+		"where it is caught":   {programs: []string{create + fails, `try { ` + create + ` } catch {} return 1`}, attempts: 2, effects: 1},
+		"side by side":         {programs: []string{create + fails, `await Promise.allSettled([1, 2, 3].map(() => crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } })));`}, attempts: 2, effects: 1},
+		"in Python": {lang: run.Python, programs: []string{
+			"crm.create_record(object_type='Lead', data={'LastName': 'A', 'Company': 'C'})\nraise ValueError('half way')",
+			"crm.create_record(data={'Company': 'C', 'LastName': 'A'}, object_type='Lead')",
+		}, attempts: 2, effects: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newOffice(t, "", writes(c.programs...))
+			if saved := e.SaveSkill(t.Context(), retort.Request{}, skill); saved.Status != run.StatusOK {
+				t.Fatalf("%+v", saved.Error)
+			}
+			asked := 0
+			no := func(_ context.Context, a run.Approval) (run.Answer, bool) {
+				if a.Repeats != "" {
+					asked++
+					if same := name != "with another value"; same != (a.Repeats == run.RepeatsSame) || !strings.Contains(a.Text(), "LastName") {
+						t.Errorf("%s: %s", a.Repeats, a.Text())
+					}
+				}
+				return run.Answer{Approve: a.Repeats == ""}, true
+			}
+			o := e.ExecuteTask(run.WithChannel(t.Context(), no), retort.Task{Description: todo, Language: c.lang})
+			if o.Attempts != c.attempts || asked == 0 || e.effects() != c.effects || len(e.twice()) > 0 {
+				t.Errorf("%s %+v after %d attempts, asked %d times, %d effects, twice %v", o.Status, o.Error, o.Attempts, asked, e.effects(), e.twice())
+			}
+			for _, a := range e.model.Asked()[1:] { // each later prompt lists it
+				if !strings.Contains(a.Last, "Do not make them again") || !strings.Contains(a.Last, "LastName") {
+					t.Errorf("the model is not told what was made: %s", a.Last)
+				}
+			}
+		})
+	}
+}

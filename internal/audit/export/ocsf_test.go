@@ -184,6 +184,11 @@ skill removed 300404
 skill saved 300403
 start  600203
 stop  600204
+task begun 600303
+task discover 600303
+task ok 600303
+task queued 600301
+task timeout 600303
 token created 300401
 token failed 300403
 token revoked 300404
