@@ -197,16 +197,22 @@ func (e *Engine) Execute(ctx context.Context, r Request) Outcome {
 // Resume waits for an execution that was answered as pending: for its Outcome, or
 // until it has waited for a person as long as patience is.
 func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) Outcome {
+	if o, ok := e.resumeTask(ctx, id, patience); ok {
+		return e.logged("resumed", o)
+	}
 	if o := e.orchestrator(); o.Waits(id) {
 		return e.logged("resumed", o.Resume(ctx, id, patience))
 	}
 	return e.logged("resumed", e.pipeline.Resume(ctx, id, patience))
 }
 
-// Waiting lists what waits for a person, of one execution or of all if it is
+// Waiting lists what waits for a person, of one execution, of the programs of one task, or of all if it is
 // empty, oldest first. Of an engine for one principal it lists what that one has asked for.
 func (e *Engine) Waiting(execution string) []Approval {
-	waiting, principal := e.pipeline.Approvals.Table.Waiting(execution), e.pipeline.Policy.Principal()
+	waiting, principal := e.pipeline.Approvals.Table.Waiting(""), e.pipeline.Policy.Principal()
+	if execution != "" {
+		waiting = slices.DeleteFunc(waiting, func(a Approval) bool { return a.Execution != execution && !run.IsProgramOf(a.Execution, execution) })
+	}
 	if principal == "" {
 		return waiting
 	}

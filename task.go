@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"retort/internal/config"
 	"retort/internal/ledger"
@@ -23,13 +24,6 @@ type (
 	Budget   = run.Budget   // what bounds it
 	TaskStep = run.TaskStep // how far it is
 )
-
-// ExecuteTask does a task: tools are found, a model writes a program, which is checked and run, and goes back to
-// the model where it fails. Without a model the Outcome has a Pack, for whoever writes the program. It may be pending
-// as that of Execute is; Resume goes on with the task then.
-func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
-	return e.logged("did a task", e.orchestrator().Run(ctx, t))
-}
 
 // Wrapped is a file of the wrappers as the project's templates have it.
 func (e *Engine) Wrapped(lang run.Language, path, code string) string {
@@ -54,6 +48,22 @@ type finder struct{ engine *Engine }
 
 func (f finder) Search(ctx context.Context, q run.Query) (run.Found, error) {
 	return f.engine.Search(ctx, q)
+}
+
+// firstAnswers is how long a task waits for servers that have just been started.
+const firstAnswers = 30 * time.Second
+
+func (f finder) Settled(ctx context.Context, tell func(string)) {
+	ctx, done := context.WithTimeout(ctx, firstAnswers)
+	defer done()
+	const patience = 200 * time.Millisecond // before it is told
+	told := time.AfterFunc(patience, func() {
+		if awaited := f.engine.Pending(); len(awaited) > 0 && ctx.Err() == nil {
+			tell("waiting for " + strings.Join(awaited, ", "))
+		}
+	})
+	defer told.Stop()
+	f.engine.live.Settle(ctx)
 }
 
 func (f finder) LoadSkill(name, version, session string) (run.LoadedSkill, *run.Error) {

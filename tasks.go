@@ -36,15 +36,16 @@ type line struct {
 	open func() (*queue.Queue, error)
 	jobs map[string]func(*Engine) queue.Run // by the kind of the job
 
-	mu     sync.Mutex
-	opened *queue.Queue
-	closed bool
+	mu       sync.Mutex
+	opened   *queue.Queue
+	closed   bool
+	attached map[string]*attached // by the execution that waits for a person
 }
 
 // lines makes the queue of an engine, which nobody has asked for yet.
 func (p *parts) lines() {
 	p.line = &line{open: func() (*queue.Queue, error) { return p.queue(p.home, p.recorder()) }}
-	p.line.jobs = map[string]func(*Engine) queue.Run{run.JobProgram: (*Engine).runs, run.JobPass: (*Engine).passesOn}
+	p.line.jobs = map[string]func(*Engine) queue.Run{run.JobProgram: (*Engine).runs, run.JobTask: (*Engine).does, run.JobPass: (*Engine).passesOn}
 	p.onClose(p.line.close)
 }
 
@@ -106,13 +107,31 @@ func (p *parts) queue(home string, record func(run.Event, bool) *run.Error) (*qu
 func (p *parts) lostTask(t run.JobState) run.Outcome {
 	o := run.Outcome{ExecutionID: t.ID, Status: run.StatusOutcomeUnknown}
 	if p.pipeline != nil {
-		if found := p.pipeline.Lost(t.ID); found.Status == run.StatusOutcomeUnknown {
+		if found := p.lostPrograms(t); found.Status == run.StatusOutcomeUnknown {
 			return maskedOutcome(p.secrets, found)
 		}
 	}
 	o.Error = run.Errorf(run.KindInternal, "retort.tasks", "the engine ended while the task ran").
 		WithHint("retort audit query --execution %s says which calls had left; look at what is there before it is done again. Nothing was repeated", t.ID)
 	return o
+}
+
+// lostPrograms is what is known of the program of a task whose engine died, or of those that a model has written for it.
+func (p *parts) lostPrograms(t run.JobState) run.Outcome {
+	if t.Kind != run.JobTask {
+		return p.pipeline.Lost(t.ID)
+	}
+	all := run.Outcome{ExecutionID: t.ID}
+	for n := range max(3, p.config.Settings.Orchestrator.Attempts) {
+		found := p.pipeline.Lost(run.ProgramOf(t.ID, n+1))
+		if found.Status != run.StatusOutcomeUnknown {
+			continue
+		}
+		calls := append(all.Calls, found.Calls...)
+		all = found
+		all.Task, all.Calls = t.ID, calls
+	}
+	return all
 }
 
 // Work has this engine work on the queue of its home, as soon as no other engine does.
@@ -194,6 +213,11 @@ func (e *Engine) attended(ctx context.Context, t *queue.Turn, o run.Outcome) run
 		t.Waits(true)
 		o = e.Resume(ctx, o.ExecutionID, patience)
 	}
+	return e.unattended(o)
+}
+
+// unattended ends an execution that waits for a person, and not any more for its task.
+func (e *Engine) unattended(o run.Outcome) run.Outcome {
 	if o.Status != run.StatusPendingApproval {
 		return o
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,9 @@ import (
 type askFlags struct {
 	lang, session, inputs, code string
 	tools                       []string
-	json                        bool
+	json, queue                 bool
+	priority                    int
+	deadline                    time.Duration
 }
 
 func (a *app) askTask() *cobra.Command {
@@ -32,6 +35,9 @@ func (a *app) askTask() *cobra.Command {
 			t, err := a.taskOf(f, args)
 			if err != nil {
 				return err
+			}
+			if f.queue {
+				return a.enqueueTask(t, f)
 			}
 			e, err := a.open(cmd.Context(), nil)
 			if err != nil {
@@ -51,8 +57,20 @@ func (a *app) askTask() *cobra.Command {
 	c.Flags().StringSliceVar(&f.tools, "tools", nil, "the only tools that it may use, with commas between")
 	c.Flags().StringVar(&f.inputs, "inputs", "", "a JSON object, which the program has as inputs")
 	c.Flags().StringVar(&f.code, "code", "", "a file with the program: no model is asked, and only --tools can be used")
+	c.Flags().BoolVar(&f.queue, "queue", false, "put it into the queue and print its id; see retort tasks")
+	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher is sooner")
+	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: from now, after which it is cancelled; a day without it")
 	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
 	return c
+}
+
+// enqueueTask puts a task into the queue instead of doing it.
+func (a *app) enqueueTask(t retort.Task, f askFlags) error {
+	j, err := retort.TaskJob(t)
+	if err != nil {
+		return err
+	}
+	return a.enqueueJob(j, runFlags{priority: f.priority, deadline: f.deadline, json: f.json})
 }
 
 func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {

@@ -207,6 +207,10 @@ func (a *app) enqueue(req run.Request, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	return a.enqueueJob(j, f)
+}
+
+func (a *app) enqueueJob(j retort.Job, f runFlags) error {
 	j.Priority, j.Deadline = f.priority, f.deadline
 	t, attended, err := retort.SubmitTask(a.queue(), j)
 	if err != nil {

@@ -186,6 +186,14 @@ func (k *tasks) own(tool string) func(*mcp.CallToolRequest) (run.Job, error) {
 			}
 			return run.ProgramJob(r)
 		}
+	case "execute_task":
+		return func(req *mcp.CallToolRequest) (run.Job, error) {
+			t, err := taskAskedFor(req)
+			if err != nil {
+				return run.Job{}, err
+			}
+			return run.TaskJob(t)
+		}
 	}
 	return nil
 }

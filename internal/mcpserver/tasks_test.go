@@ -288,7 +288,7 @@ func TestTaskSupport(t *testing.T) {
 	k.say(asksPerson)
 	k.say(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}`)
 	got := k.hear(`"id":2`)
-	if strings.Count(got, `"execution":{"taskSupport":"optional"}`) != 1 || !strings.Contains(got, `{"execution":{"taskSupport":"optional"},"description"`) && !strings.Contains(got, `"name":"execute_code"`) {
+	if strings.Count(got, `"execution":{"taskSupport":"optional"}`) != 2 || !strings.Contains(got, `{"execution":{"taskSupport":"optional"},"description"`) && !strings.Contains(got, `"name":"execute_code"`) {
 		t.Error(got)
 	}
 	if strings.Contains(session(t, Options{}, `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`), "taskSupport") {

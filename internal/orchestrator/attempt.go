@@ -109,11 +109,16 @@ func (w *work) sizeOf(p model.Prompt) int {
 
 // perform runs the program.
 func (w *work) perform(ctx context.Context) run.Outcome {
-	if refused := w.step(run.PhaseRun, map[string]any{}, fmt.Sprintf("program %d is checked and run", w.attempt)); refused != nil {
+	facts, id := map[string]any{}, ""
+	if w.task.Job != "" {
+		id = run.ProgramOf(w.task.Job, w.attempt)
+		facts["execution"] = id
+	}
+	if refused := w.step(run.PhaseRun, facts, fmt.Sprintf("program %d is checked and run", w.attempt)); refused != nil {
 		return w.refused(refused)
 	}
 	req := run.Request{
-		Session: w.task.Session, Client: w.task.Client, Language: w.task.Language, Code: w.prelude() + w.code,
+		ID: id, Noted: w.task.Job != "", Session: w.task.Session, Client: w.task.Client, Language: w.task.Language, Code: w.prelude() + w.code,
 		Only: w.only, Effects: w.effects, Private: w.model != nil, Limits: w.task.Budget.Limits,
 		Progress: func(calls int) { w.tell(run.PhaseRun, fmt.Sprintf("program %d: %d tool calls", w.attempt, calls)) },
 	}

@@ -21,6 +21,8 @@ import (
 
 // Finder finds tools and skills.
 type Finder interface {
+	// Settled waits until every server has answered or failed once, but not for ever. tell says what it waits for.
+	Settled(ctx context.Context, tell func(text string))
 	Search(ctx context.Context, q run.Query) (run.Found, error)
 	LoadSkill(name, version, session string) (run.LoadedSkill, *run.Error)
 	// Offer is what a model needs to know of tools, in one line each or in full.
@@ -240,6 +242,11 @@ func (w *work) report(o run.Outcome) run.Outcome {
 	for _, m := range w.effects.List() {
 		if m.Execution != o.ExecutionID || o.Status != run.StatusOK && o.Status != run.StatusPendingApproval {
 			o.Calls = append(o.Calls, run.SentCall{Server: m.Server, Tool: m.Tool, Arguments: bounded(m.Shown)})
+		}
+	}
+	for _, text := range w.found.Warnings {
+		if !slices.Contains(o.Warnings, text) {
+			o.Warnings = append(o.Warnings, text)
 		}
 	}
 	facts := map[string]any{"status": string(o.Status), "execution": o.ExecutionID, "effects": len(w.effects.List())}

@@ -23,7 +23,8 @@ func (w *work) discover(ctx context.Context) *run.Error {
 	if w.inputs, refused = w.Screen.JSON(w.task.Session, w.task.Inputs); refused != nil {
 		return refused
 	}
-	found, err := w.Finder.Search(ctx, run.Query{Text: w.shown, Detail: run.DetailName, Limit: w.options.Tools, Language: w.task.Language})
+	w.Finder.Settled(ctx, func(text string) { w.tell(run.PhaseDiscover, text) })
+	found, err := w.Finder.Search(ctx, run.Query{Settled: true, Text: w.shown, Detail: run.DetailName, Limit: w.options.Tools, Language: w.task.Language})
 	if err != nil {
 		return run.AsError(err)
 	}

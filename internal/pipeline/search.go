@@ -37,9 +37,11 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 	if !slices.Contains([]run.Detail{run.DetailName, run.DetailDescription, run.DetailFull}, q.Detail) {
 		return run.Found{}, run.Errorf(run.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description or full", q.Detail)
 	}
-	p.Tools.Wait(ctx, searchPatience)
+	if !q.Settled {
+		p.Tools.Wait(ctx, searchPatience)
+	}
 	tools := p.Toolset()
-	answer, err := p.Searcher.Search(ctx, discover.Query{Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit})
+	answer, err := p.Searcher.Search(ctx, discover.Query{Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit, Settled: q.Settled})
 	if err != nil {
 		return run.Found{}, err
 	}

@@ -64,10 +64,11 @@ type Queue struct {
 	bytes   int64         // of payloads that wait
 	closed  bool
 
-	run     Run           // nil: this queue does not work
-	only    string        // the one task that it works on; "" is all
-	release func()        // of the lock; nil: another engine works, or nobody
-	wake    chan struct{} // holds one
+	run     Run             // nil: this queue does not work
+	all     bool            // it works on all tasks
+	only    map[string]bool // else on these
+	release func()          // of the lock; nil: another engine works, or nobody
+	wake    chan struct{}   // holds one
 	ctx     context.Context
 	stop    context.CancelFunc
 	working sync.WaitGroup
@@ -103,7 +104,7 @@ func Open(o Options) (*Queue, error) {
 	}
 	q := &Queue{
 		o: o, shelf: s, tasks: map[string]*entry{}, damaged: map[string]damage{}, turns: newTurns(o.Slots),
-		news: make(chan struct{}), wake: make(chan struct{}, 1),
+		news: make(chan struct{}), wake: make(chan struct{}, 1), only: map[string]bool{},
 	}
 	q.ctx, q.stop = context.WithCancel(context.Background())
 	return q, nil
@@ -477,6 +478,13 @@ func (q *Queue) Owns() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.release != nil
+}
+
+// Takes has this queue be the one that works, if no other is. It reports whether it is.
+func (q *Queue) Takes() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.closed && (q.release != nil || q.own())
 }
 
 // Attended reports whether any engine works on the queue.

@@ -58,7 +58,7 @@ func (t *Turn) Waits(waits bool) {
 // Work has this queue work, as soon as no other engine does.
 func (q *Queue) Work(run Run) { q.WorkOn("", run) }
 
-// WorkOn is Work for one task only. What was called first counts, but Work counts more.
+// WorkOn is Work for one task only, and for those of earlier calls. What is run is that of the first call.
 func (q *Queue) WorkOn(id string, run Run) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,12 +66,14 @@ func (q *Queue) WorkOn(id string, run Run) {
 		return
 	}
 	if q.run == nil {
-		q.run, q.only = run, id
+		q.run = run
 		q.keeper.Go(q.attend)
 	}
-	if id == "" {
-		q.only = ""
+	q.all = q.all || id == ""
+	if !q.all {
+		q.only[id] = true
 	}
+	q.changed()
 }
 
 // attend is what goes on as long as the queue works.
@@ -253,7 +255,7 @@ func (q *Queue) begin() {
 func (q *Queue) waiting() (all []*entry) {
 	waits := map[string]int{}
 	for _, e := range q.tasks {
-		if e.Status == run.TaskQueued && !e.held && e.cancel == nil && (q.only == "" || q.only == e.ID) {
+		if e.Status == run.TaskQueued && !e.held && e.cancel == nil && (q.all || q.only[e.ID]) {
 			all = append(all, e)
 			waits[e.Principal]++
 		}
@@ -387,6 +389,7 @@ func (q *Queue) end(e *entry, o run.Outcome) {
 		e.Expires = least
 	}
 	e.with, e.unsaved = nil, true
+	delete(q.only, e.ID)
 	_ = q.recorded(e.JobState, string(e.Status), false) // it has happened
 	q.write(e)
 	q.changed()

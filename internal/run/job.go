@@ -2,6 +2,8 @@ package run
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -33,6 +35,7 @@ type Job struct {
 // The kinds of jobs.
 const (
 	JobProgram = "program" // runs a program
+	JobTask    = "task"    // does what is said in words
 	JobPass    = "pass"    // passes a client's call on to a server
 )
 
@@ -46,6 +49,37 @@ func PassJob(r Request, what Passed) (Job, error) {
 		return Job{}, Errorf(KindInvalidArguments, "run.job", "%w", err)
 	}
 	return Job{Kind: JobPass, Title: what.Server + "." + what.Tool, Session: r.Session, Client: r.Client, Payload: payload}, nil
+}
+
+// TaskJob is a job that does a task.
+func TaskJob(t Task) (Job, error) {
+	payload, err := json.Marshal(t)
+	if err != nil {
+		return Job{}, Errorf(KindInvalidArguments, "run.job", "%w", err)
+	}
+	return Job{Kind: JobTask, Title: titleOf(t.Description), Session: t.Session, Client: t.Client, Payload: payload}, nil
+}
+
+// titleOf is the beginning of a description, in one line.
+func titleOf(text string) string {
+	const most = 60
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return string(runes[:most]) + "…"
+}
+
+// programOf stands between the ID of a task of the queue, in which it does not occur, and the number of a program.
+const programOf = "0"
+
+// ProgramOf is the ID of the program that a task of the queue has written at its n-th attempt.
+func ProgramOf(task string, n int) string { return task + programOf + strconv.Itoa(n) }
+
+// IsProgramOf reports whether an execution is that of such a program.
+func IsProgramOf(execution, task string) bool {
+	n, ok := strings.CutPrefix(execution, task+programOf)
+	return ok && n != "" && strings.Trim(n, "0123456789") == ""
 }
 
 // ProgramJob is a job that executes a request.

@@ -17,7 +17,8 @@ type Query struct {
 	Category string // empty = all
 	Detail   Detail // DetailDescription if empty
 	Language Language
-	Limit    int // 10 if zero
+	Limit    int  // 10 if zero
+	Settled  bool // nothing is answered before all tools that are known now can be found, however long that takes
 }
 
 // Found is what a search answers.

@@ -13,14 +13,17 @@ type Task struct {
 	Description   string
 	Language      Language        // of the program; TypeScript if empty
 	RequiredTools []string        // in any spelling; if there are any, the program reaches these alone
-	Inputs        json.RawMessage // an object, which the program has as the constant inputs
+	Inputs        json.RawMessage `json:",omitempty"` // an object, which the program has as the constant inputs
 	Code          string          // a program: no model is asked, and it reaches RequiredTools alone
 	Budget        Budget
 	Session       string // "default" if empty
 	Client        string // name and version of the MCP client, if there is one
 	// Progress, if set, is told each step. It must not block and may be called from several
 	// goroutines.
-	Progress func(TaskStep)
+	Progress func(TaskStep) `json:"-"`
+	// Job is the ID of the task of the queue that it is, if it is one: its programs are named after it, and their
+	// calls that may have effects are on disk before they leave.
+	Job string `json:"-"`
 }
 
 // Budget bounds a task. Zero fields mean the configured bounds, and nothing goes beyond those.
@@ -41,6 +44,9 @@ const (
 	PhaseRun      Phase = "run"      // the program is checked, and runs
 	PhaseReport   Phase = "report"   // what came of it
 )
+
+// PhaseQueue is before the first one, if others come first.
+const PhaseQueue Phase = "queue"
 
 // Phases lists them.
 func Phases() []Phase {

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -105,6 +106,7 @@ type fact struct {
 	Severity string `json:"severity"`
 	Skill    string `json:"skill"`
 	Token    string `json:"token"`
+	Task     string `json:"task"`
 	Version  any    `json:"version"`
 }
 
@@ -129,10 +131,17 @@ func succeeded(e *audit.Entry) (ok, known bool) {
 		return e.Status != "refused", true
 	case run.EventToken:
 		return e.Status != "failed" && e.Status != "refused", true
+	case run.EventTask:
+		return e.Status == string(run.StatusOK), ended(e)
 	case run.EventReveal, run.EventSkill, run.EventSearch, run.EventFile, run.EventSettings, run.EventClock:
 		return true, true
 	}
 	return false, false
+}
+
+// ended reports whether an entry of a task says how that ended; others say how far it is.
+func ended(e *audit.Entry) bool {
+	return e.Status != "begun" && run.TaskStatus(e.Status).Ended() && !slices.Contains(run.Phases(), run.Phase(e.Status))
 }
 
 // severity is from 0, which nobody need look at, to 10.
@@ -155,7 +164,7 @@ func severity(e *audit.Entry, f *fact) int {
 		return 5
 	case run.EventSettings, run.EventErasure, run.EventSkill, run.EventToken:
 		return 4
-	case run.EventVerdict, run.EventDecision, run.EventEnd:
+	case run.EventVerdict, run.EventDecision, run.EventEnd, run.EventTask:
 		return max(risk, 1, 4*btoi(known && !ok))
 	case run.EventCall:
 		return max(1, 3*btoi(f.Effect == "write"), 5*btoi(f.Effect == "destructive"))

@@ -57,6 +57,10 @@ func kinds() []audit.Entry {
 	add(run.EventReveal, "model", `{"personal":{"email":2}}`, nil)
 	add(run.EventEnd, "ok", `{"calls":3,"sandbox":"process"}`, func(e *audit.Entry) { e.Risk, e.Returned, e.Avoided, e.Millis = &risk, 10, 5000, 99.25 })
 	add(run.EventEnd, "timeout", `{"calls":0,"error":"limit"}`, nil)
+	task := func(e *audit.Entry) { e.Execution = "" }
+	for _, status := range []string{"queued", "begun", "discover", "ok", "timeout"} {
+		add(run.EventTask, status, `{"task":"t1"}`, task)
+	}
 	add(run.EventPin, "changed", `{"pin":"p1"}`, tool)
 	add(run.EventSkill, "saved", `{"skill":"monthly","version":"2"}`, nil)
 	add(run.EventSkill, "removed", `{"skill":"monthly"}`, nil)

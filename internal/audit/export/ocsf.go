@@ -95,6 +95,11 @@ func classOf(e *audit.Entry, f *fact) class {
 			return class{authentication, "Authentication", 1, "Logon"}
 		}
 		return entity(updates, "Update")
+	case run.EventTask:
+		if e.Status == string(run.TaskQueued) {
+			return api(creates, "Create")
+		}
+		return api(updates, "Update")
 	case run.EventSettings, run.EventPin, run.EventClock:
 		return entity(updates, "Update")
 	case run.EventLogin:
@@ -224,7 +229,7 @@ func (m mapper) event(e *audit.Entry) *event {
 	out := &event{
 		ActivityID: c.activity, ActivityName: c.does, CategoryUID: c.uid / 1000, ClassUID: c.uid, ClassName: c.name, TypeUID: 100*c.uid + c.activity,
 		SeverityID: severityID(severity(e, &f)), Time: e.At.UnixMilli(), Message: summary(e), StatusCode: e.Status,
-		Metadata: metadata{Version: ocsfVersion, Product: m.product(), UID: placeOf(e), Sequence: e.Seq, Log: "retort audit", Code: string(e.Kind), Correlation: e.Execution},
+		Metadata: metadata{Version: ocsfVersion, Product: m.product(), UID: placeOf(e), Sequence: e.Seq, Log: "retort audit", Code: string(e.Kind), Correlation: cmp.Or(e.Execution, f.Task)},
 		Unmapped: unmapped{e.Chain, e.Hash, e.Millis, e.Bytes, e.Returned, e.Avoided, e.Facts, e.Body, e.Erased},
 	}
 	if ok, known := succeeded(e); known {
@@ -236,7 +241,7 @@ func (m mapper) event(e *audit.Entry) *event {
 	}
 	switch c.uid {
 	case apiActivity:
-		out.Actor, out.API, out.Source = by, apiOf(e), &endpoint{Name: cmp.Or(f.Client, "MCP client")}
+		out.Actor, out.API, out.Source = by, apiOf(e, &f), &endpoint{Name: cmp.Or(f.Client, "MCP client")}
 		if e.Server != "" {
 			out.Destination = &endpoint{Service: e.Server}
 		}
@@ -271,7 +276,7 @@ func (m mapper) found(out *event, e *audit.Entry, f *fact, by *actor) {
 	out.Metadata.Profiles = []string{"security_control"}
 	out.ActionID, out.StatusID = &action, 1 // new
 	out.Finding = &finding{UID: placeOf(e), Title: summary(e), Types: []string{string(e.Kind)}}
-	out.Evidences = []evidence{{Actor: by, API: apiOf(e)}}
+	out.Evidences = []evidence{{Actor: by, API: apiOf(e, f)}}
 	if e.Risk != nil {
 		out.Risk = e.Risk
 	}
@@ -284,13 +289,13 @@ func userOf(e *audit.Entry) *user {
 	return &user{Name: e.Principal, Type: 1}
 }
 
-func apiOf(e *audit.Entry) *api {
+func apiOf(e *audit.Entry, f *fact) *api {
 	a := &api{Operation: string(e.Kind)}
 	if e.Server != "" {
 		a.Operation, a.Service = toolOf(e), &service{e.Server}
 	}
-	if e.Execution != "" {
-		a.Request = &request{e.Execution}
+	if id := cmp.Or(e.Execution, f.Task); id != "" {
+		a.Request = &request{id}
 	}
 	return a
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"retort/internal/audit/export"
+	"retort/internal/run"
 )
 
 // shape is what version 1.2.0 of the schema says of an object or a class, as far as
@@ -183,6 +184,11 @@ skill removed 300404
 skill saved 300403
 start  600203
 stop  600204
+task begun 600303
+task discover 600303
+task ok 600303
+task queued 600301
+task timeout 600303
 token created 300401
 token failed 300403
 token revoked 300404
@@ -205,5 +211,32 @@ func TestOCSFCheck(t *testing.T) {
 		if breaks(o); len(checkEvent(o)) == 0 {
 			t.Errorf("%s: nothing was found", name)
 		}
+	}
+}
+
+// What becomes of a task is found by its ID, and how it ended counts as that of an execution does.
+func TestTasksInOCSF(t *testing.T) {
+	want := map[string][3]float64{ // activity, status, severity
+		"queued": {1, 0, 1}, "begun": {3, 0, 1}, "discover": {3, 0, 1}, "ok": {3, 1, 1}, "timeout": {3, 2, 3},
+	}
+	seen := 0
+	for _, o := range ocsfEvents(t) {
+		about := o["metadata"].(map[string]any)
+		if about["event_code"] != string(run.EventTask) {
+			continue
+		}
+		seen++
+		status, _ := o["status_id"].(float64)
+		got := [3]float64{o["activity_id"].(float64), status, o["severity_id"].(float64)}
+		if code := o["status_code"].(string); got != want[code] {
+			t.Errorf("%s: %v, want %v", code, got, want[code])
+		}
+		request, _ := o["api"].(map[string]any)["request"].(map[string]any)
+		if about["correlation_uid"] != "t1" || request["uid"] != "t1" {
+			t.Errorf("%v", o)
+		}
+	}
+	if seen != len(want) {
+		t.Errorf("%d entries of tasks", seen)
 	}
 }

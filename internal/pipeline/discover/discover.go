@@ -40,6 +40,7 @@ type Query struct {
 	Server   string       // in any spelling; empty: all
 	Category string       // empty: all
 	Limit    int          // 10 if not positive
+	Settled  bool         // however long it takes until all tools of now can be found
 }
 
 // Answer is what was found.
@@ -101,6 +102,13 @@ func (d *Discoverer) Close() error {
 // that names the nearest right ones; whatever ails the embeddings is a warning.
 func (d *Discoverer) Search(ctx context.Context, q Query) (Answer, error) {
 	tools := d.refresh(ctx)
+	for q.Settled && ctx.Err() == nil && tools != d.index.Toolset() && !d.isClosed() {
+		select { // the build that was under way knew less
+		case <-d.build():
+		case <-ctx.Done():
+		}
+		tools = d.catalog.Toolset()
+	}
 	if q.Tools != nil {
 		tools = q.Tools
 	}
@@ -147,6 +155,12 @@ func (d *Discoverer) refresh(ctx context.Context) *run.Toolset {
 	case <-ctx.Done():
 	}
 	return tools
+}
+
+func (d *Discoverer) isClosed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closed
 }
 
 // build brings the index up to date in the background, one build at a time. The

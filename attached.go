@@ -1,0 +1,243 @@
+package retort
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"retort/internal/queue"
+	"retort/internal/run"
+)
+
+// TaskJob is a Job that does a task. Its Progress is not told: the JobState says how far it is.
+func TaskJob(t Task) (Job, error) { return run.TaskJob(t) }
+
+// ExecuteTask does a task when its turn comes: tools are found, a model writes a program, which is checked and run, and
+// goes back to the model where it fails. Without a model the Outcome has a Pack, for whoever writes the program. It may
+// be pending as that of Execute is; Resume goes on with the task then. If ctx ends, the task is cancelled.
+//
+// The task is in the queue as those of Submit are, unless another engine of the same home works on that: this one
+// alone reaches who waits for the Outcome, so it does the task itself then.
+func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
+	q, err := e.line.queue()
+	if err == nil && q.Takes() {
+		return e.logged("did a task", e.attachTask(ctx, q, t))
+	}
+	o := e.logged("did a task", e.orchestrator().Run(ctx, t))
+	if err != nil {
+		o.Warnings = append(o.Warnings, "it was done without the queue: "+run.AsError(err).Message)
+	}
+	return o
+}
+
+// attached is a task in the queue for which somebody waits, who lends it what a request has: a model, a person.
+type attached struct {
+	caller   atomic.Pointer[context.Context] // of the request that waits now; nil if there is none
+	progress func(run.TaskStep)              // of the first
+	said     chan Outcome                    // holds one: the task is pending, and goes on with the next resumption
+	goOn     chan resumption
+	task     string
+	ended    chan struct{} // closed when the job has been done
+}
+
+// resumption is a request that goes on with a task.
+type resumption struct {
+	ctx      context.Context
+	patience time.Duration
+}
+
+type attachedKey struct{}
+
+// borrowed is the context of a job with what the request has that waits for it now. How long the job goes on is its
+// own matter.
+type borrowed struct {
+	context.Context
+	from *attached
+}
+
+func (b borrowed) Value(key any) any {
+	if key == (attachedKey{}) {
+		return b.from
+	}
+	if v := b.Context.Value(key); v != nil {
+		return v
+	}
+	if caller := b.from.caller.Load(); caller != nil {
+		return (*caller).Value(key)
+	}
+	return nil
+}
+
+// attachTask puts a task into the queue and waits for it.
+func (e *Engine) attachTask(ctx context.Context, q *queue.Queue, t Task) Outcome {
+	a := &attached{progress: t.Progress, said: make(chan Outcome, 1), goOn: make(chan resumption), ended: make(chan struct{})}
+	a.caller.Store(&ctx)
+	j, err := TaskJob(t)
+	if err == nil {
+		var state JobState
+		state, err = q.Submit(e.pipeline.Policy.Principal(), j, func(job context.Context) context.Context { return borrowed{job, a} })
+		a.task = state.ID
+	}
+	if err == nil {
+		err = e.WorkOn(a.task)
+	}
+	if err != nil {
+		return Outcome{ExecutionID: t.ID, Status: run.StatusRejected, Error: run.AsError(err)}
+	}
+	const early = 300 * time.Millisecond
+	told := time.AfterFunc(early, func() {
+		if s, err := e.Task(a.task); err == nil && s.Status == run.TaskQueued && t.Progress != nil {
+			t.Progress(run.TaskStep{Phase: run.PhaseQueue, Text: fmt.Sprintf("waits for its turn, as number %d", s.Position)})
+		}
+	})
+	defer told.Stop()
+	return e.follow(ctx, a)
+}
+
+// follow waits until a task ends, or waits for a person longer than somebody waits for it.
+func (e *Engine) follow(ctx context.Context, a *attached) Outcome {
+	waiting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan JobState, 1)
+	go func() {
+		s, err := e.WaitTask(waiting, a.task)
+		if err != nil {
+			s = JobState{Outcome: &Outcome{ExecutionID: a.task, Status: run.StatusError, Error: run.AsError(err)}}
+		}
+		ended <- s
+	}()
+	defer a.caller.Store(nil)
+	select {
+	case o := <-a.said:
+		return o
+	case s := <-ended:
+		return outcomeOf(s)
+	case <-ctx.Done():
+	}
+	s, err := e.CancelTask(context.WithoutCancel(ctx), a.task)
+	if err != nil { // it has ended meanwhile
+		s = <-ended
+	}
+	return outcomeOf(s)
+}
+
+func outcomeOf(s JobState) Outcome {
+	if s.Outcome != nil {
+		return *s.Outcome
+	}
+	return Outcome{ExecutionID: s.ID, Status: run.StatusCancelled, Error: run.Errorf(run.KindCancelled, "retort.tasks", "the task was cancelled, and has not ended yet").
+		WithHint("retort tasks show %s says when it has", s.ID)}
+}
+
+// does does a task whose turn has come.
+func (e *Engine) does() queue.Run {
+	return func(ctx context.Context, t *queue.Turn) Outcome {
+		var task run.Task
+		if err := json.Unmarshal(t.Payload, &task); err != nil {
+			return failedTask(t.Task, run.StatusRejected, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the task can't be read: %w", err))
+		}
+		task.ID, task.Job = cmp.Or(task.ID, t.Task.ID), t.Task.ID
+		a, _ := ctx.Value(attachedKey{}).(*attached)
+		var steps atomic.Int64
+		task.Progress = func(s run.TaskStep) {
+			t.Progress(run.TaskProgress{Done: int(steps.Add(1)), Message: string(s.Phase) + ": " + s.Text})
+			if a != nil && a.progress != nil && a.caller.Load() != nil {
+				a.progress(s)
+			}
+		}
+		o := e.orchestrator().Run(ctx, task)
+		if a == nil {
+			return e.attended(ctx, t, o)
+		}
+		defer close(a.ended)
+		return e.resumed(ctx, t, a, o)
+	}
+}
+
+// resumed goes on with a task that waits for a person as often as somebody wants it to. Its place is another's
+// meanwhile.
+func (e *Engine) resumed(ctx context.Context, t *queue.Turn, a *attached, o Outcome) Outcome {
+	for o.Status == run.StatusPendingApproval && ctx.Err() == nil {
+		execution := o.ExecutionID
+		t.Waits(true)
+		e.line.waits(execution, a)
+		a.said <- o
+		select {
+		case <-ctx.Done():
+		case r := <-a.goOn:
+			own, done := context.WithCancel(ctx)
+			unbind := context.AfterFunc(r.ctx, done)
+			free := e.places(t, execution)
+			o = e.orchestrator().Resume(own, execution, r.patience)
+			free()
+			unbind()
+			done()
+		}
+		e.line.waits(execution, nil)
+	}
+	t.Waits(false)
+	return e.unattended(o)
+}
+
+// places has a task hold its place as long as its program waits for nobody.
+func (e *Engine) places(t *queue.Turn, execution string) (free func()) {
+	const often = 50 * time.Millisecond
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(often)
+		defer tick.Stop()
+		for {
+			t.Waits(len(e.pipeline.Approvals.Table.Waiting(execution)) > 0)
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func() { close(stop); <-done }
+}
+
+// waits notes that a task waits with this execution; nil: that it does not any more.
+func (l *line) waits(execution string, a *attached) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a == nil {
+		delete(l.attached, execution)
+		return
+	}
+	if l.attached == nil {
+		l.attached = map[string]*attached{}
+	}
+	l.attached[execution] = a
+}
+
+// take is the task that waits with this execution, once.
+func (l *line) take(execution string) *attached {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.attached[execution]
+	delete(l.attached, execution)
+	return a
+}
+
+// resumeTask goes on with a task that waits with this execution; false: there is none of the principal.
+func (e *Engine) resumeTask(ctx context.Context, execution string, patience time.Duration) (Outcome, bool) {
+	if !e.orchestrator().Waits(execution) {
+		return Outcome{}, false
+	}
+	a := e.line.take(execution)
+	if a == nil {
+		return Outcome{}, false
+	}
+	a.caller.Store(&ctx)
+	select {
+	case a.goOn <- resumption{ctx, patience}:
+	case <-a.ended:
+	}
+	return e.follow(context.WithoutCancel(ctx), a), true // the job knows what it means that ctx ends
+}

@@ -1,0 +1,241 @@
+package retort_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retort"
+	"retort/internal/demo"
+	"retort/internal/model/modeltest"
+	"retort/internal/run"
+)
+
+// until waits for what is about to be so.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// states are those of the tasks of an engine, by their titles.
+func states(t *testing.T, e *retort.Engine) map[string]retort.JobState {
+	t.Helper()
+	all, err := e.Tasks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]retort.JobState{}
+	for _, s := range all {
+		if s.Kind != run.JobTask {
+			t.Errorf("%+v", s)
+		}
+		found[s.Title] = s
+	}
+	return found
+}
+
+// Tasks that somebody waits for take their turns, and one place is enough for one with all of its programs. Among
+// principals it goes round.
+func TestTaskTakesItsTurn(t *testing.T) {
+	gate := make(chan struct{})
+	e := newOffice(t, "maxConcurrentTasks: 1\nprincipals: {anna: {}, berta: {}}", func(n int, a modeltest.Asked) modeltest.Step {
+		if n == 1 {
+			<-gate
+			return writes(`return nope`)(1, a)
+		}
+		return writes(`return 'done'`)(1, a)
+	})
+	var mu sync.Mutex
+	var order, waited []string
+	var all sync.WaitGroup
+	begin := func(principal, title string) {
+		all.Go(func() {
+			o := e.As(principal).ExecuteTask(t.Context(), retort.Task{Description: title, Progress: func(s retort.TaskStep) {
+				mu.Lock()
+				defer mu.Unlock()
+				if s.Phase == run.PhaseQueue {
+					waited = append(waited, title)
+				}
+			}})
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, title)
+			if o.Status != run.StatusOK || string(o.Result) != `"done"` {
+				t.Errorf("%s: %s %+v", title, o.Status, o.Error)
+			}
+		})
+		until(t, title+" is not in the queue", func() bool { _, ok := states(t, e.As(principal))[title]; return ok })
+	}
+	begin("anna", "a1")
+	until(t, "the model is not asked", func() bool { return len(e.model.Asked()) == 1 })
+	begin("anna", "a2")
+	begin("anna", "a3")
+	begin("berta", "b1")
+	if s := states(t, e.As("anna")); s["a1"].Status != run.TaskRunning || s["a2"].Status != run.TaskQueued || s["a2"].Position != 1 || s["a3"].Position != 2 || s["a1"].Progress == nil {
+		t.Errorf("%+v", s)
+	}
+	if _, theirs := states(t, e.As("anna"))["b1"]; theirs {
+		t.Error("a task of another principal is listed")
+	}
+	until(t, "nobody is told that they wait", func() bool { mu.Lock(); defer mu.Unlock(); return len(waited) == 3 })
+	close(gate)
+	all.Wait()
+	if n := len(e.model.Asked()); n != 5 {
+		t.Errorf("asked %d times", n)
+	}
+	if at := strings.Join(order, " "); !strings.HasPrefix(at, "a1 b1 ") {
+		t.Errorf("the greedy principal comes first: %s", at)
+	}
+}
+
+// A task ends when it is cancelled, or when who waits for it goes away, whatever its state.
+func TestTaskIsCancelled(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings string
+		step     modeltest.Step
+		reached  func(*office, retort.JobState) bool
+	}{
+		"in the line":              {"maxConcurrentTasks: 1", modeltest.Step{}, nil},
+		"while the model is asked": {"", modeltest.Step{Hang: true}, func(e *office, _ retort.JobState) bool { return len(e.model.Asked()) > 0 }},
+		"while its program runs":   {"", modeltest.Step{Text: "```ts\nawait sleep(25000)\n```"}, func(e *office, _ retort.JobState) bool { return e.Running() > 0 }},
+		"while it waits for a person": {"approval: {autoApproveMedium: false}", modeltest.Step{Text: "```ts\n" + create + "\n```"}, func(e *office, s retort.JobState) bool {
+			return s.Status == run.TaskPending && len(e.Waiting(s.ID)) > 0
+		}},
+	} {
+		for _, leaves := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				e := newOfficeWith(t, "provider: openai, timeout: 1m", c.settings, func(int, modeltest.Asked) modeltest.Step { return c.step })
+				if c.reached == nil {
+					submit(t, e.Engine, retort.Request{Code: "await sleep(25000)"})
+					until(t, "nothing runs", func() bool { return e.Running() > 0 })
+					c.reached = func(_ *office, s retort.JobState) bool { return s.Status == run.TaskQueued }
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				ended := make(chan retort.Outcome, 1)
+				go func() { ended <- e.ExecuteTask(ctx, retort.Task{Description: todo}) }()
+				mine := func() (s retort.JobState) {
+					all, err := e.Tasks()
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, one := range all {
+						if one.Kind == run.JobTask {
+							s = one
+						}
+					}
+					return s
+				}
+				until(t, "it does not come so far", func() bool { s := mine(); return s.ID != "" && c.reached(e, s) })
+				waits := mine().Status == run.TaskPending
+				if leaves && !waits {
+					leave()
+				} else if _, err := e.CancelTask(t.Context(), mine().ID); err != nil {
+					t.Fatal(err)
+				}
+				if o := <-ended; !waits && (o.Error == nil || o.Error.Kind != run.KindCancelled) || waits && o.Status != run.StatusPendingApproval {
+					t.Errorf("%s %+v", o.Status, o.Error)
+				}
+				if s := mine(); s.Status != run.TaskStatus(run.StatusCancelled) || e.effects() != 0 || len(e.Waiting("")) != 0 {
+					t.Errorf("%+v, %d effects", s, e.effects())
+				}
+			})
+		}
+	}
+}
+
+// A task for which nobody waits is done, too, and goes on when a person has answered. Its place is another's meanwhile.
+func TestTaskForLater(t *testing.T) {
+	e := newOffice(t, "maxConcurrentTasks: 1\napproval: {autoApproveMedium: false}", writes(create+` throw new Error('a')`, `return 'mended'`))
+	j, err := retort.TaskJob(retort.Task{Description: todo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.Submit(t.Context(), j)
+	if err != nil || s.Title != todo {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	until(t, "no person is asked", func() bool { now, _ := e.Task(s.ID); return now.Status == run.TaskPending })
+	if other := finished(t, e.Engine, submit(t, e.Engine, retort.Request{Code: "return 1"}).ID); other.Status != "ok" {
+		t.Errorf("%+v", other)
+	}
+	until(t, "it does not end", func() bool {
+		for _, a := range e.Waiting(s.ID) {
+			_ = e.Decide(a.ID, a.Digest, retort.Answer{Approve: true})
+		}
+		now, _ := e.Task(s.ID)
+		return now.Status.Ended()
+	})
+	done := finished(t, e.Engine, s.ID)
+	if done.Status != "ok" || string(done.Outcome.Result) != `"mended"` || done.Outcome.Attempts != 2 || done.Outcome.Task != s.ID || e.effects() != 1 {
+		t.Errorf("%+v %+v, %d effects", done, done.Outcome, e.effects())
+	}
+}
+
+// A full line is refused in words, before anything is done.
+func TestTaskFindsTheLineFull(t *testing.T) {
+	e := newOffice(t, "maxConcurrentTasks: 1\ntasks: {waiting: 1}", writes("return 1"))
+	submit(t, e.Engine, retort.Request{Code: "await sleep(25000)"})
+	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo})
+	if o.Status != run.StatusRejected || o.Error.Kind != run.KindLimit || len(e.model.Asked()) != 0 {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+}
+
+// Where another engine works on the queue of the home, a task that somebody waits for is done beside it.
+func TestTaskBesideAnotherEngine(t *testing.T) {
+	e := newOffice(t, "maxConcurrentTasks: 1", writes("return 1"))
+	submit(t, e.Engine, retort.Request{Code: "await sleep(25000)"})
+	until(t, "nothing runs", func() bool { return e.Running() > 0 })
+	other, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: e.home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if o := other.ExecuteTask(t.Context(), retort.Task{Description: todo}); o.Pack == nil {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+}
+
+// A task of the very first moment finds the tools of servers that have just been started.
+func TestTaskWaitsForServers(t *testing.T) {
+	crm, err := demo.Open("crm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := modeltest.New(writes(create + ` return 1`))
+	t.Cleanup(model.Close)
+	answers := make(chan struct{})
+	e, err := retort.Open(t.Context(), retort.Config{
+		NoFiles: true, Settings: "model: {provider: openai, url: " + model.URL + ", model: scripted}",
+		Servers: []retort.Server{{Name: "crm", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+			select {
+			case <-answers:
+				return crm.Dial(ctx)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	var once sync.Once
+	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo, Progress: func(s retort.TaskStep) {
+		if s.Phase == run.PhaseDiscover && strings.Contains(s.Text, "waiting for crm") {
+			once.Do(func() { close(answers) })
+		}
+	}})
+	if o.Status != run.StatusOK || o.Attempts != 1 || !strings.Contains(model.Asked()[0].Last, "createRecord") {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+}
