@@ -308,7 +308,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		Secrets: p.secrets, Privacy: p.screen, Network: p.network, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
 		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
-		Wrapper: p.wrapper(),
+		Wrapper: p.wrapper(), Stub: p.stub(),
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
 	p.pipeline.Logins = &logins{parts: p, under: map[whose]*loggingIn{}}

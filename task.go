@@ -155,6 +155,40 @@ func (p *parts) wrapper() func(run.Language, string, string) string {
 	}
 }
 
+// stub is how the project wants models to be told of a tool; nil: as it is made.
+func (p *parts) stub() func(run.Language, *run.Tool, string, string, bool) string {
+	if p.templates.Changed(templates.StubTS) == "" && p.templates.Changed(templates.StubPy) == "" {
+		return nil
+	}
+	return func(lang run.Language, t *run.Tool, name, definition string, full bool) string {
+		file := templates.StubTS
+		if lang == run.Python {
+			file = templates.StubPy
+		}
+		text, refused := p.templates.Render(file, templates.StubData{Server: t.Server, Tool: t.Name, Name: name, Definition: definition, Full: full})
+		if refused != nil || !strings.Contains(text, definition) {
+			return definition
+		}
+		return text
+	}
+}
+
+// provesStub refuses a stub of the project that leaves out what the tool is.
+func (p *parts) provesStub(name templates.Name) error {
+	file := p.templates.Changed(name)
+	if file == "" {
+		return nil
+	}
+	text, refused := p.templates.Render(name, templates.Example(name))
+	if refused == nil && !strings.Contains(text, templates.ExampleDefinition) {
+		refused = run.Errorf(run.KindInvalidArguments, "templates", "%s: {{.definition}} is not in it as it is", file)
+	}
+	if refused != nil {
+		return refused.WithHint("mend the file, or remove it: then the built-in one counts")
+	}
+	return nil
+}
+
 // provesTemplates refuses templates of the project whose output would not pass the gate.
 func (p *parts) provesTemplates(ctx context.Context) error {
 	for name, lang := range map[templates.Name]run.Language{
@@ -173,6 +207,11 @@ func (p *parts) provesTemplates(ctx context.Context) error {
 		}
 		if refused != nil {
 			return refused.WithHint("mend the file, or remove it: then the built-in one counts")
+		}
+	}
+	for _, name := range []templates.Name{templates.StubTS, templates.StubPy} {
+		if err := p.provesStub(name); err != nil {
+			return err
 		}
 	}
 	return nil

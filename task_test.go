@@ -360,6 +360,8 @@ func TestTaskTemplates(t *testing.T) {
 		"skeleton.ts": {"const x: number = 'a'; return nope;", "skeleton.ts: what it makes does not pass the gate, at line 1"},
 		"wrapper.ts":  {"// ours\n", "{{.code}} is not in it"},
 		"repair.md":   {"{{.message}}\n{{.nothing}}", "repair.md:2"},
+		"stub.ts":     {"{{.name}}", "stub.ts: {{.definition}} is not in it"},
+		"stub.py":     {"{{.definition}}\n{{.nme}}", "stub.py:2"},
 		"wrapper.py":  {"# ours\n{{.code}}\nx = nope", "wrapper.py: what it makes does not pass the gate, at line"},
 	} {
 		home := t.TempDir()

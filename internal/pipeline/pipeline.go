@@ -99,6 +99,8 @@ type Pipeline struct {
 	Learner Learner // nil: nothing is learned
 	// Wrapper is the file of a wrapper as the project wants it; nil: as it is made.
 	Wrapper func(lang run.Language, path, code string) string
+	// Stub is what a model is told of a tool as the project wants it; nil: as it is made.
+	Stub func(lang run.Language, t *run.Tool, name, definition string, full bool) string
 	// Recorder keeps what happens; nil: nothing is recorded.
 	Recorder run.Recorder
 	// Watch judges what happens by what is usual; nil: nobody does.

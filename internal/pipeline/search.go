@@ -51,7 +51,7 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 	}
 	found.Warnings = append(found.Warnings, p.unlisted()...)
 	for _, hit := range answer.Hits {
-		found.Tools = append(found.Tools, describe(tools, hit.Tool, q))
+		found.Tools = append(found.Tools, p.describe(tools, hit.Tool, q))
 	}
 	if q.Server == "" && q.Category == "" && q.Text != "" {
 		found.Skills = p.findSkills(q)
@@ -59,7 +59,7 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 	return found, nil
 }
 
-func describe(tools *run.Toolset, t *run.Tool, q run.Query) run.FoundTool {
+func (p *Pipeline) describe(tools *run.Toolset, t *run.Tool, q run.Query) run.FoundTool {
 	f := run.FoundTool{Name: emit.Stub(tools, t, q.Language, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category}
 	if s, ok := tools.Server(t.Server); ok {
 		f.Cached = s.Cached
@@ -68,9 +68,18 @@ func describe(tools *run.Toolset, t *run.Tool, q run.Query) run.FoundTool {
 	case run.DetailDescription:
 		f.Description = emit.Summary(t)
 	case run.DetailFull:
-		f.Definition = emit.Stub(tools, t, q.Language, emit.Signature)
+		f.Definition = p.stub(tools, t, q.Language, emit.Signature)
 	}
 	return f
+}
+
+// stub is the definition of a tool in the project's words.
+func (p *Pipeline) stub(tools *run.Toolset, t *run.Tool, lang run.Language, detail emit.Detail) string {
+	definition := emit.Stub(tools, t, lang, detail)
+	if p.Stub == nil {
+		return definition
+	}
+	return p.Stub(lang, t, emit.Stub(tools, t, lang, emit.Name), definition, detail == emit.Full)
 }
 
 // Describe gives the typed definitions of tools, by any spelling of their
@@ -98,7 +107,7 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Langua
 			definitions = append(definitions, run.Definition{Name: name, Definition: fmt.Sprintf("%s %s; %s", comment, missing.Message, missing.Hint)})
 			continue
 		}
-		definitions = append(definitions, run.Definition{Name: emit.Stub(tools, t, lang, emit.Name), Definition: emit.Stub(tools, t, lang, emit.Full)})
+		definitions = append(definitions, run.Definition{Name: emit.Stub(tools, t, lang, emit.Name), Definition: p.stub(tools, t, lang, emit.Full)})
 	}
 	if missing != nil && len(definitions) == 1 {
 		return nil, missing

@@ -115,7 +115,7 @@ func (p *Pipeline) Offer(ctx context.Context, names []string, lang run.Language,
 			return nil, tools.NotFound(name)
 		}
 		o := run.Offer{Effect: p.Policy.Tool(t).Effect.Kind.String()}
-		o.FoundTool = run.FoundTool{Name: emit.Stub(tools, t, lang, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category, Definition: emit.Stub(tools, t, lang, detail)}
+		o.FoundTool = run.FoundTool{Name: emit.Stub(tools, t, lang, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category, Definition: p.stub(tools, t, lang, detail)}
 		if !slices.ContainsFunc(offers, func(a run.Offer) bool { return a.Name == o.Name }) {
 			offers = append(offers, o)
 		}

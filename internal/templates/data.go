@@ -77,6 +77,15 @@ type WrapperData struct {
 	Code string `json:"code"`
 }
 
+// StubData is for what a model is told of a tool. Definition must be in the text as it is.
+type StubData struct {
+	Server     string `json:"server"`
+	Tool       string `json:"tool"`       // as the server calls it
+	Name       string `json:"name"`       // as the program writes it
+	Definition string `json:"definition"` // its signature in one line, or in full
+	Full       bool   `json:"full"`
+}
+
 // Example is data as a template may get it.
 func Example(name Name) any {
 	effects := []EffectOne{{"crm.updateRecord", `{"recordId":"1"}`, "it was made"}}
@@ -97,9 +106,14 @@ func Example(name Name) any {
 		return RepairData{true, "error", "tool_error", "it has failed", "try another way", "> 1 | x", 1, effects, 1}
 	case Skill:
 		return SkillData{"find-things", "Finds things.", "ts", "import { find } from './skills/find-things';", []FunctionData{{"find(title: string)", "Finds."}}, " --arg title=…", []string{"sample.listThings"}}
+	case StubTS, StubPy:
+		return StubData{"sample", "listThings", "sample.listThings", ExampleDefinition, true}
 	}
 	return WrapperData{"servers/sample/listThings.ts", ExampleCode(name)}
 }
+
+// ExampleDefinition is the definition of the tool in Example.
+const ExampleDefinition = "sample.listThings(): Promise<any>"
 
 // ExampleCode is the code of the wrapper in Example.
 func ExampleCode(name Name) string {

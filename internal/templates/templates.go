@@ -31,11 +31,13 @@ const (
 	Skill      Name = "skill.md"   // the text of SKILL.md: name, description, use, functions, tools
 	WrapperTS  Name = "wrapper.ts" // the file of a tool: server, tool, code
 	WrapperPy  Name = "wrapper.py" // the same of a server
+	StubTS     Name = "stub.ts"    // what a model is told of a tool: server, tool, name, definition, full
+	StubPy     Name = "stub.py"
 )
 
 // Names are all templates.
 func Names() []Name {
-	return []Name{System, Task, Repair, SkeletonTS, SkeletonPy, Skill, WrapperTS, WrapperPy}
+	return []Name{System, Task, Repair, SkeletonTS, SkeletonPy, Skill, WrapperTS, WrapperPy, StubTS, StubPy}
 }
 
 //go:embed files
