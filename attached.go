@@ -137,7 +137,7 @@ func (e *Engine) does() queue.Run {
 	return func(ctx context.Context, t *queue.Turn) Outcome {
 		var task run.Task
 		if err := json.Unmarshal(t.Payload, &task); err != nil {
-			return failedTask(t.Task, run.StatusRejected, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the task can't be read: %w", err))
+			return failedTask(t.Task, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the task can't be read: %w", err))
 		}
 		task.ID, task.Job = cmp.Or(task.ID, t.Task.ID), t.Task.ID
 		a, _ := ctx.Value(attachedKey{}).(*attached)

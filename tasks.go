@@ -148,7 +148,7 @@ func (e *Engine) WorkOn(id string) error {
 	q.WorkOn(id, func(ctx context.Context, t *queue.Turn) run.Outcome {
 		do, ok := e.line.jobs[t.Task.Kind]
 		if !ok {
-			return failedTask(t.Task, run.StatusRejected, run.Errorf(run.KindInvalidArguments, "retort.tasks", "this version of Retort knows no tasks of the kind %q", t.Task.Kind))
+			return failedTask(t.Task, run.Errorf(run.KindInvalidArguments, "retort.tasks", "this version of Retort knows no tasks of the kind %q", t.Task.Kind))
 		}
 		return do(whole.As(t.Task.Principal))(ctx, t)
 	})
@@ -172,8 +172,8 @@ func (p *parts) whole() *parts {
 	return &all
 }
 
-func failedTask(t run.JobState, s run.Status, err *run.Error) run.Outcome {
-	return run.Outcome{ExecutionID: t.ID, Status: s, Error: err}
+func failedTask(t run.JobState, err *run.Error) run.Outcome {
+	return run.Outcome{ExecutionID: t.ID, Status: run.StatusRejected, Error: err}
 }
 
 // runs executes a program whose turn has come.
@@ -181,7 +181,7 @@ func (e *Engine) runs() queue.Run {
 	return func(ctx context.Context, t *queue.Turn) run.Outcome {
 		var r run.Request
 		if err := json.Unmarshal(t.Payload, &r); err != nil {
-			return failedTask(t.Task, run.StatusRejected, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the program can't be read: %w", err))
+			return failedTask(t.Task, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the program can't be read: %w", err))
 		}
 		r.ID, r.Noted = t.Task.ID, true
 		r.Progress = func(calls int) {
@@ -199,7 +199,7 @@ func (e *Engine) passesOn() queue.Run {
 			Passed  run.Passed
 		}
 		if err := json.Unmarshal(t.Payload, &p); err != nil {
-			return failedTask(t.Task, run.StatusRejected, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the call can't be read: %w", err))
+			return failedTask(t.Task, run.Errorf(run.KindInvalidArguments, "retort.tasks", "the call can't be read: %w", err))
 		}
 		p.Request.ID, p.Request.Noted = t.Task.ID, true
 		return e.attended(ctx, t, e.Pass(ctx, p.Request, p.Passed))

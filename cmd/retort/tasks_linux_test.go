@@ -3,72 +3,127 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"retort"
+	"retort/internal/model/modeltest"
 	"retort/internal/run"
 )
 
-// After kill -9 of the engine that works the line goes on, and what ran is not run again; what
-// had left of it is told.
-func TestKillKeepsTheLine(t *testing.T) {
-	dir := t.TempDir()
-	config := `{"mcpServers": {"crm": {"command": "retort", "args": ["demo-server", "crm"]}}, "mcpCodeExecution": {"maxConcurrentTasks": 1, "maxExecutionTime": 120000}}`
-	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(config), 0o600); err != nil {
+// killable is a folder with a queue, an engine that works on it, and the command line.
+type killable struct {
+	t     *testing.T
+	dir   string
+	env   []string
+	serve *exec.Cmd
+}
+
+func newKillable(t *testing.T, settings string) *killable {
+	k := &killable{t: t, dir: t.TempDir()}
+	config := `{"mcpServers": {"crm": {"command": "retort", "args": ["demo-server", "crm"]}}, "mcpCodeExecution": {"maxConcurrentTasks": 1, "maxExecutionTime": 120000` + settings + `}}`
+	if err := os.WriteFile(filepath.Join(k.dir, ".mcp.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "HOME="+filepath.Join(dir, ".user"))
-	said := func(args ...string) string {
-		t.Helper()
-		cmd := retortIn(t, dir, args...)
-		cmd.Env = append(env, "PATH="+filepath.Dir(cmd.Path)+":"+os.Getenv("PATH"))
-		out, err := cmd.Output()
-		if err != nil {
-			t.Logf("%v: %v", args, err) // the exit code is that of the program
-		}
-		return strings.TrimSpace(string(out))
-	}
-	serve := retortIn(t, dir, "serve")
-	serve.Env = append(env, "PATH="+filepath.Dir(serve.Path)+":"+os.Getenv("PATH"))
-	if _, err := serve.StdinPipe(); err != nil {
+	k.env = append(os.Environ(), "HOME="+filepath.Join(k.dir, ".user"))
+	k.serve = k.command("serve")
+	if _, err := k.serve.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := serve.Start(); err != nil {
+	if err := k.serve.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = serve.Process.Kill() }()
-	runs := said("run", "--queue", "-e", "await crm.createRecord({objectType: 'Lead', data: {LastName: 'A', Company: 'C'}}); await sleep(100000)")
-	var waits []string
-	for _, code := range []string{"return 'first'", "return 'second'"} {
-		waits = append(waits, said("run", "--queue", "-e", code))
+	t.Cleanup(func() { _ = k.serve.Process.Kill() })
+	return k
+}
+
+func (k *killable) command(args ...string) *exec.Cmd {
+	cmd := retortIn(k.t, k.dir, args...)
+	cmd.Env = append(k.env, "PATH="+filepath.Dir(cmd.Path)+":"+os.Getenv("PATH"))
+	return cmd
+}
+
+func (k *killable) said(args ...string) string {
+	k.t.Helper()
+	out, err := k.command(args...).Output()
+	if err != nil {
+		k.t.Logf("%v: %v", args, err) // the exit code is that of the program
 	}
-	noted := filepath.Join(dir, ".retort", "pending", runs+".jsonl")
+	return strings.TrimSpace(string(out))
+}
+
+// kill kills the engine once a record was created by the execution with this name.
+func (k *killable) kill(execution, task string) {
+	k.t.Helper()
+	noted := filepath.Join(k.dir, ".retort", "pending", execution+".jsonl")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if text, _ := os.ReadFile(noted); strings.Contains(string(text), "create_record") {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("it does not run: %s", said("tasks", "show", runs))
+			k.t.Fatalf("it does not run: %s", k.said("tasks", "show", task))
 		}
 	}
-	if err := serve.Process.Kill(); err != nil {
-		t.Fatal(err)
+	if err := k.serve.Process.Kill(); err != nil {
+		k.t.Fatal(err)
 	}
-	_ = serve.Wait()
-	for i, want := range []string{`"first"`, `"second"`} {
-		var o retort.Outcome
-		if err := json.Unmarshal([]byte(said("tasks", "wait", "--json", waits[i])), &o); err != nil || o.Status != run.StatusOK || string(o.Result) != want {
-			t.Errorf("%+v, %v", o, err)
-		}
+	_ = k.serve.Wait()
+}
+
+// gives waits for a task and compares its result.
+func (k *killable) gives(task, want string) {
+	k.t.Helper()
+	var o retort.Outcome
+	if err := json.Unmarshal([]byte(k.said("tasks", "wait", "--json", task)), &o); err != nil || o.Status != run.StatusOK || string(o.Result) != want {
+		k.t.Errorf("%+v, %v", o, err)
 	}
+}
+
+// lost checks that a task ended with its engine, and that the call it had made is told.
+func (k *killable) lost(task string) {
+	k.t.Helper()
 	var lost retort.JobState
-	if err := json.Unmarshal([]byte(said("tasks", "show", "--json", runs)), &lost); err != nil || lost.Status != "outcome_unknown" {
-		t.Fatalf("%+v, %v", lost, err)
+	if err := json.Unmarshal([]byte(k.said("tasks", "show", "--json", task)), &lost); err != nil || lost.Status != "outcome_unknown" {
+		k.t.Fatalf("%+v, %v", lost, err)
 	}
 	if calls := lost.Outcome.Calls; len(calls) != 1 || calls[0].Tool != "create_record" {
-		t.Errorf("%+v", lost.Outcome)
+		k.t.Errorf("%+v", lost.Outcome)
+	}
+}
+
+const createsAndStays = "await crm.createRecord({objectType: 'Lead', data: {LastName: 'A', Company: 'C'}}); await sleep(100000)"
+
+// After kill -9 of the engine that works the line goes on, and what ran is not run again; what
+// had left of it is told.
+func TestKillKeepsTheLine(t *testing.T) {
+	k := newKillable(t, "")
+	runs := k.said("run", "--queue", "-e", createsAndStays)
+	first, second := k.said("run", "--queue", "-e", "return 'first'"), k.said("run", "--queue", "-e", "return 'second'")
+	k.kill(runs, runs)
+	k.gives(first, `"first"`)
+	k.gives(second, `"second"`)
+	k.lost(runs)
+}
+
+// The same of tasks in words: no model is asked again for the one that ran.
+func TestKillKeepsTasksInWords(t *testing.T) {
+	m := modeltest.New(func(_ int, a modeltest.Asked) modeltest.Step {
+		if strings.Contains(a.Last, "create a lead") {
+			return modeltest.Step{Text: "```ts\n" + createsAndStays + "\n```"}
+		}
+		return modeltest.Step{Text: "```ts\nreturn 'later';\n```"}
+	})
+	t.Cleanup(m.Close)
+	k := newKillable(t, `, "model": {"url": "`+m.URL+`", "model": "m", "key": "k"}`)
+	runs := k.said("ask", "--queue", "create a lead record in the crm")
+	waits := k.said("ask", "--queue", "count the records of the crm")
+	k.kill(runs+"01", runs)
+	k.gives(waits, `"later"`)
+	k.lost(runs)
+	if n := len(m.Asked()); n != 2 {
+		t.Errorf("the model was asked %d times", n)
 	}
 }
