@@ -271,7 +271,13 @@ func (d *daemon) introduce(ctx context.Context, o Options) error {
 	if err := d.api.call(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
 		return err
 	}
-	return d.judge(v, info, o)
+	if err := d.judge(v, info, o); err != nil {
+		return err
+	}
+	if unfit := checkGuest(o.Guest[0], info.Architecture); unfit != nil {
+		return unfit
+	}
+	return nil
 }
 
 // older compares versions of the API.
