@@ -24,12 +24,14 @@ type Dockerd struct {
 	group, pid int // of the shell that watches over it; its own
 }
 
-// watched runs a command until that, or the process of the first argument, has ended.
+// watched runs a command until that, or the process of the first argument, has ended. What a
+// process leaves that was killed, it removes.
 const watched = `parent=$1 dir=$2; shift 2
 "$@" > "$dir/log" 2>&1 < /dev/null &
 echo $$ $! > "$dir/started"
 while kill -0 $parent 2> /dev/null && kill -0 $! 2> /dev/null; do sleep 0.3; done
-kill $! 2> /dev/null; wait $!`
+kill $! 2> /dev/null; wait $!
+kill -0 $parent 2> /dev/null || rm -rf --one-file-system "$dir"`
 
 // StartDockerd starts a daemon, or skips or fails the test as Need does. End must be called.
 func StartDockerd(t testing.TB) *Dockerd {
