@@ -167,7 +167,12 @@ func (c *Chooser) unproxied(name string, s Spec) *run.Error {
 	if s.Floor.Strength > Process {
 		return e.WithHint("%s; it needs so strong a sandbox since %s", other, s.Floor.Why)
 	}
-	return e.WithHint("%s; with sandboxMode: process it has one", other)
+	for _, have := range c.Capabilities() {
+		if have.Proxies && have.able(s) {
+			return e.WithHint("%s; with sandboxMode: %s it has one", other, have.Name)
+		}
+	}
+	return e.WithHint("%s", other)
 }
 
 func (c Capabilities) able(s Spec) bool {

@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"retort/internal/guest"
 	"retort/internal/pipeline/isolate"
@@ -123,7 +125,7 @@ func TestEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const leftOut = "a thousand threads" // it looks for a limit of the user; here the control group has it: see TestThreads
+	const leftOut = "a thousand threads" // it looks for a limit of the user; here the control group has it: see TestFloods
 	for _, runner := range []string{"runc", "runsc"} {
 		with := func(name string, change func(o *Options), try func(t *testing.T, b isolate.Backend)) {
 			t.Run(runner+"/"+name, func(t *testing.T) {
@@ -156,4 +158,45 @@ func TestEscapes(t *testing.T) {
 			isolatetest.PythonEscapes(t, b, without...)
 		})
 	}
+}
+
+// TestFloods holds that the control group ends what gVisor, or the user that all programs
+// are, does not bound: threads, and files in memory.
+func TestFloods(t *testing.T) {
+	const thousand = "import threading\nend, n = threading.Event(), 0\ntry:\n  while n < 1000:\n    threading.Thread(target=end.wait, daemon=True).start()\n    n += 1\nexcept RuntimeError: pass\nend.set()\nresult = n"
+	const million = "import os, ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(1_000_000):\n  os.close(libc.open(b'/tmp/%d' % i, os.O_CREAT, 0o600))"
+	for _, runner := range []string{"runc", gvisor} {
+		t.Run(runner, func(t *testing.T) {
+			if runner == gvisor {
+				testenv.Need(t, "runsc")
+			}
+			o := options(t, runner)
+			o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
+			b := New(o)
+			defer b.Close()
+			r := executed(t, b, thousand)
+			if n, err := strconv.Atoi(string(r.Value)); err != nil || n < 2 || n > threads {
+				t.Errorf("%s threads, %s %v", r.Value, r.Status, r.Error)
+			}
+			if r := executed(t, b, million); r.Status == run.StatusOK {
+				t.Error("a million files")
+			}
+		})
+	}
+}
+
+// executed is how a program in Python ends.
+func executed(t *testing.T, b isolate.Backend, code string) isolate.Report {
+	t.Helper()
+	l := run.Limits{Memory: 64 << 20, Timeout: time.Minute}.Or(run.DefaultLimits())
+	s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: "python", Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(t.Context(), run.Program{Code: code, Name: "program", Limits: l}, isolate.HostFunc(nothing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
