@@ -30,7 +30,9 @@ import (
 	"retort/internal/pipeline/gate/approval"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/docker"
 	"retort/internal/pipeline/isolate/gvisor"
+	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/process"
 	"retort/internal/pipeline/relay"
 	"retort/internal/policy"
@@ -247,20 +249,26 @@ func (p *parts) isolate(guest []string) *process.Backend {
 	commands := map[string]string{"python": settings.Runtimes.Python, "node": settings.Runtimes.Node, "bun": settings.Runtimes.Bun, "deno": settings.Runtimes.Deno}
 	interpreters := runtimes.All(commands, settings.Limits().Memory)
 	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters})
-	backends := []isolate.Backend{processes} // in the order of their strength
-	if p.wantsGVisor() {
-		backends = append(backends, gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters}))
-	}
+	// In the order of their strength. None but the first starts, writes or asks anything before
+	// somebody wants to know.
+	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters})
+	backends := []isolate.Backend{processes, p.containers(guest, interpreters), kernels}
 	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), backends...)
 	p.onClose(p.sandboxes.Close)
 	return processes
 }
 
-// wantsGVisor reports whether settings may have programs run in gVisor: it costs a copy of
-// this program in the home, which nobody else should pay for.
-func (p *parts) wantsGVisor() bool {
+// containers are sandboxes of Docker or Podman.
+func (p *parts) containers(guest []string, interpreters []interpreter.Interpreter) isolate.Backend {
 	s := p.config.Settings
-	return s.SandboxMode == config.SandboxGVisor || s.SandboxMode == config.SandboxAuto || s.SecurityLevel == config.SecurityMaximum
+	o := docker.Options{
+		Guest: guest, Host: s.Docker.Host, Runtime: s.Docker.Runtime, Strict: s.SecurityLevel == config.SecurityMaximum, Images: s.Docker.Images,
+		Dir: filepath.Join(p.home, "docker"), Limits: s.Limits(), Interpreters: interpreters,
+	}
+	if s.Docker.Guest != "" {
+		o.Guest = []string{s.Docker.Guest, guestArgument}
+	}
+	return docker.New(o)
 }
 
 var fallbacks = map[config.SandboxFallback]process.Fallback{

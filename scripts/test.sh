@@ -61,7 +61,8 @@ postgres_install() {
 docker_install() {
   [[ $(uname -s) == Linux && $(id -u) == 0 ]] || { leave_out dockerd "the tests start it as root on Linux"; return; }
   have dockerd || RUNLEVEL=1 apt_install dockerd:docker.io
-  have dockerd || leave_out dockerd "there is no dockerd"
+  have docker || apt_install docker:docker-cli
+  have dockerd && have docker || leave_out dockerd "there is no dockerd, or no docker"
 }
 
 # runsc_install builds gVisor's program. No release of it is on the module proxy but this kind.

@@ -15,6 +15,7 @@ import (
 
 	"retort"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -30,9 +31,11 @@ func TestScripts(t *testing.T) {
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "sets": sets, "lives": lives, "appears": appears, "port": port, "execution": execution},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "sets": sets, "lives": lives, "appears": appears, "port": port, "execution": execution, "dockerd": dockerd},
+		Condition:           condition,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
+			e.Values[test{}] = e.T()
 			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 			if err != nil {
 				return err
@@ -78,6 +81,19 @@ func appears(ts *testscript.TestScript, _ bool, args []string) {
 		time.Sleep(25 * time.Millisecond)
 	}
 	ts.Fatalf("there is no %s", args[0])
+}
+
+// condition is true of what RETORT_REQUIRE names, such as "dockerd".
+func condition(name string) (bool, error) { return testenv.Required(name), nil }
+
+// test is the key of the test that a script is.
+type test struct{}
+
+// dockerd starts a daemon of Docker's for a script, which finds it by DOCKER_HOST.
+func dockerd(ts *testscript.TestScript, _ bool, _ []string) {
+	d := testenv.StartDockerd(ts.Value(test{}).(testing.TB))
+	ts.Defer(d.End)
+	ts.Setenv("DOCKER_HOST", d.Host())
 }
 
 // sets sets a variable to what the last command has printed: sets NAME

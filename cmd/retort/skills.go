@@ -204,7 +204,7 @@ func (a *app) skillsRun() *cobra.Command {
 	}
 	c.Flags().StringArrayVar(&given, "arg", nil, "NAME=VALUE; the value is JSON, or else text (repeatable)")
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
-	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker or vm")
+	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker, gvisor or vm")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
 	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
 	return c

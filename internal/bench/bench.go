@@ -43,7 +43,8 @@ type step struct {
 var steps = []step{
 	{"command", (*bench).command},
 	{"runtimes", (*bench).runtimes},
-	{"runsc", (*bench).gvisor},
+	{"docker", (*bench).docker},
+	{"gvisor", (*bench).gvisor},
 	{"mcp", (*bench).overMCP},
 	{"calls", (*bench).calls},
 	{"type-check", (*bench).typeCheck},

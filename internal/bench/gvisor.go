@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,19 +27,8 @@ func (b *bench) gvisor(ctx context.Context) error {
 	o.Warm, o.MaxWarm = 1, 1
 	warm := gvisor.New(o)
 	defer warm.Close()
-	defer func() { b.pause = 0 }()
-	for _, runtime := range warm.Capabilities().Runtimes {
-		b.pause = 200 * time.Millisecond // in which the one before comes to its end
-		if err := b.time("gvisor, "+runtime+": smallest program, from nothing", 10, 600, func() error { return smallest(ctx, cold, runtime) }); err != nil {
-			return fmt.Errorf("%s: %w", runtime, err)
-		}
-		b.pause = 1500 * time.Millisecond // in which the next container gets ready
-		if err := b.time("gvisor, "+runtime+": smallest program, from the pool", 10, 25, func() error { return smallest(ctx, warm, runtime) }); err != nil {
-			return fmt.Errorf("%s: %w", runtime, err)
-		}
-		if err := b.time("gvisor, "+runtime+": 1,000 tool calls one after the other, all of them", 5, 300, func() error { return thousand(ctx, warm, runtime) }); err != nil {
-			return fmt.Errorf("%s: %w", runtime, err)
-		}
+	if err := b.sandboxes(ctx, "gvisor", warm.Capabilities().Runtimes, cold, warm, 600, 25); err != nil {
+		return err
 	}
 	return b.waiting(ctx, warm)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"retort/internal/egress"
+	"retort/internal/pipeline/gate"
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/relay"
 	"retort/internal/run"
@@ -25,6 +26,12 @@ func (x *execution) connect() (host isolate.Host, end func()) {
 	}
 	x.network = network.Open(to)
 	return proxying{x.host, x.network}, x.network.Close
+}
+
+// proxied reports whether a program that is to run reaches its network over connections of its
+// own. JavaScript has fetch, which is a call.
+func (x *execution) proxied(v *gate.Verdict) bool {
+	return !x.pipeline.Network.Closed() && v.Program.Language == run.Python && v.Risk.Reaches()
 }
 
 // proxying is a Host that is the other end of a program's connections, too.

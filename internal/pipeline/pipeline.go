@@ -151,7 +151,7 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	}
 	x.risk, x.skills = &verdict.Risk, verdict.Skills
 	x.outdated()
-	spec := isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: p.Routing.floor(verdict.Risk)}
+	spec := isolate.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: p.Routing.floor(verdict.Risk), Proxied: x.proxied(&verdict)}
 	if refused := p.Sandboxes.Able(x.req.Sandbox, spec); refused != nil { // nobody is asked for nothing
 		return x.fail(refused)
 	}

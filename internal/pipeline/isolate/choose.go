@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"retort/internal/run"
 )
@@ -47,9 +48,11 @@ func NewChooser(standard string, backends ...Backend) *Chooser {
 // Capabilities are those of every backend known, usable or not.
 func (c *Chooser) Capabilities() []Capabilities {
 	all := make([]Capabilities, len(c.backends))
-	for i, b := range c.backends {
-		all[i] = b.Capabilities()
+	var asked sync.WaitGroup
+	for i, b := range c.backends { // some of which find out by starting a container
+		asked.Go(func() { all[i] = b.Capabilities() })
 	}
+	asked.Wait()
 	return all
 }
 
@@ -128,6 +131,8 @@ func (c *Chooser) choose(name string, s Spec) (Backend, *run.Error) {
 				WithHint("%s", c.offer(s.Runtime))
 		case have.Strength < s.Floor.Strength:
 			return nil, c.tooWeak(s)
+		case s.Proxied && !have.Proxies:
+			return nil, c.unproxied(name, s)
 		}
 		return b, nil
 	}
@@ -138,12 +143,36 @@ func (c *Chooser) choose(name string, s Spec) (Backend, *run.Error) {
 // weakest is the backend that is as strong as is needed, and no stronger than it has to
 // be. Those that are stronger are not asked: some find out what they can do by trying it.
 func (c *Chooser) weakest(s Spec) (Backend, *run.Error) {
+	closed := ""
 	for _, b := range c.backends {
-		if b.Capabilities().able(s) {
+		have := b.Capabilities()
+		switch {
+		case !have.able(s):
+		case s.Proxied && !have.Proxies:
+			closed = have.Name
+		default:
 			return b, nil
 		}
 	}
+	if closed != "" {
+		return nil, c.unproxied(closed, s)
+	}
 	return nil, c.tooWeak(s)
+}
+
+// unproxied says that a program would reach nobody.
+func (c *Chooser) unproxied(name string, s Spec) *run.Error {
+	e := run.Errorf(run.KindSandboxUnavailable, "isolate.choose", "the program reaches for the network, and in the %s sandbox %s has none", name, s.Runtime)
+	const other = "write it in TypeScript, whose fetch reaches the allowed domains from every sandbox, or find a tool that does it (search_tools)"
+	if s.Floor.Strength > Process {
+		return e.WithHint("%s; it needs so strong a sandbox since %s", other, s.Floor.Why)
+	}
+	for _, have := range c.Capabilities() {
+		if have.Proxies && have.able(s) {
+			return e.WithHint("%s; with sandboxMode: %s it has one", other, have.Name)
+		}
+	}
+	return e.WithHint("%s", other)
 }
 
 func (c Capabilities) able(s Spec) bool {

@@ -106,3 +106,28 @@ func TestChooserByRisk(t *testing.T) {
 		}
 	}
 }
+
+// A program that needs a proxy gets a sandbox that has one, or none.
+func TestProxied(t *testing.T) {
+	var prepared string
+	var closed int
+	plain := named{Capabilities{Name: "docker", Strength: Container, Runtimes: []string{"python"}}, &prepared, &closed}
+	proxying := named{Capabilities{Name: "process", Strength: Process, Runtimes: []string{"python"}, Proxies: true}, &prepared, &closed}
+	for _, test := range []struct {
+		standard, name string
+		floor          int
+		want           string
+	}{
+		{"process", "", 0, "process"},
+		{"process", "docker", 0, "in the docker sandbox python has none"},
+		{Auto, "", 0, "process"},
+		{Auto, "", Container, "in the docker sandbox python has none"},
+	} {
+		prepared = ""
+		c := NewChooser(test.standard, proxying, plain)
+		_, err := c.Prepare(t.Context(), test.name, Spec{Runtime: "python", Proxied: true, Floor: Floor{test.floor, "its risk is high"}})
+		if got := prepared; err == nil && got != test.want || err != nil && (!strings.Contains(err.Error(), test.want) || !strings.Contains(run.AsError(err).Hint, "TypeScript") || prepared != "") {
+			t.Errorf("%+v: %v %q", test, err, got)
+		}
+	}
+}

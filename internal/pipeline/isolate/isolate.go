@@ -41,8 +41,8 @@ type Host interface {
 }
 
 // Proxy is what a Host may be besides: the other end of the connections that a program opens
-// to its proxy. A backend that can lead them there does; in any other, such a program finds
-// nobody.
+// to its proxy. A backend whose Capabilities say that it proxies leads them there; no other is
+// chosen for such a program.
 type Proxy interface {
 	// ServeConn serves one connection until it or ctx ends, and has closed it when it
 	// returns. It is used by several goroutines at once.
@@ -61,6 +61,7 @@ type Spec struct {
 	Limits  run.Limits // complete
 	Code    string     // of the program that will run, if that is known
 	Floor   Floor      // what the sandbox has to be at least
+	Proxied bool       // the program reaches its network over connections, so that it needs a Proxy
 }
 
 // Report is how a program ended in its sandbox.
@@ -93,4 +94,5 @@ type Capabilities struct {
 	Walls       []string   // what stands between program and machine, in words
 	Warning     string     // what is missing here of what the backend should be; empty if nothing is
 	Unavailable *run.Error // why the backend cannot be used here; nil if it can
+	Proxies     bool       // it leads programs' connections to a Host that is a Proxy
 }

@@ -44,6 +44,11 @@ func (r Risk) Without(told func(Use) bool) Risk {
 	return Weigh(r.report, rest, r.Unknown && len(rest) > 0)
 }
 
+// Reaches reports whether a program, or a skill that it uses, names what reaches for the network.
+func (r Risk) Reaches() bool {
+	return slices.ContainsFunc(r.report.Findings, func(f Finding) bool { return strings.HasPrefix(f.Rule, "network.") })
+}
+
 // Weights of the score.
 const (
 	weightRead        = 5

@@ -5,6 +5,7 @@ package docker
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,9 @@ import (
 // speak is a daemon that answers each path with what says; the others are not found.
 func speak(t *testing.T, says map[string]func(http.ResponseWriter, *http.Request)) Options {
 	t.Helper()
+	if why := checkGuest(os.Args[0], ""); why != nil {
+		t.Skip(why) // as on a Mac, or with the race detector
+	}
 	dir, err := os.MkdirTemp("", "dkf")
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +79,9 @@ func healthy() map[string]func(http.ResponseWriter, *http.Request) {
 	}
 }
 
+// foreign is an architecture that this one is not.
+var foreign = cmp.Or(map[string]string{"amd64": "aarch64"}[runtime.GOARCH], "x86_64")
+
 // A daemon that is not what it should be is told in words, with what mends it.
 func TestDaemonUnusable(t *testing.T) {
 	with := func(path string, say func(http.ResponseWriter, *http.Request)) map[string]func(http.ResponseWriter, *http.Request) {
@@ -97,6 +105,8 @@ func TestDaemonUnusable(t *testing.T) {
 		"no seccomp":      {rewrite("name=seccomp", "name=apparmor"), nil, "system calls", "seccomp"},
 		"no such runtime": {healthy(), func(o *Options) { o.Runtime = "kata" }, `no runtime "kata"`, "runsc install"},
 		"strict":          {healthy(), func(o *Options) { o.Strict = true }, "gVisor", "runsc install"},
+		"no ELF":          {healthy(), func(o *Options) { o.Guest = []string{"daemon_test.go", "guest"} }, "no program for Linux", "docker: {guest:"},
+		"another machine": {rewrite(`"OSType"`, `"Architecture":"`+foreign+`","OSType"`), nil, "another processor", "docker: {guest:"},
 		"a tag":           {healthy(), func(o *Options) { o.Images = map[string]string{"python": "python:3.12"} }, "names no digest", "@sha256:"},
 		"far away":        {healthy(), func(o *Options) { o.Host = "tcp://192.0.2.1:2375" }, "another machine", "unix:///"},
 		"nobody there":    {healthy(), func(o *Options) { o.Host = "unix:///nonexistent/docker.sock" }, "does not run", "systemctl start docker"},

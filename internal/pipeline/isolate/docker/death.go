@@ -34,7 +34,7 @@ func (c *container) Explain(end *wire.End, p run.Program) {
 	case <-time.After(ending):
 	}
 	stderr := c.stderr.String()
-	if c.outgrown.Load() || c.exhausted(stderr) || c.code == 128+int(syscall.SIGKILL) && !c.killed.Load() && c.daemon.oom.has(c.id, tardy) {
+	if c.outgrown.Load() || c.exhausted(stderr) || c.code == 128+int(syscall.SIGKILL) && c.daemon.oom.has(c.id, tardy) {
 		stop := wire.MemoryStop(p.Limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 		return

@@ -94,6 +94,12 @@ type daemon struct {
 	oom      *watcher
 }
 
+// leave ends the conversation with a daemon.
+func (d *daemon) leave() {
+	d.oom.stop()
+	d.api.client.CloseIdleConnections()
+}
+
 // New makes a Backend. Close must be called. The daemon is not asked for anything before
 // somebody wants to know, unless an engine has left containers behind.
 func New(o Options) *standby.Backend {
@@ -167,11 +173,11 @@ func (b *backend) look() isolate.Capabilities {
 		return have
 	}
 	if b.daemon != nil && b.daemon.api.address != d.api.address {
-		b.daemon.oom.stop()
+		b.daemon.leave()
 		b.daemon = nil
 	}
 	if b.daemon != nil {
-		d.api.client, d.oom = b.daemon.api.client, b.daemon.oom
+		d.oom = b.daemon.oom
 	} else {
 		d.oom = watchMemory(d.api, b.life.id)
 	}
@@ -230,7 +236,7 @@ type versions struct {
 	Components []struct{ Name, Version string }
 }
 
-// meet finds the daemon and asks what it is.
+// meet finds the daemon and asks what it is. b.mu is held.
 func (b *backend) meet(ctx context.Context) (*daemon, error) {
 	for name, image := range b.Images {
 		if err := checkImage(name, image); err != nil {
@@ -242,18 +248,36 @@ func (b *backend) meet(ctx context.Context) (*daemon, error) {
 		return nil, known
 	}
 	d := &daemon{api: newAPI(a)}
+	if b.daemon != nil && b.daemon.api.address == a {
+		d.api.client = b.daemon.api.client
+	}
+	err := d.introduce(ctx, b.Options)
+	if err != nil {
+		d.api.client.CloseIdleConnections()
+	}
+	return d, err
+}
+
+// introduce asks a daemon what it is, and judges that.
+func (d *daemon) introduce(ctx context.Context, o Options) error {
 	var v versions
 	if err := d.api.call(ctx, http.MethodGet, "/version", nil, nil, &v); err != nil {
-		return nil, err
+		return err
 	}
 	if d.api.version = newest; older(v.APIVersion, newest) {
 		d.api.version = v.APIVersion
 	}
 	var info information
 	if err := d.api.call(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
-		return nil, err
+		return err
 	}
-	return d, d.judge(v, info, b.Options)
+	if err := d.judge(v, info, o); err != nil {
+		return err
+	}
+	if unfit := checkGuest(o.Guest[0], info.Architecture); unfit != nil {
+		return unfit
+	}
+	return nil
 }
 
 // older compares versions of the API.
@@ -344,7 +368,7 @@ func (b *backend) close() error {
 	defer b.mu.Unlock()
 	b.stop()
 	if b.daemon != nil {
-		b.daemon.oom.stop()
+		b.daemon.leave()
 	}
 	b.life.end()
 	if len(b.left) > 0 {

@@ -3,16 +3,11 @@
 package docker
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"go/build"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -51,7 +46,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if shared != nil {
-		shared.end()
+		shared.End()
 	}
 	os.Exit(code)
 }
@@ -78,128 +73,20 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// dockerd is a daemon that tests have started.
-type dockerd struct {
-	dir string
-	pid int // also of its group
-}
-
-// start starts the daemon as a child of nobody: this process counts its children.
-func (d *dockerd) start(t testing.TB, path string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("setsid", append([]string{"--fork", "sh", "-c", `echo $$ > "$0"/started; exec "$@" > "$0"/log 2>&1 < /dev/null`, d.dir, path}, args...)...)
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
-	for range 100 {
-		data, _ := os.ReadFile(filepath.Join(d.dir, "started"))
-		if n, err := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && strings.HasSuffix(string(data), "\n") {
-			d.pid = n
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal("the daemon was not started")
-}
-
-func (d *dockerd) runs() bool { return syscall.Kill(d.pid, 0) == nil }
-
-func (d *dockerd) host() string { return "unix://" + filepath.Join(d.dir, "sock") }
-
-var shared *dockerd
+var shared *testenv.Dockerd
 
 // daemonHere is a daemon for all tests.
-func daemonHere(t testing.TB) *dockerd {
+func daemonHere(t testing.TB) *testenv.Dockerd {
 	t.Helper()
 	if shared == nil {
-		shared = startDaemon(t)
+		shared = testenv.StartDockerd(t)
 	}
 	return shared
 }
 
-// startDaemon starts a daemon with folders of its own, without networks.
-func startDaemon(t testing.TB) *dockerd {
-	t.Helper()
-	path := testenv.Need(t, "dockerd")
-	for _, driver := range []string{"overlay2", "vfs"} {
-		dir, err := os.MkdirTemp("", "dkt")
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := &dockerd{dir: dir}
-		args := []string{
-			"--bridge=none", "--iptables=false", "--ip6tables=false", "--data-root=" + filepath.Join(dir, "data"), "--exec-root=" + filepath.Join(dir, "exec"),
-			"--pidfile=" + filepath.Join(dir, "pid"), "--host=" + d.host(), "--storage-driver=" + driver, "--config-file=" + filepath.Join(dir, "daemon.json"),
-		}
-		settings := "{}"
-		if runsc := runscHere(); runsc != "" {
-			settings = fmt.Sprintf(`{"runtimes":{"runsc":{"path":%q,"runtimeArgs":["--platform=systrap","--network=none"]}}}`, runsc)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "daemon.json"), []byte(settings), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		d.start(t, path, args...)
-		if d.ready() {
-			return d
-		}
-		said, _ := os.ReadFile(filepath.Join(dir, "log"))
-		t.Logf("%s: %s", driver, said)
-		d.end()
-	}
-	t.Fatal("no daemon could be started")
-	return nil
-}
-
-// runscHere is gVisor's program, of PATH or where go install puts it; empty if it is not here.
-func runscHere() string {
-	for _, name := range []string{"runsc", filepath.Join(build.Default.GOPATH, "bin", "runsc")} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
-}
-
-func (d *dockerd) ready() bool {
-	for range 300 {
-		b := newBackend(Options{Host: d.host()})
-		if _, err := b.meet(context.Background()); err == nil {
-			return true
-		}
-		if !d.runs() {
-			return false
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return false
-}
-
-// end ends the daemon with its containerd, and removes what it has left.
-func (d *dockerd) end() {
-	_ = syscall.Kill(d.pid, syscall.SIGTERM)
-	for late := time.Now().Add(20 * time.Second); d.runs() && time.Now().Before(late); {
-		time.Sleep(20 * time.Millisecond)
-	}
-	_ = syscall.Kill(-d.pid, syscall.SIGKILL)
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range lines { // what held its containers
-		line, _ := os.ReadFile(file)
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(line), d.dir+"/") {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
-	mounts, _ := os.ReadFile("/proc/self/mounts")
-	for line := range strings.Lines(string(mounts)) {
-		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], d.dir+"/") {
-			_ = syscall.Unmount(fields[1], syscall.MNT_DETACH)
-		}
-	}
-	_ = os.RemoveAll(d.dir)
-}
-
 // options are those of a backend on the shared daemon.
 func options(t testing.TB, runtime string) Options {
-	return Options{Host: daemonHere(t).host(), Runtime: runtime, Dir: t.TempDir()}
+	return Options{Host: daemonHere(t).Host(), Runtime: runtime, Dir: t.TempDir()}
 }
 
 // pythonHere describes the machine's Python as the engine does, or skips the test.
@@ -238,7 +125,7 @@ func TestEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const leftOut = "a thousand threads" // it looks for a limit of the user; here the control group has it: see TestThreads
+	const leftOut = "a thousand threads" // it looks for a limit of the user; here the control group has it: see TestFloods
 	for _, runner := range []string{"runc", "runsc"} {
 		with := func(name string, change func(o *Options), try func(t *testing.T, b isolate.Backend)) {
 			t.Run(runner+"/"+name, func(t *testing.T) {
@@ -271,4 +158,45 @@ func TestEscapes(t *testing.T) {
 			isolatetest.PythonEscapes(t, b, without...)
 		})
 	}
+}
+
+// TestFloods holds that the control group ends what gVisor, or the user that all programs
+// are, does not bound: threads, and files in memory.
+func TestFloods(t *testing.T) {
+	const thousand = "import threading\nend, n = threading.Event(), 0\ntry:\n  while n < 1000:\n    threading.Thread(target=end.wait, daemon=True).start()\n    n += 1\nexcept RuntimeError: pass\nend.set()\nresult = n"
+	const million = "import os, ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(1_000_000):\n  os.close(libc.open(b'/tmp/%d' % i, os.O_CREAT, 0o600))"
+	for _, runner := range []string{"runc", gvisor} {
+		t.Run(runner, func(t *testing.T) {
+			if runner == gvisor {
+				testenv.Need(t, "runsc")
+			}
+			o := options(t, runner)
+			o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
+			b := New(o)
+			defer b.Close()
+			r := executed(t, b, thousand)
+			if n, err := strconv.Atoi(string(r.Value)); err != nil || n < 2 || n > threads {
+				t.Errorf("%s threads, %s %v", r.Value, r.Status, r.Error)
+			}
+			if r := executed(t, b, million); r.Status == run.StatusOK {
+				t.Error("a million files")
+			}
+		})
+	}
+}
+
+// executed is how a program in Python ends.
+func executed(t *testing.T, b isolate.Backend, code string) isolate.Report {
+	t.Helper()
+	l := run.Limits{Memory: 64 << 20, Timeout: time.Minute}.Or(run.DefaultLimits())
+	s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: "python", Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(t.Context(), run.Program{Code: code, Name: "program", Limits: l}, isolate.HostFunc(nothing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

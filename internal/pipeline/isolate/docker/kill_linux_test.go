@@ -70,7 +70,7 @@ func TestKilledEngine(t *testing.T) {
 	d := daemonHere(t)
 	dir := t.TempDir()
 	for round := range 3 {
-		cmd := exec.Command(os.Args[0], "engine", d.host(), dir)
+		cmd := exec.Command(os.Args[0], "engine", d.Host(), dir)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -88,11 +88,11 @@ func TestKilledEngine(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		t.Logf("%d containers when it was killed", containers(t, d.host()))
-		next := New(Options{Host: d.host(), Dir: dir, Runtime: "runc", Warm: -1})
-		for late := time.Now().Add(60 * time.Second); containers(t, d.host()) > 0 || stale(dir); time.Sleep(50 * time.Millisecond) {
+		t.Logf("%d containers when it was killed", containers(t, d.Host()))
+		next := New(Options{Host: d.Host(), Dir: dir, Runtime: "runc", Warm: -1})
+		for late := time.Now().Add(60 * time.Second); containers(t, d.Host()) > 0 || stale(dir); time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(late) {
-				t.Fatalf("%d containers are left", containers(t, d.host()))
+				t.Fatalf("%d containers are left", containers(t, d.Host()))
 			}
 		}
 		if err := next.Close(); err != nil {

@@ -16,7 +16,9 @@ type hole struct {
 	what      string
 }
 
-// holes that have names, newest first.
+// holes that have names, newest first. What only a hostile image can use, and to little end
+// (CVE-2026-41579), or who may make pods of Kubernetes (CVE-2026-50195), is none of a program's:
+// images are made here, or pinned.
 var holes = []hole{
 	{"runc", []string{"1.2.8", "1.3.3", "1.4.0"}, "CVE-2025-31133, CVE-2025-52565, CVE-2025-52881", "masked paths and mounts can be led astray"},
 	{"containerd", []string{"1.6.38", "1.7.27", "2.0.4"}, "CVE-2024-40635", "a user number that is too large becomes root"},

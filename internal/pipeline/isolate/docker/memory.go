@@ -20,6 +20,9 @@ const (
 	stuck = 4
 	// brief is how long a program runs of which nobody asks what it took.
 	brief = 50 * time.Millisecond
+	// patience is how long the daemon may take to tell: some answer once a second. At the
+	// end of a program, who waits for what it has made does not wait for that.
+	patience, lastPatience = 2 * time.Second, 20 * time.Millisecond
 )
 
 // Limit implements standby.Guest: a program that may use more than others gets it. Less
@@ -52,7 +55,7 @@ func (c *container) watch(l run.Limits) {
 			return
 		case <-tick.C:
 		}
-		switch now := c.look(); {
+		switch now := c.look(patience); {
 		case now >= footing+l.Memory:
 			above++
 		case now > 0: // else the daemon was too busy to tell
@@ -66,10 +69,10 @@ func (c *container) watch(l run.Limits) {
 	c.Kill()
 }
 
-// look asks what the container takes, in bytes; 0 if that is not told. What it has of
+// look asks what the container takes, in bytes; 0 if that is not told in time. What it has of
 // files, which the kernel takes back when it needs room, does not count.
-func (c *container) look() int64 {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+func (c *container) look(within time.Duration) int64 {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	var said struct {
 		Memory struct {
@@ -95,7 +98,7 @@ func (c *container) look() int64 {
 // Peak implements standby.Guest.
 func (c *container) Peak() int64 {
 	if !c.began.IsZero() && time.Since(c.began) > brief && !c.killed.Load() {
-		c.look()
+		c.look(lastPatience)
 	}
 	return c.peak.Load()
 }

@@ -18,6 +18,10 @@ var backends = []struct {
 	leftOut map[string]string
 }{
 	{"process", nil},
+	{"docker, runc", map[string]string{"a thousand threads": "bounded by the control group"}},
+	{"docker, runsc", map[string]string{
+		"a thousand threads": "bounded by the control group", "a million files": "bounded by the control group", "read /etc/hostname": "that of the container", "list /sys": "empty",
+	}},
 	{"gvisor", map[string]string{"a million files": "bounded by memory"}},
 }
 

@@ -72,6 +72,7 @@ type Network struct {
 type Backend struct {
 	kinds    map[string]*kind
 	fallback Fallback
+	proxies  bool
 	limits   run.Limits // foreseen
 	spawner  *spawn.Spawner
 	check    func() state // what probe found, once it is known
@@ -104,7 +105,7 @@ var _ isolate.Backend = (*Backend)(nil)
 func New(o Options) *Backend { return newBackend(o, spawn.OpenGroups()) }
 
 func newBackend(o Options, g *spawn.Groups) *Backend {
-	b := &Backend{spawner: spawn.New(g), running: map[*sandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, limits: o.Limits.Or(run.DefaultLimits()), first: make(chan *child, 1)}
+	b := &Backend{spawner: spawn.New(g), running: map[*sandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, proxies: o.Network != nil, limits: o.Limits.Or(run.DefaultLimits()), first: make(chan *child, 1)}
 	b.check = sync.OnceValue(b.probe)
 	command := o.Command
 	if len(command) == 0 {
@@ -178,6 +179,7 @@ func (b *Backend) look(interpreters []Interpreter) isolate.Capabilities {
 		have.Strength = strengthWeak
 		have.Warning = "the walls are weak: no namespaces, since " + found.why
 	}
+	have.Proxies = hasWalls && !found.weak && b.proxies
 	have.Runtimes = []string{quickjs}
 	for _, i := range interpreters {
 		if !hasWalls {

@@ -1,0 +1,134 @@
+package testenv
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Dockerd is a daemon of Docker's that tests have started: with folders of its own, without
+// networks, and with gVisor where that is here. It ends with the process that started it,
+// whatever ends that.
+type Dockerd struct {
+	dir        string
+	group, pid int // of the shell that watches over it; its own
+}
+
+// watched runs a command until that, or the process of the first argument, has ended. What a
+// process leaves that was killed, it removes.
+const watched = `parent=$1 dir=$2; shift 2
+"$@" > "$dir/log" 2>&1 < /dev/null &
+echo $$ $! > "$dir/started"
+while kill -0 $parent 2> /dev/null && kill -0 $! 2> /dev/null; do sleep 0.3; done
+kill $! 2> /dev/null; wait $!
+kill -0 $parent 2> /dev/null || rm -rf --one-file-system "$dir"`
+
+// StartDockerd starts a daemon, or skips or fails the test as Need does. End must be called.
+func StartDockerd(t testing.TB) *Dockerd {
+	t.Helper()
+	path := Need(t, "dockerd")
+	for _, driver := range []string{"overlay2", "vfs"} {
+		dir, err := os.MkdirTemp("", "dkt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &Dockerd{dir: dir}
+		settings := map[string]any{}
+		if runsc, err := goInstalled("runsc"); err == nil {
+			settings["runtimes"] = map[string]any{"runsc": map[string]any{"path": runsc, "runtimeArgs": []string{"--platform=systrap", "--network=none"}}}
+		}
+		text, err := json.Marshal(settings)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "daemon.json"), text, 0o600)
+		}
+		if err == nil {
+			err = d.start(path, driver)
+		}
+		if err == nil {
+			return d
+		}
+		said, _ := os.ReadFile(filepath.Join(dir, "log"))
+		t.Logf("%s: %v\n%s", driver, err, said)
+		d.End()
+	}
+	t.Fatal("no daemon could be started")
+	return nil
+}
+
+// start starts the daemon as a child of nobody: tests count their children.
+func (d *Dockerd) start(path, driver string) error {
+	args := []string{
+		"--fork", "sh", "-c", watched, "watched", strconv.Itoa(os.Getpid()), d.dir, path,
+		"--bridge=none", "--iptables=false", "--ip6tables=false", "--data-root=" + filepath.Join(d.dir, "data"), "--exec-root=" + filepath.Join(d.dir, "exec"),
+		"--pidfile=" + filepath.Join(d.dir, "pid"), "--host=" + d.Host(), "--storage-driver=" + driver, "--config-file=" + filepath.Join(d.dir, "daemon.json"),
+	}
+	if err := exec.Command("setsid", args...).Run(); err != nil {
+		return err
+	}
+	for range 300 {
+		if d.pid == 0 {
+			data, _ := os.ReadFile(filepath.Join(d.dir, "started"))
+			_, _ = fmt.Sscan(string(data), &d.group, &d.pid)
+		}
+		if d.answers() {
+			return nil
+		}
+		if d.pid != 0 && !d.runs() {
+			return fmt.Errorf("the daemon has ended")
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("the daemon does not answer")
+}
+
+func (d *Dockerd) runs() bool { return syscall.Kill(d.pid, 0) == nil }
+
+func (d *Dockerd) answers() bool {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(d.dir, "sock"))
+	}
+	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	answer, err := client.Get("http://docker/info")
+	if err != nil {
+		return false
+	}
+	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+}
+
+// Host is where the daemon listens.
+func (d *Dockerd) Host() string { return "unix://" + filepath.Join(d.dir, "sock") }
+
+// End ends the daemon with its containerd, and removes what it has left.
+func (d *Dockerd) End() {
+	if d.pid > 1 {
+		_ = syscall.Kill(d.pid, syscall.SIGTERM)
+		for late := time.Now().Add(20 * time.Second); d.runs() && time.Now().Before(late); {
+			time.Sleep(20 * time.Millisecond)
+		}
+		_ = syscall.Kill(-d.group, syscall.SIGKILL)
+	}
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range lines { // what held its containers
+		line, _ := os.ReadFile(file)
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() && strings.Contains(string(line), d.dir+"/") {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	mounts, _ := os.ReadFile("/proc/self/mounts")
+	for line := range strings.Lines(string(mounts)) {
+		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], d.dir+"/") {
+			_ = syscall.Unmount(fields[1], syscall.MNT_DETACH)
+		}
+	}
+	_ = os.RemoveAll(d.dir)
+}
