@@ -29,20 +29,17 @@ const (
 	portsAppear = 20 * time.Second
 )
 
-// Main is the whole process. It returns never: with it, the machine ends.
-func Main() {
+// Main is the whole process. In a machine it never returns: with it, the machine ends.
+func Main() error {
 	control, err := serve()
 	if err != nil && control != nil {
 		say(control, End{Status: -1, Failed: err.Error()})
-	} else if err != nil {
-		fmt.Fprintln(os.Stderr, "machine:", err)
 	}
 	if os.Getpid() != 1 {
-		os.Exit(1)
+		return err
 	}
 	time.Sleep(time.Second) // the host ends the machine when it has read that
-	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART)
-	os.Exit(1)
+	return errors.Join(err, unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART))
 }
 
 // serve returns when the guest has ended and the host knows how.

@@ -60,7 +60,7 @@ func newBackend(o Options) *backend {
 	if b.Dir == "" {
 		b.Dir = filepath.Join(os.TempDir(), "retort-vm-"+strconv.Itoa(os.Geteuid()))
 	}
-	b.kernel = once(b.findKernel)
+	b.kernel = once(func(*kernel) bool { return true }, b.findKernel)
 	b.driver = qemu{path: b.QEMU}
 	return b
 }
@@ -95,7 +95,11 @@ func (b *backend) close() error {
 
 // kind is how machines of a runtime are started; i is nil for the built-in one.
 func (b *backend) kind(runtime string, i *interpreter.Interpreter) standby.Kind {
-	b.images[runtime] = once(func() (*kept, error) {
+	there := func(k *kept) bool { // another engine, of another version, tidies up
+		_, err := os.Stat(filepath.Join(k.dir, readyFile))
+		return err == nil
+	}
+	b.images[runtime] = once(there, func() (*kept, error) {
 		described, err := b.describe(runtime, i)
 		if err != nil {
 			return nil, err

@@ -16,7 +16,4 @@ type driver interface {
 	// restore is the command of a copy of the machine in a folder; resume has it run.
 	restore(dir string, p *ports) (*exec.Cmd, error)
 	resume(p *ports) error
-	// pause stops a machine that has nothing to do, and proceed lets it go on.
-	pause(p *ports) error
-	proceed(p *ports) error
 }

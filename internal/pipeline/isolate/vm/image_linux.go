@@ -264,21 +264,20 @@ func (b *backend) tell(what string) {
 	}
 }
 
-// once is sync.OnceValues for what may be tried again after a failure.
-func once[T any](f func() (T, error)) func() (T, error) {
+// once is sync.OnceValues for what may be tried again after a failure, and is when it is
+// no longer valid.
+func once[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	var value T
 	var done bool
 	return func() (T, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if done {
+		if done && valid(value) {
 			return value, nil
 		}
 		v, err := f()
-		if err == nil {
-			value, done = v, true
-		}
+		value, done = v, err == nil
 		return v, err
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -127,11 +126,4 @@ func (p *ports) give(name string, f *os.File) error {
 	}
 	_, err = p.hear("", 1)
 	return err
-}
-
-// deadline bounds what is waited for from here on; zero means for ever.
-func (p *ports) deadline(t time.Time) {
-	for _, f := range []*os.File{p.wire, p.control, p.monitor} {
-		_ = f.SetDeadline(t)
-	}
 }

@@ -108,13 +108,3 @@ func (q qemu) resume(p *ports) error {
 	_, err := p.tell("RESUME", command{Execute: "qmp_capabilities"}, theRest, command{"migrate-incoming", map[string]string{"uri": "fd:6"}})
 	return err
 }
-
-func (q qemu) pause(p *ports) error {
-	_, err := p.tell("", command{Execute: "stop"})
-	return err
-}
-
-func (q qemu) proceed(p *ports) error {
-	_, err := p.tell("", command{Execute: "cont"})
-	return err
-}

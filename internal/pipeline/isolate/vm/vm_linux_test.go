@@ -24,7 +24,8 @@ import (
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 0 && args[0] == machine.Argument {
-		machine.Main()
+		fmt.Fprintln(os.Stderr, machine.Main())
+		os.Exit(1)
 	}
 	if len(args) > 0 && args[0] == walls.Argument {
 		if walls.Enter(runtimes.Harness) != nil {
@@ -41,6 +42,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case "engine":
+		engine(args[1], args[2])
 	case "probe":
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
 	default:
@@ -52,7 +55,7 @@ func TestMain(m *testing.M) {
 // optionsHere are those of a backend on this machine, or skip the test.
 func optionsHere(t testing.TB) Options {
 	t.Helper()
-	path := testenv.Need(t, "qemu-system-x86_64")
+	path := testenv.Need(t, "qemu")
 	kernel, err := filepath.Abs("../../../../testdata/kernel")
 	if err != nil {
 		t.Fatal(err)
