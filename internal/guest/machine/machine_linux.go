@@ -197,7 +197,7 @@ func wakes(control *os.File) {
 			return
 		}
 		var w Wake
-		if err := json.Unmarshal(line, &w); err == nil {
+		if err = json.Unmarshal(line, &w); err == nil {
 			err = w.wake()
 		}
 		if err != nil {

@@ -57,6 +57,9 @@ func newBackend(o Options) *backend {
 	case err == nil && b.Guest[0] == self:
 		b.Guest = append([]string{running}, b.Guest[1:]...)
 	}
+	if b.MaxWarm == 0 {
+		b.MaxWarm = 2 // to wake one takes as much of a processor as a small program
+	}
 	if b.Dir == "" {
 		b.Dir = filepath.Join(os.TempDir(), "retort-vm-"+strconv.Itoa(os.Geteuid()))
 	}

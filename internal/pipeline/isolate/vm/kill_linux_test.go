@@ -21,7 +21,7 @@ const atOnce = 50
 // engine has programs running, says so, and waits to be killed. Its arguments are QEMU's
 // program and the folder of a kernel.
 func engine(qemu, kernel string) {
-	b := New(Options{Guest: []string{os.Args[0], "guest"}, QEMU: qemu, Kernel: kernel, Dir: cache, Warm: -1})
+	b := New(Options{QEMU: qemu, Kernel: kernel, Dir: cache, Warm: -1})
 	var calls sync.WaitGroup
 	calls.Add(atOnce)
 	host := isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) {

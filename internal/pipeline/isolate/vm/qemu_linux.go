@@ -21,8 +21,9 @@ const (
 	// translated is how much QEMU keeps of the code that it has translated, in MB.
 	translated = 128
 	// commandLine is the kernel's. A machine that runs one program and is thrown away has
-	// nobody in it to be protected from with what costs an emulated processor most.
-	commandLine = "quiet panic=-1 reboot=t mitigations=off nokaslr tsc=reliable random.trust_cpu=on " +
+	// nobody in it to be protected from with what costs an emulated processor most. Without
+	// timers of high resolution, Go's watching thread does not set one every 20 µs.
+	commandLine = "quiet panic=-1 reboot=t mitigations=off nokaslr tsc=reliable highres=off nohz=off random.trust_cpu=on " +
 		"audit=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d rdinit=" + machine.Program + " -- " + machine.Argument
 )
 
