@@ -44,20 +44,29 @@ import (
 //
 // With os.Stdin as in, the process is taken to be a guest's own: Go is told to
 // use little.
-func Main(in io.Reader, out io.Writer) error { return start(in, out, false) }
+func Main(in io.Reader, out io.Writer) error { return begin(in, out, options{}) }
+
+// MainRestored is Main for a guest that is copied while it waits for a program, with all
+// of its machine: what it draws at random differs from one copy to the next.
+func MainRestored(in io.Reader, out io.Writer) error {
+	return begin(in, out, options{restored: true})
+}
 
 // MainCompiled is Main for a guest that first gets what Compile has made, which
 // saves most of the time that it needs to get ready.
-func MainCompiled(in io.Reader, out io.Writer) error { return start(in, out, true) }
+func MainCompiled(in io.Reader, out io.Writer) error { return begin(in, out, options{compiled: true}) }
 
-func start(in io.Reader, out io.Writer, compiled bool) error {
+// options are how guests differ before they have a program.
+type options struct{ compiled, restored bool }
+
+func begin(in io.Reader, out io.Writer, o options) error {
 	if in == io.Reader(os.Stdin) {
 		goThrifty()
 		in = pollable(os.Stdin)
 	}
 	conn := wire.NewConn(&duplex{in, out})
 	var code modules
-	if compiled {
+	if o.compiled {
 		var err error
 		if code, err = receiveModules(conn); err != nil {
 			return err
@@ -66,7 +75,7 @@ func start(in io.Reader, out io.Writer, compiled bool) error {
 	conn.Accept(wire.GuestSizes())
 	frames, gone, failed := make(chan wire.Frame, 256), make(chan struct{}), make(chan error, 1)
 	go func() {
-		if err := serve(conn, frames, code); err != nil {
+		if err := serve(conn, frames, code, o.restored); err != nil {
 			failed <- err
 		}
 	}()

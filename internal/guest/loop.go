@@ -48,7 +48,7 @@ type guest struct {
 }
 
 // serve builds the machine and runs the program that frames begins with.
-func serve(conn *wire.Conn, frames <-chan wire.Frame, compiled modules) error {
+func serve(conn *wire.Conn, frames <-chan wire.Frame, compiled modules, restored bool) error {
 	js, err := newEngine()
 	if err != nil {
 		return err
@@ -67,6 +67,11 @@ func serve(conn *wire.Conn, frames <-chan wire.Frame, compiled modules) error {
 	}
 	if err := json.Unmarshal(start.Head, &g.program); err != nil {
 		return err
+	}
+	if restored {
+		if err := g.reseed(); err != nil {
+			return err
+		}
 	}
 	stop := g.flushAlways()
 	defer stop()

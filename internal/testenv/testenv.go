@@ -24,7 +24,7 @@ func Required(name string) bool {
 // Need returns the path of a program, or skips or fails the test. The name
 // "node22" means Node.js 22 or newer from testdata/npm22 and what is installed
 // with it, "bun" and "deno" those from testdata/npm-runtimes, "python" is python3,
-// "runsc" that of PATH or where go install puts programs;
+// "runsc" that of PATH or where go install puts programs, "qemu" qemu-system-x86_64;
 // every other name is looked up in PATH.
 func Need(t testing.TB, name string) string {
 	t.Helper()
@@ -44,6 +44,8 @@ func Need(t testing.TB, name string) string {
 		path, err = exec.LookPath("python3")
 	case "runsc":
 		path, err = goInstalled(name)
+	case "qemu":
+		path, err = exec.LookPath("qemu-system-x86_64")
 	default:
 		path, err = exec.LookPath(name)
 	}
@@ -52,7 +54,7 @@ func Need(t testing.TB, name string) string {
 }
 
 // opt reports whether the tests of a program are run only where somebody asks for them.
-func opt(name string) bool { return name == "runsc" || name == "dockerd" }
+func opt(name string) bool { return name == "runsc" || name == "dockerd" || name == "qemu" }
 
 // goInstalled is a program of PATH, or of where go install puts them.
 func goInstalled(name string) (string, error) {

@@ -75,6 +75,8 @@ def run(channel, start, source):
     """Runs the program and reports how it ended; then there is nothing more to do."""
     sys.setrecursionlimit(1000)
     one_arena()
+    if "random" in sys.modules:  # seeded before this machine was copied, maybe
+        sys.modules["random"].seed()
     limit_memory(start.get("memory") or 0)
     caller = need("calls").Caller(channel)
     need("files").use(caller)

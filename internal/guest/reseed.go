@@ -1,0 +1,40 @@
+package guest
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+)
+
+// reseedScript puts a generator in the place of Math.random, whose own has its seed from
+// when the engine was made and takes no other. It is xoshiro128++.
+const reseedScript = `(function () {
+	'use strict';
+	let a = %d, b = %d, c = %d, d = %d;
+	function next() {
+		let sum = a + d | 0;
+		const value = (sum << 7 | sum >>> 25) + a | 0;
+		const t = b << 9;
+		c ^= a; d ^= b; b ^= c; a ^= d; c ^= t;
+		d = d << 11 | d >>> 21;
+		return value >>> 0;
+	}
+	const random = {random() { return ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992 }}.random;
+	Object.defineProperty(Math, 'random', {value: random, writable: true, enumerable: false, configurable: true});
+})()`
+
+// reseed has Math.random give other numbers than in every copy of this guest.
+func (g *guest) reseed() error {
+	var seed [16]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	seed[0] |= 1              // it must not be all zero
+	var n [4]int32
+	for i := range n {
+		n[i] = int32(binary.LittleEndian.Uint32(seed[4*i:]))
+	}
+	_, ok, err := g.js.evaluate(fmt.Sprintf(reseedScript, n[0], n[1], n[2], n[3]), "reseed")
+	if err == nil && !ok {
+		err = fmt.Errorf("the guest cannot be given other random numbers")
+	}
+	return err
+}

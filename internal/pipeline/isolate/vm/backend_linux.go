@@ -1,0 +1,204 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"retort/internal/guest/machine"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/spawn"
+	"retort/internal/pipeline/isolate/standby"
+	"retort/internal/run"
+)
+
+// backend is what the machines of one engine have in common.
+type backend struct {
+	Options
+	driver driver
+	kernel func() (*kernel, error)
+	images map[string]func() (*kept, error) // by runtime
+	life   context.Context                  // of machines that are made; ends with the backend
+	over   context.CancelFunc
+
+	mu      sync.Mutex
+	spawner *spawn.Spawner
+}
+
+// kept is an image and the folder of its machine.
+type kept struct {
+	*image
+	dir string
+}
+
+// running is what runs here, also after an upgrade has put another program in its place.
+const running = "/proc/self/exe"
+
+// New makes a backend. Close must be called. Nothing is started, or written, before
+// somebody asks for it.
+func New(o Options) *standby.Backend { return newBackend(o).open() }
+
+func newBackend(o Options) *backend {
+	b := &backend{Options: o, images: map[string]func() (*kept, error){}}
+	b.life, b.over = context.WithCancel(context.Background())
+	b.Limits = b.Limits.Or(run.DefaultLimits())
+	self, err := os.Executable()
+	switch {
+	case len(b.Guest) == 0:
+		b.Guest = []string{running, "guest", machine.RestoredArgument}
+	case err == nil && b.Guest[0] == self:
+		b.Guest = append([]string{running}, b.Guest[1:]...)
+	}
+	if b.MaxWarm == 0 {
+		b.MaxWarm = 2 // to wake one takes as much of a processor as a small program
+	}
+	if b.Dir == "" {
+		b.Dir = filepath.Join(os.TempDir(), "retort-vm-"+strconv.Itoa(os.Geteuid()))
+	}
+	b.kernel = once(func(*kernel) bool { return true }, b.findKernel)
+	b.driver = qemu{path: b.QEMU}
+	return b
+}
+
+func (b *backend) open() *standby.Backend {
+	kinds := []standby.Kind{b.kind(quickjs, nil)}
+	for _, i := range b.Interpreters {
+		kinds = append(kinds, b.kind(i.Runtime, &i))
+	}
+	return standby.New(standby.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.look), Closed: b.close})
+}
+
+// spawn is what starts machines, made when it is first needed.
+func (b *backend) spawn() *spawn.Spawner {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spawner == nil {
+		b.spawner = spawn.New(spawn.OpenGroups())
+	}
+	return b.spawner
+}
+
+func (b *backend) close() error {
+	b.over()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spawner != nil {
+		b.spawner.Close()
+	}
+	return nil
+}
+
+// kind is how machines of a runtime are started; i is nil for the built-in one.
+func (b *backend) kind(runtime string, i *interpreter.Interpreter) standby.Kind {
+	there := func(k *kept) bool { // another engine, of another version, tidies up
+		_, err := os.Stat(filepath.Join(k.dir, readyFile))
+		return err == nil
+	}
+	b.images[runtime] = once(there, func() (*kept, error) {
+		described, err := b.describe(runtime, i)
+		if err != nil {
+			return nil, err
+		}
+		dir, err := b.made(described)
+		return &kept{described, dir}, err
+	})
+	start := func(ctx context.Context) (standby.Guest, error) {
+		k, err := b.images[runtime]()
+		if err != nil {
+			return nil, unusable(err)
+		}
+		m, err := b.restore(ctx, k.image, k.dir)
+		if err != nil {
+			return nil, unusable(err) // not a *vm that is nil
+		}
+		return m, nil
+	}
+	return standby.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "the machine's memory, watcher, and a control group where there is one"}
+}
+
+// findKernel looks for a kernel where one may be.
+func (b *backend) findKernel() (*kernel, error) {
+	dirs := []string{filepath.Join(b.Dir, "kernel"), "/"}
+	if b.Kernel != "" {
+		dirs = []string{b.Kernel}
+	}
+	var all error
+	for _, dir := range dirs {
+		k, err := findKernel(dir)
+		if err == nil {
+			return k, nil
+		}
+		all = errors.Join(all, err)
+	}
+	return nil, run.Errorf(run.KindSandboxUnavailable, Name, "%w", all).WithHint("retort vm setup")
+}
+
+// findProgram looks for what makes machines.
+func (b *backend) findProgram() error {
+	if runtime.GOARCH != "amd64" {
+		return run.Errorf(run.KindSandboxUnavailable, Name, "machines are for x86-64 processors in this version").WithHint("use another sandbox: sandboxMode: auto")
+	}
+	name := b.QEMU
+	if name == "" {
+		name = "qemu-system-x86_64"
+	}
+	found, err := exec.LookPath(name)
+	if err == nil {
+		found, err = filepath.Abs(found)
+	}
+	if err != nil {
+		return run.Errorf(run.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err).WithHint("sudo apt-get install qemu-system-x86, then: retort vm setup")
+	}
+	b.driver = qemu{path: found}
+	return nil
+}
+
+// look finds out what the backend can do, by running a machine. What is installed later
+// is not noticed.
+func (b *backend) look() isolate.Capabilities {
+	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled, Runtimes: []string{quickjs}}
+	if err := b.try(); err != nil {
+		have.Unavailable = run.AsError(err)
+		return have
+	}
+	for _, i := range b.Interpreters {
+		if _, err := i.Look(); err != nil {
+			have.Missing = append(have.Missing, isolate.Missing{Runtime: i.Runtime, Why: run.AsError(err)})
+			continue
+		}
+		have.Runtimes = append(have.Runtimes, i.Runtime)
+	}
+	slices.Sort(have.Runtimes)
+	return have
+}
+
+// trialTime is how long the first machine may take to be restored.
+const trialTime = 30 * time.Second
+
+// try runs a machine for nobody.
+func (b *backend) try() error {
+	if err := b.findProgram(); err != nil {
+		return err
+	}
+	k, err := b.images[quickjs]()
+	if err != nil {
+		return unusable(err)
+	}
+	ctx, cancel := context.WithTimeout(b.life, trialTime)
+	defer cancel()
+	m, err := b.restore(ctx, k.image, k.dir)
+	if err != nil {
+		return unusable(err)
+	}
+	_ = m.Close()
+	<-m.gone
+	return nil
+}

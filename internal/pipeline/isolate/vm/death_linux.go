@@ -1,0 +1,122 @@
+package vm
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+const (
+	effects     = "calls that the program had made before may have had their effects"
+	stackHint   = "look for a recursion without an end, or use a loop; a higher limit of recursion does not make the stack larger"
+	crashHint   = "most often that is a recursion without an end, or values nested too deeply: use loops and flat values; " + effects
+	killedHint  = "the machine may be short of memory; " + effects
+	exitHint    = "a program ends with its last statement, not by ending its process; " + effects
+	restartHint = effects + "; run it again, in smaller steps"
+)
+
+// Explain implements standby.Guest.
+func (m *vm) Explain(end *wire.End, p run.Program) {
+	select {
+	case <-m.said:
+	case <-m.over:
+		<-m.said
+	case <-time.After(lastWords):
+	}
+	m.Kill()
+	<-m.gone
+	stderr := ""
+	select {
+	case <-m.said:
+		if m.end != nil {
+			stderr = m.end.Stderr
+		}
+	default:
+	}
+	// Nobody else kills a guest inside of its machine but the kernel, for want of memory.
+	starved := stderr == "" && m.end != nil && m.end.Signal == int(syscall.SIGKILL)
+	if starved || m.outgrown.Load() || m.image.exhausted(stderr) {
+		stop := wire.MemoryStop(p.Limits.Memory)
+		end.Status, end.Error = stop.Status, stop.Reason
+		return
+	}
+	end.Status, end.Error = run.StatusError, m.death(stderr, p.Name)
+}
+
+// exhausted tells by what the runtime said on its standard error that it ended for want
+// of memory.
+func (i *image) exhausted(stderr string) bool {
+	if i.i != nil {
+		return i.i.Exhausted(stderr)
+	}
+	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
+}
+
+// whyNot completes the error of a machine that is not ready. The machine ends.
+func (m *vm) whyNot(err error) error {
+	select {
+	case <-m.said:
+	case <-time.After(lastWords):
+	}
+	m.Kill()
+	<-m.gone
+	select {
+	case <-m.said:
+		if m.end != nil {
+			return fmt.Errorf("%w: %s%s%s", err, m.end.Failed, complaint(m.end.Stderr), complaint(m.stderr.String()))
+		}
+	default:
+	}
+	return fmt.Errorf("%w%s", err, complaint(m.stderr.String()))
+}
+
+// complaint is the first line with words, as the tail of a message.
+func complaint(stderr string) string {
+	for line := range strings.Lines(stderr) {
+		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {
+			return ": " + line
+		}
+	}
+	return ""
+}
+
+// death words the end of a machine, or of the guest in it, that broke no limit.
+func (m *vm) death(stderr, file string) *run.Error {
+	if m.end == nil {
+		return run.Errorf(run.KindRuntime, Name+".run", "the machine was ended from outside (%s)%s", m.cmd.ProcessState, complaint(m.stderr.String())).WithHint(killedHint)
+	}
+	words := fmt.Sprintf("(exit status %d)%s", m.end.Status, complaint(stderr))
+	if m.end.Signal != 0 {
+		words = fmt.Sprintf("(signal: %v)%s", syscall.Signal(m.end.Signal), complaint(stderr))
+	}
+	switch syscall.Signal(m.end.Signal) {
+	case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGFPE:
+		return m.crash(words, stderr, file)
+	}
+	e := run.Errorf(run.KindRuntime, Name+".run", "the sandbox's process ended unexpectedly %s", words)
+	if m.image.i != nil && complaint(stderr) == "" {
+		return e.WithHint(exitHint)
+	}
+	return e.WithHint(restartHint)
+}
+
+// crash words a fault in a runtime, which a program can cause.
+func (m *vm) crash(words, stderr, file string) *run.Error {
+	line, deep := 0, false
+	if m.image.i != nil && m.image.i.Crashed != nil {
+		line, deep = m.image.i.Crashed(stderr, file)
+	}
+	e := run.Errorf(run.KindRuntime, Name+".run", "the program crashed %s %s", m.image.runtime, words).WithHint(crashHint)
+	if deep {
+		e = run.Errorf(run.KindRuntime, Name+".run", "the call stack overflowed: functions called each other until the stack of %s was gone", m.image.runtime).WithHint(stackHint)
+	}
+	if e.Line = line; line > 0 {
+		e.Column = 1
+	}
+	return e
+}

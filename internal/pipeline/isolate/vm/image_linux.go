@@ -1,0 +1,295 @@
+package vm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"retort/internal/guest/machine"
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/process/walls"
+	"retort/internal/run"
+)
+
+const (
+	archiveFile = "archive"
+	readyFile   = "ready"
+	lockFile    = "lock"
+	prefix      = "machine-"
+	making      = "making-"
+	// temporary is the size of /tmp for interpreters, in bytes. It is memory.
+	temporary = 64 << 20
+	// bootTime is how long a machine may take from its start until its guest is at rest.
+	bootTime = 4 * time.Minute
+)
+
+// image is what the machines of one runtime are copies of.
+type image struct {
+	runtime string
+	kernel  *kernel
+	i       *interpreter.Interpreter // nil for the built-in one
+	image   *interpreter.Image       // nil for the built-in one
+	config  machine.Config
+	binary  string
+	threads int
+}
+
+// describe finds out what the machine of a runtime is made of.
+func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, error) {
+	k, err := b.kernel()
+	if err != nil {
+		return nil, err
+	}
+	m := &image{runtime: runtime, kernel: k, i: i, binary: b.Guest[0], threads: 32}
+	m.config.Command = b.Guest[1:]
+	m.config.Plan = walls.Plan{Profile: runtime, Files: 64, Processes: m.threads, Proc: walls.WantsProc}
+	for n := range k.modules {
+		m.config.Modules = append(m.config.Modules, fmt.Sprintf("/modules/%d.ko", n))
+	}
+	if i == nil {
+		return m, nil
+	}
+	found, err := i.Look()
+	if err != nil {
+		return nil, err
+	}
+	if m.image, err = i.Image(found); err != nil {
+		return nil, err
+	}
+	m.threads = i.Threads
+	p := walls.Plan{Profile: runtime, Argv: i.Argv(m.image), Env: i.Env, Harness: interpreter.HarnessDir, Tmp: temporary, Proc: i.Proc || walls.WantsProc, Files: 256, Processes: i.Threads}
+	for _, target := range slices.Sorted(maps.Keys(m.image.Sources)) {
+		p.Mounts = append(p.Mounts, walls.Mount{Source: target, Target: target})
+	}
+	for _, target := range m.image.Empty {
+		p.Mounts = append(p.Mounts, walls.Mount{Target: target, Empty: true})
+	}
+	m.config.Plan = p
+	return m, nil
+}
+
+// write writes the archive.
+func (i *image) write(w io.Writer) error {
+	a := newArchive(w)
+	config, err := json.Marshal(i.config)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{"/dev", "/proc", "/sys", "/tmp", "/run", "/mnt"} {
+		err = errors.Join(err, a.dir(dir))
+	}
+	err = errors.Join(err, a.file(machine.Program, i.binary), a.data(machine.ConfigPath, config))
+	for n, m := range i.kernel.modules {
+		err = errors.Join(err, a.file(i.config.Modules[n], m))
+	}
+	if err == nil && i.image != nil {
+		err = i.sources(a)
+	}
+	return errors.Join(err, a.close())
+}
+
+// sources writes the files of an interpreter.
+func (i *image) sources(a *archive) error {
+	skip := map[string]bool{}
+	for _, e := range i.image.Empty {
+		skip[path.Clean(e)] = true
+	}
+	for _, target := range slices.Sorted(maps.Keys(i.image.Sources)) {
+		source := i.image.Sources[target]
+		info, err := os.Stat(source)
+		switch {
+		case err != nil:
+			return err
+		case info.IsDir():
+			err = a.tree(target, source, skip)
+		default:
+			err = a.file(target, source)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, target := range i.image.Empty {
+		if err := a.dir(target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// key names what the machine is made of: everything in its archive by its place, size and
+// time, the kernel, and what makes the machine.
+func (i *image) key(version string) (string, error) {
+	h := sha256.New()
+	config, err := json.Marshal(i.config)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(h, "2 %s %s %s %d %s\n", i.runtime, version, commandLine, memory, config)
+	sources := append([]string{i.binary, i.kernel.vmlinuz}, i.kernel.modules...)
+	if i.image != nil {
+		for _, target := range slices.Sorted(maps.Keys(i.image.Sources)) {
+			sources = append(sources, i.image.Sources[target])
+		}
+	}
+	if i.i != nil {
+		harness := i.i.Harness()
+		for _, name := range slices.Sorted(maps.Keys(harness)) {
+			fmt.Fprintf(h, "%s %x\n", name, sha256.Sum256(harness[name]))
+		}
+	}
+	for _, s := range sources {
+		info, err := os.Stat(s)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%s %d %d\n", s, info.Size(), info.ModTime().UnixNano())
+	}
+	return hex.EncodeToString(h.Sum(nil))[:24], nil
+}
+
+// made gives the folder of an image's machine, which is started first if there is none.
+func (b *backend) made(i *image) (string, error) {
+	version, err := b.driver.version()
+	if err != nil {
+		return "", err
+	}
+	key, err := i.key(version)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := owned(b.Dir); err != nil {
+		return "", err
+	}
+	lock, err := os.OpenFile(filepath.Join(b.Dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { // others make theirs first
+		return "", err
+	}
+	dir := filepath.Join(b.Dir, prefix+i.runtime+"-"+key)
+	if _, err := os.Stat(filepath.Join(dir, readyFile)); err == nil {
+		return dir, nil
+	}
+	b.tidy(i.runtime)
+	part := filepath.Join(b.Dir, making+i.runtime)
+	if err := errors.Join(os.RemoveAll(part), os.Mkdir(part, 0o700)); err != nil {
+		return "", err
+	}
+	if err := b.make(i, part); err != nil {
+		return "", errors.Join(err, os.RemoveAll(part))
+	}
+	return dir, errors.Join(os.RemoveAll(dir), os.Rename(part, dir))
+}
+
+// tidy removes what was made for another binary, kernel or QEMU, and what somebody who
+// died has left half done. Machines that run have their memory open. The lock is held.
+func (b *backend) tidy(runtime string) {
+	for _, pattern := range []string{prefix + runtime + "-*", making + "*"} {
+		old, _ := filepath.Glob(filepath.Join(b.Dir, pattern))
+		for _, dir := range old {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
+// owned refuses a folder in which others could put things.
+func owned(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return &os.PathError{Op: "use", Path: dir, Err: errors.New("it is not a folder of this user's alone")}
+	}
+	return nil
+}
+
+// make starts a machine in dir and keeps it as it is when its guest waits for a program.
+func (b *backend) make(i *image, dir string) error {
+	b.tell("starting a machine for " + i.runtime + ", once")
+	f, err := os.OpenFile(filepath.Join(dir, archiveFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(i.write(f), f.Close()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(b.life, bootTime)
+	defer cancel()
+	m, err := b.boot(i, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { <-m.gone }()
+	defer m.Close()
+	stop := context.AfterFunc(ctx, m.Kill)
+	defer stop()
+	greeting, err := m.greeting()
+	if err != nil {
+		return m.whyNot(err)
+	}
+	b.tell("the machine runs; waiting until it has come to rest")
+	m.rest(ctx)
+	if err := b.driver.keep(ctx, m.ports, dir); err != nil {
+		return m.whyNot(err)
+	}
+	b.tell("the machine is kept")
+	return errors.Join(os.Remove(filepath.Join(dir, archiveFile)), os.WriteFile(filepath.Join(dir, readyFile), greeting, 0o600))
+}
+
+func (b *backend) tell(what string) {
+	if b.Progress != nil {
+		b.Progress(what)
+	}
+}
+
+// once is sync.OnceValues for what may be tried again after a failure, and is when it is
+// no longer valid.
+func once[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
+	var mu sync.Mutex
+	var value T
+	var done bool
+	return func() (T, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done && valid(value) {
+			return value, nil
+		}
+		v, err := f()
+		value, done = v, err == nil
+		return v, err
+	}
+}
+
+// unusable words an error for whoever wanted a machine.
+func unusable(err error) error {
+	var known *run.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return run.Errorf(run.KindSandboxUnavailable, Name, "the machine could not be kept: %w", err).WithHint("make room on the disk of the engine's home")
+	}
+	return run.Errorf(run.KindSandboxUnavailable, Name, "no machine could be started: %w", err).WithHint("retort vm setup")
+}

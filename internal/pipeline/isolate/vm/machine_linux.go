@@ -1,0 +1,320 @@
+package vm
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"retort/internal/guest/machine"
+	"retort/internal/pipeline/isolate/spawn"
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+const (
+	// beside is what a guest and its kernel need beside the program's own memory, and
+	// QEMU for the code that it has translated.
+	beside    = 128<<20 + translated<<20
+	lookEvery = 20 * time.Millisecond
+	maxStderr = 8 << 10
+	ending    = 5 * time.Second
+	// lastWords is how long a machine whose guest has gone may take to say why.
+	lastWords = 2 * time.Second
+	// threads is how many QEMU may have.
+	threads = 64
+)
+
+// vm is one machine: a process of QEMU's.
+type vm struct {
+	*ports
+	image   *image
+	cmd     *exec.Cmd
+	group   *spawn.Group
+	stderr  head
+	closing sync.Once
+	ready   []byte // what the guest has said before the machine was kept; read once
+
+	gone     chan struct{}
+	over     chan struct{} // closed when the process has ended
+	watch    sync.Once
+	footing  int64
+	peak     atomic.Int64
+	outgrown atomic.Bool
+
+	said chan struct{} // closed when the machine has said how its guest ended, or ended
+	end  *machine.End
+}
+
+// begin starts the program that makes a machine.
+func (b *backend) begin(i *image, p *ports, cmd *exec.Cmd) (*vm, error) {
+	m := &vm{ports: p, image: i, cmd: cmd, gone: make(chan struct{}), over: make(chan struct{}), said: make(chan struct{})}
+	cmd.Stderr = &m.stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = time.Second
+	var err error
+	m.group, err = b.spawn().Start(cmd)
+	p.started()
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	go m.reap()
+	return m, nil
+}
+
+// boot starts a machine from its kernel.
+func (b *backend) boot(i *image, dir string) (*vm, error) {
+	p, err := newPorts()
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.begin(i, p, b.driver.boot(i, dir, p))
+	if err == nil {
+		go m.listen()
+	}
+	return m, err
+}
+
+// restore starts a copy of a machine that was kept, and returns when that runs, with
+// another clock and other random numbers.
+func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error) {
+	ready, err := os.ReadFile(dir + "/" + readyFile)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPorts()
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := b.driver.restore(dir, p)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	m, err := b.begin(i, p, cmd)
+	if err != nil {
+		return nil, err
+	}
+	m.ready = ready
+	stop := context.AfterFunc(ctx, m.Kill)
+	defer stop()
+	if err = b.driver.resume(p); err == nil {
+		err = m.wake()
+	}
+	if err != nil {
+		go m.listen()
+		err = m.whyNot(err)
+		_ = m.Close()
+		<-m.gone
+		return nil, err
+	}
+	go m.listen()
+	return m, nil
+}
+
+// wake tells the machine what differs from when it was kept.
+func (m *vm) wake() error {
+	seed := make([]byte, 64)
+	_, _ = rand.Read(seed) // never fails
+	data, err := json.Marshal(machine.Wake{Now: time.Now().UnixNano(), Seed: seed})
+	if err != nil {
+		return err
+	}
+	if _, err := m.control.Write(append(data, '\n')); err != nil {
+		return err
+	}
+	line, err := m.events.ReadBytes('\n')
+	if err == nil && len(line) > 1 {
+		err = fmt.Errorf("it says %s", bytes.TrimSpace(line))
+	}
+	return err
+}
+
+// listen waits for what the machine says of its guest's end.
+func (m *vm) listen() {
+	defer close(m.said)
+	for {
+		line, err := m.events.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var e machine.End
+		if len(line) > 1 && json.Unmarshal(line, &e) == nil {
+			m.end = &e
+			_ = m.wire.SetReadDeadline(time.Now()) // the port does not say that nobody has it open any more
+			return
+		}
+	}
+}
+
+// greeting is the first frame of the guest, as it is.
+func (m *vm) greeting() ([]byte, error) {
+	var seen bytes.Buffer
+	_, err := wire.Greet(wire.NewConn(&tee{m.wire, &seen}))
+	return seen.Bytes(), err
+}
+
+// tee keeps what is read.
+type tee struct {
+	*os.File
+	seen *bytes.Buffer
+}
+
+func (t *tee) Read(b []byte) (int, error) {
+	n, err := t.File.Read(b)
+	t.seen.Write(b[:n])
+	return n, err
+}
+
+// rest returns when the machine has had nothing to do for a while.
+func (m *vm) rest(ctx context.Context) {
+	const window, quiet = 250 * time.Millisecond, 3
+	for still, last := 0, m.ticks(); still < quiet && ctx.Err() == nil; {
+		select {
+		case <-time.After(window):
+		case <-m.over:
+			return
+		}
+		now := m.ticks()
+		if still++; now-last > 3 { // hundredths of a second
+			still = 0
+		}
+		last = now
+	}
+}
+
+// ticks is the processor time of the machine, in hundredths of a second.
+func (m *vm) ticks() (sum int64) {
+	data, _ := os.ReadFile("/proc/" + strconv.Itoa(m.cmd.Process.Pid) + "/stat")
+	_, after, _ := strings.Cut(string(data), ") ")
+	fields := strings.Fields(after)
+	for n := 11; n <= 12 && n < len(fields); n++ {
+		t, _ := strconv.ParseInt(fields[n], 10, 64)
+		sum += t
+	}
+	return sum
+}
+
+func (m *vm) Read(b []byte) (int, error) {
+	if len(m.ready) > 0 {
+		n := copy(b, m.ready)
+		m.ready = m.ready[n:]
+		return n, nil
+	}
+	return m.wire.Read(b)
+}
+
+func (m *vm) Write(b []byte) (int, error) { return m.wire.Write(b) }
+
+// Close ends the machine.
+func (m *vm) Close() error {
+	m.Kill()
+	m.closing.Do(m.ports.close)
+	return nil
+}
+
+// Kill implements standby.Guest.
+func (m *vm) Kill() { _ = m.cmd.Process.Kill() }
+
+// Gone implements standby.Guest.
+func (m *vm) Gone() <-chan struct{} { return m.gone }
+
+func (m *vm) reap() {
+	_ = m.cmd.Wait() // how it ended is in ProcessState
+	close(m.over)
+	m.group.End(ending)
+	if m.group.Exhausted() {
+		m.outgrown.Store(true)
+	}
+	m.group.Remove()
+	close(m.gone)
+}
+
+// Limit implements standby.Guest. Inside, the guest bounds its own memory, of which its
+// program is told; this is the backstop.
+func (m *vm) Limit(l run.Limits) {
+	m.watch.Do(func() {
+		m.footing = m.used()
+		m.group.Limit(m.group.Used()+allowance(l), l, threads)
+		go m.look(l)
+	})
+}
+
+// allowance is how much more memory a machine may take than at its start.
+func allowance(l run.Limits) int64 { return l.Memory + beside + 2*l.Result }
+
+// look ends a machine that takes more memory than it may.
+func (m *vm) look(l run.Limits) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.over:
+			return
+		case <-tick.C:
+		}
+		if m.measure() > m.footing+allowance(l) {
+			m.outgrown.Store(true)
+			m.Kill()
+			return
+		}
+	}
+}
+
+func (m *vm) measure() int64 {
+	now := m.used()
+	for {
+		old := m.peak.Load()
+		if now <= old || m.peak.CompareAndSwap(old, now) {
+			return now
+		}
+	}
+}
+
+// used is the memory of the machine's own, in bytes: the pages that it has changed, and
+// QEMU.
+func (m *vm) used() int64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(data), "\nRssAnon:")
+	var kb int64
+	_, _ = fmt.Sscan(after, &kb)
+	return kb << 10
+}
+
+// Peak implements standby.Guest.
+func (m *vm) Peak() int64 {
+	m.measure()
+	return m.peak.Load()
+}
+
+// head keeps the first bytes written to it.
+type head struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, b[:min(len(b), maxStderr-len(h.text))]...)
+	return len(b), nil
+}
+
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.ToValidUTF8(string(h.text), "�")
+}

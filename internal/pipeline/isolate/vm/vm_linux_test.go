@@ -1,0 +1,176 @@
+package vm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"retort/internal/guest"
+	"retort/internal/guest/machine"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/isolatetest"
+	"retort/internal/pipeline/isolate/process/walls"
+	"retort/internal/run"
+	"retort/internal/runtimes"
+	"retort/internal/testenv"
+)
+
+// TestMain lets the test program be what `retort` is in a machine.
+func TestMain(m *testing.M) {
+	args := os.Args[1:]
+	if len(args) > 0 && args[0] == machine.Argument {
+		fmt.Fprintln(os.Stderr, machine.Main())
+		os.Exit(1)
+	}
+	if len(args) > 0 && args[0] == walls.Argument {
+		if walls.Enter(runtimes.Harness) != nil {
+			os.Exit(1)
+		}
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		os.Exit(m.Run())
+	}
+	switch args[0] {
+	case "guest":
+		if err := guest.MainRestored(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case "engine":
+		engine(args[1], args[2])
+	case "probe":
+		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
+	default:
+		os.Exit(m.Run())
+	}
+	os.Exit(0)
+}
+
+// optionsHere are those of a backend on this machine, or skip the test.
+func optionsHere(t testing.TB) Options {
+	t.Helper()
+	path := testenv.Need(t, "qemu")
+	kernel, err := filepath.Abs("../../../../testdata/kernel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{QEMU: path, Kernel: kernel, Dir: cache, Progress: func(s string) { t.Log(s) }}
+}
+
+// cache is where the machines of this test program are kept: they are made once.
+var cache = filepath.Join(os.TempDir(), fmt.Sprintf("retort-vmt-%d", os.Geteuid()))
+
+// pythonHere describes the machine's Python as the engine does, or skips the test.
+func pythonHere(t testing.TB) interpreter.Interpreter {
+	t.Helper()
+	path := testenv.Need(t, "python")
+	for _, i := range runtimes.All(map[string]string{"python": path}, run.DefaultLimits().Memory) {
+		if i.Runtime == "python" {
+			return i
+		}
+	}
+	panic("python is no runtime")
+}
+
+func TestContract(t *testing.T) {
+	for _, runtime := range []string{quickjs, "python"} {
+		t.Run(runtime, func(t *testing.T) {
+			o := optionsHere(t)
+			if runtime == "python" {
+				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+			}
+			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend { return New(o) })
+		})
+	}
+}
+
+// TestEscapes has native programs, which could do anything, try every way out: with the
+// system calls of the built-in guest, and with those of an interpreter.
+func TestEscapes(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run(quickjs, func(t *testing.T) {
+		o := optionsHere(t)
+		o.Guest, o.Warm, o.Dir = []string{self, "probe", quickjs}, -1, t.TempDir()
+		b := New(o)
+		defer b.Close()
+		isolatetest.Escapes(t, b, quickjs)
+	})
+	t.Run("python", func(t *testing.T) {
+		o := optionsHere(t)
+		o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
+		b := New(o)
+		defer b.Close()
+		isolatetest.PythonEscapes(t, b)
+	})
+}
+
+var none = isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) { return run.Result{Value: []byte("1")}, nil })
+
+// executed is how one program ended in a sandbox of its own.
+func executed(t testing.TB, b isolate.Backend, runtime, code string, l run.Limits) isolate.Report {
+	t.Helper()
+	l = l.Or(run.DefaultLimits())
+	s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: runtime, Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	began := time.Now()
+	r, err := s.Run(t.Context(), run.Program{Code: code, Name: "program", Limits: l}, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ran %v", time.Since(began))
+	return r
+}
+
+// TestCopiesDiffer shows that copies of one machine have neither the same random numbers
+// nor the clock of when it was kept.
+func TestCopiesDiffer(t *testing.T) {
+	o := optionsHere(t)
+	o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
+	b := New(o)
+	defer b.Close()
+	for runtime, code := range map[string]string{
+		quickjs:  "return [Math.random(), crypto.randomUUID(), Date.now()]",
+		"python": "import random, uuid, time\n[random.random(), str(uuid.uuid4()), int(time.time() * 1000)]",
+	} {
+		seen := map[any]bool{}
+		for range 3 {
+			r := executed(t, b, runtime, code, run.Limits{})
+			var said []any
+			if err := json.Unmarshal(r.Value, &said); err != nil || len(said) != 3 {
+				t.Fatalf("%s: %s %v %s", runtime, r.Status, r.Error, r.Value)
+			}
+			for _, v := range said[:2] {
+				if seen[v] {
+					t.Errorf("%s: %v is drawn twice", runtime, v)
+				}
+				seen[v] = true
+			}
+			if now, _ := said[2].(float64); time.Since(time.UnixMilli(int64(now))).Abs() > 5*time.Second {
+				t.Errorf("%s: the clock shows %v", runtime, time.UnixMilli(int64(now)))
+			}
+		}
+	}
+}
+
+// BenchmarkCalls makes a thousand calls of a program, one after the other.
+func BenchmarkCalls(b *testing.B) {
+	o := optionsHere(b)
+	backend := New(o)
+	defer backend.Close()
+	for b.Loop() {
+		r := executed(b, backend, quickjs, "const t = Date.now(); for (let i = 0; i < 1000; i++) await callMCPTool('x'); return Date.now() - t", run.Limits{})
+		b.Logf("%s %v %s", r.Status, r.Error, r.Value)
+	}
+}

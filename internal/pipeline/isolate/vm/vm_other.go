@@ -1,0 +1,15 @@
+//go:build !linux
+
+package vm
+
+import (
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/standby"
+	"retort/internal/run"
+)
+
+// New makes a backend that says that it is not for this system. Close must be called.
+func New(Options) *standby.Backend {
+	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled, Unavailable: run.Errorf(run.KindSandboxUnavailable, Name, "machines are made on Linux only in this version").WithHint("use another sandbox: sandboxMode: auto")}
+	return standby.New(standby.Options{Name: Name, Capabilities: func() isolate.Capabilities { return have }})
+}
