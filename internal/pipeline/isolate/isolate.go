@@ -83,6 +83,12 @@ type Missing struct {
 	Why     *run.Error
 }
 
+// MissingCommand is a command that settings allow and that cannot be started, and why.
+type MissingCommand struct {
+	Command string
+	Why     *run.Error
+}
+
 // Capabilities describe a backend. They are data: what chooses a backend reads
 // them and knows no backend by name.
 type Capabilities struct {
@@ -93,4 +99,7 @@ type Capabilities struct {
 	Walls       []string   // what stands between program and machine, in words
 	Warning     string     // what is missing here of what the backend should be; empty if nothing is
 	Unavailable *run.Error // why the backend cannot be used here; nil if it can
+	// Commands are those of the settings that programs in it can start, and NoCommands the others.
+	Commands   []string         `json:",omitempty"`
+	NoCommands []MissingCommand `json:",omitempty"`
 }

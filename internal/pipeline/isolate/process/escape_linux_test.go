@@ -21,7 +21,7 @@ import (
 // TestEscapes has a native program, which could do anything, try every way out
 // that the walls should close, behind the walls of each runtime.
 func TestEscapes(t *testing.T) {
-	for _, profile := range []string{"quickjs", "python", "node", "bun", "deno"} {
+	for _, profile := range []string{"quickjs", "python", "node", "bun", "deno", "command"} {
 		t.Run(profile, func(t *testing.T) {
 			b := New(Options{Warm: -1})
 			defer b.Close()
