@@ -68,6 +68,7 @@ type parts struct {
 	before    *started             // what the engine said of itself that wrote the record before
 	screen    *screen.Screen       // nil: nothing is hidden
 	network   *egress.Network      // of programs; closed unless settings open it
+	commands  process.Commands     // that programs may start
 	pipeline  *pipeline.Pipeline
 	templates *templates.Set
 	model     *model.Endpoint // nil: there is none, or it is the client's
@@ -124,6 +125,9 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 		return nil, err
 	}
 	if err := p.openNetwork(c.internet); err != nil {
+		return nil, err
+	}
+	if err := p.findCommands(); err != nil {
 		return nil, err
 	}
 	sandboxes := p.isolate(commands.guest)
@@ -194,7 +198,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 // rulesOf are what the settings say of who may call what; they decide for listing,
 // searching and calling alike.
 func rulesOf(s config.Settings) policy.Rules {
-	r := policy.Rules{Limits: policy.Limits{Level: policy.Level(s.PermissionLevel), Servers: map[string]policy.Server{}}, Trusted: map[string]bool{}, Principals: map[string]policy.Limits{}}
+	r := policy.Rules{Limits: policy.Limits{Level: policy.Level(s.PermissionLevel), Servers: map[string]policy.Server{}}, Trusted: map[string]bool{}, Principals: map[string]policy.Limits{}, Commands: commandsOf(s)}
 	for name, server := range s.Servers {
 		r.Servers[name], r.Trusted[name] = policy.Server(server.ToolRules), server.Trusted
 	}
@@ -248,7 +252,7 @@ func (p *parts) isolate(guest []string) *process.Backend {
 	settings := p.config.Settings
 	commands := map[string]string{"python": settings.Runtimes.Python, "node": settings.Runtimes.Node, "bun": settings.Runtimes.Bun, "deno": settings.Runtimes.Deno}
 	interpreters := runtimes.All(commands, settings.Limits().Memory)
-	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters})
+	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters, Commands: p.commands})
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
 	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters})

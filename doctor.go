@@ -86,7 +86,7 @@ func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience ti
 		if s.Name != d.Sandbox && (d.Sandbox != isolate.Auto || s.Strength > isolate.Process) {
 			continue // nobody has asked for it
 		}
-		d.OK = d.OK && s.Unavailable == nil && !slices.ContainsFunc(s.Missing, func(m isolate.Missing) bool { return m.Runtime == e.config.Settings.Runtime })
+		d.OK = d.OK && s.Unavailable == nil && len(s.NoCommands) == 0 && !slices.ContainsFunc(s.Missing, func(m isolate.Missing) bool { return m.Runtime == e.config.Settings.Runtime })
 	}
 	for _, c := range machine {
 		d.OK = d.OK && c.Level != doctor.Broken

@@ -132,7 +132,7 @@ func (e *Engine) problems(server string, status upstream.Status) []string {
 
 // notBuilt lists what the settings know of and this version does not do.
 func notBuilt() []string {
-	return []string{"vm sandboxes", "commands in programs"}
+	return []string{"vm sandboxes"}
 }
 
 // refuseUnbuilt refuses settings that ask for more protection than this
@@ -147,9 +147,6 @@ func refuseUnbuilt(s config.Settings) error {
 		return run.Errorf(run.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
 	case s.SandboxMode == config.SandboxVM:
 		return refuse("sandboxMode", string(s.SandboxMode))
-	case len(s.Commands) > 0:
-		return run.Errorf(run.KindInvalidArguments, "retort.open", "commands: programs cannot start %s in this version, nor any other program", s.Commands[0].Command).
-			WithHint("remove the setting; a tool of an MCP server can do what the command would")
 	}
 	return nil
 }

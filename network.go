@@ -72,5 +72,8 @@ func (p *parts) level() rules.Level {
 	if !p.network.Closed() {
 		level |= rules.Networked
 	}
+	if len(p.config.Settings.Commands) > 0 {
+		level |= rules.Commanding
+	}
 	return level
 }

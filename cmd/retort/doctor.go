@@ -93,6 +93,13 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 		for _, m := range s.Missing {
 			a.absent("runtime "+m.Runtime, m.Why)
 		}
+		for _, m := range s.NoCommands {
+			a.mark(false, "command "+m.Command+": "+printable(m.Why.Message))
+			a.explain(m.Why)
+		}
+		if len(s.Commands) > 0 {
+			a.mark(true, "commands that programs may start: "+strings.Join(s.Commands, ", "))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Runtimes)) {
 		a.mark(true, strings.TrimSpace("runtime "+name+": "+printable(d.Runtimes[name])))

@@ -1,13 +1,25 @@
 package config
 
-// Command is a program of the machine's that programs could start in their sandbox, with
-// arguments of one of some patterns. It is read, so that asking for it is refused with the
-// reason, and not taken for a mistake.
+import "strings"
+
+// Command is a program of the machine's that programs may start, each time in a sandbox of
+// its own, and what its arguments may be.
 type Command struct {
-	Command string
-	Args    []string
+	Command string   // a name, or an absolute path
+	Args    []string // patterns, of which each argument matches one; none allows no argument
 }
 
 func (c *Command) read() into {
-	return object(field{"command", command(&c.Command)}, field{"args", list(&c.Args, text)})
+	whole := object(
+		field{"command", checked(&c.Command, "the name or absolute path of a program", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })},
+		field{"args", list(&c.Args, func(s *string) into {
+			return checked(s, "what an argument may be, perhaps with *", func(s string) bool { return !strings.ContainsRune(s, 0) })
+		})},
+	)
+	return func(r *reader, v *node) {
+		whole(r, v)
+		if v.kind == objectKind && v.find("command") == nil {
+			r.fail(v, "", "the rule names no command")
+		}
+	}
 }

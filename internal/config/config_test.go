@@ -346,10 +346,10 @@ func TestSettingsInReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(text), "```yaml\n")[1:]
-	if len(blocks) != 12 {
+	if len(blocks) != 13 {
 		t.Fatalf("the README has %d blocks of settings", len(blocks))
 	}
-	var read [12]Settings
+	var read [13]Settings
 	for i, b := range blocks {
 		b, _, _ = strings.Cut(b, "```")
 		read[i], err = ParseSettings("README.md", "/p", []byte(b), func(string) (string, bool) { return "x", true })
@@ -370,6 +370,9 @@ func TestSettingsInReadme(t *testing.T) {
 	asked.URL, asked.Model, asked.Key, asked.Price, asked.Provider = "", "", "", ModelPrice{Currency: "$"}, ProviderAuto
 	if diff := cmp.Diff([]any{read[0].Model, read[0].Orchestrator}, []any{asked, read[10].Orchestrator}); diff != "" {
 		t.Errorf("the model shown is not the default:\n%s", diff)
+	}
+	if commands := read[12].Commands; len(commands) != 3 || commands[1].Command != "/usr/bin/xmllint" || !cmp.Equal(commands[2].Args, []string{"-n", "-k*"}) {
+		t.Errorf("the commands shown are %+v", commands)
 	}
 	read[7].HTTP.AllowedHosts, read[7].HTTP.AllowedOrigins, read[7].HTTP.TLS = nil, nil, TLS{}
 	if diff := cmp.Diff(read[0].HTTP, read[7].HTTP); diff != "" {

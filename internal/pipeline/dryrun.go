@@ -123,6 +123,7 @@ func (x *execution) rehearsed(o run.Outcome) run.Outcome {
 		slices.Sort(names)
 		o.Warnings = append(o.Warnings, "files are as before the dry run; the program would change "+strings.Join(names, ", "))
 	}
+	o.Warnings = append(o.Warnings, x.commands.warning()...)
 	if o.Error != nil && len(x.plan.effects) > 0 && o.Status == run.StatusError && o.Error.Hint == "" {
 		o.Error = o.Error.WithHint("calls that may have effects were answered with made-up values of the shape that the tool declares, {} if it declares none: the program may need their real answers")
 	}

@@ -165,6 +165,7 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	defer sandbox.Close()
 	verdict.Program.ID, verdict.Program.Limits = x.req.ID, x.req.Limits
 	inside, ran := f.record.step(ctx, run.StepSandbox, f.record.event(run.EventVerdict))
+	x.commanding(sandbox)
 	host, disconnect := x.connect()
 	result, err := sandbox.Run(inside, verdict.Program, host)
 	disconnect()
@@ -250,6 +251,7 @@ type execution struct {
 	flight   *flight
 	notes    notes
 	network  *egress.Session // of the program, while it runs and afterwards; nil where there is none
+	commands *commands
 
 	callTimeout time.Duration // of a call without a program
 	exact       *run.Passed   // nil unless the answer is given back as it is
@@ -257,6 +259,7 @@ type execution struct {
 
 func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, error) {
 	x := &execution{pipeline: p, req: req, flight: f, plan: plan, entry: p.Ledger.Open(p.Account(req.Session))}
+	x.commands = &commands{x: x, turn: make(chan struct{}, 1)}
 	x.tools = x.visible()
 	files, err := p.Workspaces.Open(p.own(req.Session))
 	if err != nil {

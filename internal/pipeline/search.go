@@ -122,6 +122,7 @@ func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 		"search_tools": func(ctx context.Context, raw json.RawMessage) (any, error) {
 			return x.searchTools(ctx, raw)
 		},
+		"exec":       x.commands.exec,
 		"load_skill": func(_ context.Context, raw json.RawMessage) (any, error) { return p.loadSkill(x, raw) },
 	}
 	maps.Copy(own, x.reaching())

@@ -31,6 +31,7 @@ type Rules struct {
 	Limits                       // for everybody
 	Trusted    map[string]bool   // servers whose hints may lower the effects of their tools
 	Principals map[string]Limits // for one principal, on top of those for everybody
+	Commands   []Command         // that programs may start; none where a level is ReadOnly
 }
 
 // Limits narrow what may be called.
@@ -95,14 +96,17 @@ func New(r Rules) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	trusted := maps.Clone(r.Trusted)
-	p := &Policy{everybody: &sight{layers: []*layer{base}, trusted: trusted}, named: map[string]*sight{}}
+	if refused := validCommands(r.Commands); refused != nil {
+		return nil, refused
+	}
+	trusted, commands := maps.Clone(r.Trusted), slices.Clone(r.Commands)
+	p := &Policy{everybody: &sight{layers: []*layer{base}, trusted: trusted, commands: commands}, named: map[string]*sight{}}
 	for name, limits := range r.Principals {
 		l, err := newLayer("principals."+name+".", limits)
 		if err != nil {
 			return nil, err
 		}
-		p.named[name] = &sight{layers: []*layer{base, l}, trusted: trusted}
+		p.named[name] = &sight{layers: []*layer{base, l}, trusted: trusted, commands: commands}
 	}
 	return p, nil
 }

@@ -15,8 +15,9 @@ type View struct {
 
 // sight is what principals with the same rules can see and call.
 type sight struct {
-	layers  []*layer // a call must pass all of them
-	trusted map[string]bool
+	layers   []*layer // a call must pass all of them
+	trusted  map[string]bool
+	commands []Command
 
 	mu      sync.Mutex
 	seen    *run.Toolset // of which visible was made

@@ -36,6 +36,7 @@ const (
 	EventNetwork  EventKind = "network"   // a program reaches for a host itself: allowed, refused, ended
 	EventToken    EventKind = "token"     // one for calls over the network was created, revoked, or refused as it does not count
 	EventTask     EventKind = "task"      // one was put into the queue, began, came to a phase, or ended
+	EventCommand  EventKind = "command"   // a program starts a command: started, ended, failed, refused
 )
 
 // Event is one thing that happened. Nothing in its plain fields is a value of a program, a

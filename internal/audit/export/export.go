@@ -129,6 +129,8 @@ func succeeded(e *audit.Entry) (ok, known bool) {
 		return false, true
 	case run.EventNetwork:
 		return e.Status != "refused", true
+	case run.EventCommand:
+		return e.Status != "refused" && e.Status != "failed", true
 	case run.EventToken:
 		return e.Status != "failed" && e.Status != "refused", true
 	case run.EventTask:
@@ -158,7 +160,7 @@ func severity(e *audit.Entry, f *fact) int {
 		return cmp.Or(map[string]int{"high": 8, "low": 4}[f.Severity], 6)
 	case run.EventRefusal, run.EventPin:
 		return 6
-	case run.EventNetwork:
+	case run.EventNetwork, run.EventCommand:
 		return 1 + 5*btoi(!ok)
 	case run.EventReveal, run.EventClock:
 		return 5

@@ -106,7 +106,7 @@ func classOf(e *audit.Entry, f *fact) class {
 		return class{authentication, "Authentication", 1, "Logon"}
 	case run.EventRefusal, run.EventAnomaly, run.EventGap:
 		return class{detectionFinding, "Detection Finding", 1, "Create"}
-	case run.EventNetwork:
+	case run.EventNetwork, run.EventCommand:
 		if e.Status == "refused" {
 			return class{detectionFinding, "Detection Finding", 1, "Create"}
 		}

@@ -141,6 +141,7 @@ type facts struct {
 	Action   string                 `json:"action"`
 	Severity string                 `json:"severity"`
 	Host     string                 `json:"host"`
+	Command  string                 `json:"command"`
 }
 
 // count counts a name in a list of the activity.
@@ -197,6 +198,10 @@ func (t *tally) add(e *audit.Entry) {
 	case run.EventNetwork:
 		if e.Status == "refused" {
 			t.count(&t.Refused, "network, "+f.Host+": "+f.Error, 1)
+		}
+	case run.EventCommand:
+		if e.Status == "refused" {
+			t.count(&t.Refused, "command, "+f.Command+": "+f.Error, 1)
 		}
 	case run.EventToken:
 		t.count(&t.Logins, "tokens of the listener: "+e.Status, 1)

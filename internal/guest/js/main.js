@@ -59,5 +59,6 @@ installGlobals({
 	ToolError,
 	require: importNow,
 	callMCPTool: (name, args, options) => callByName({ name: `${name}`, arguments: args ?? {}, no_cache: options?.noCache ? true : undefined }),
+	exec: (command, args, options) => callOwn('exec', { command: `${command}`, args: [...args ?? []].map((a) => `${a}`), stdin: options?.stdin === undefined ? undefined : `${options.stdin}` }),
 	searchTools: (query, detail, options) => callOwn('search_tools', { query, ...(detail && { detail_level: detail }), ...options }),
 });

@@ -18,6 +18,7 @@ class Surroundings:
             "sleep": calls.Sleep(caller),
             "state": calls.Group(caller, "state", {"get": ["key", "default"], "set": ["key", "value"], "delete": ["key"], "keys": []}),
             "pii": calls.Personal(caller, "pii", {"domain": ["token"], "equals": ["token", "other"], "mask": ["token"], "country": ["token"], "ranks": ["tokens"], "age": ["token"]}),
+            "exec_command": calls.Own(caller, "exec_command", "exec", ["command", "args", "stdin"]),
             "load_skill": calls.Own(caller, "load_skill", "load_skill", ["name", "version"]),
         }
         self.registry = servers.Registry(caller, namespaces, self.own)
@@ -30,7 +31,7 @@ class Surroundings:
         # What names mean that a program does not bind, for those who follow its values.
         self.meanings = {name: "servers." + name for name in self.globals}
         self.meanings.update({name: name for name in rewriting.MODULES})
-        self.meanings.update({name: "own." + name for name in ("call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "sleep")}, servers="servers")
+        self.meanings.update({name: "own." + name for name in ("call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "sleep", "exec_command")}, servers="servers")
         sys.meta_path.insert(0, self.registry)
 
     def install(self, namespace, free):

@@ -51,8 +51,8 @@ var builtins = set(`
 	`console setTimeout clearTimeout setInterval clearInterval setImmediate clearImmediate queueMicrotask structuredClone
 	URL URLSearchParams TextEncoder TextDecoder atob btoa crypto Crypto AbortController AbortSignal Event EventTarget CustomEvent
 	DOMException performance Buffer Blob fetch process require module exports global self window`,
-	`callMCPTool searchTools sleep ToolError state skills pii servers fs input`,
-	`math json re asyncio datetime read_file write_file list_files search_tools call_mcp_tool result print`)
+	`callMCPTool searchTools exec sleep ToolError state skills pii servers fs input`,
+	`math json re asyncio datetime read_file write_file list_files search_tools call_mcp_tool exec_command result print`)
 
 // Builtins are the names that a program's environment has by itself, in either
 // language. A server whose identifier is one of them gets no global: programs

@@ -28,6 +28,12 @@ var sealedNames string
 //go:embed modules.d.ts
 var modules string
 
+//go:embed commands.d.ts
+var commands string
+
+// Commands declares what programs have besides where they may start commands.
+func Commands() string { return commands }
+
 // Ambient declares, as one .d.ts file, everything that a program's environment
 // has and the language's own library lacks: names, and modules with and without
 // node: before them. The namespaces of servers are not in it; they can be added

@@ -69,13 +69,13 @@ func (c *Chooser) Prepare(ctx context.Context, backend string, s Spec) (Sandbox,
 	if err != nil {
 		return nil, err
 	}
-	return labelled{sandbox, Isolation(chosen.Capabilities().Strength)}, nil
+	return labelled{sandbox, chosen.Capabilities().Name, Isolation(chosen.Capabilities().Strength)}, nil
 }
 
 // labelled is a sandbox whose reports say how strong it was.
 type labelled struct {
 	Sandbox
-	isolation string
+	backend, isolation string
 }
 
 func (l labelled) Run(ctx context.Context, p run.Program, h Host) (Report, error) {

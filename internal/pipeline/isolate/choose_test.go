@@ -131,3 +131,18 @@ func TestProxied(t *testing.T) {
 		}
 	}
 }
+
+// started is a Sandbox that starts commands.
+type started struct{ Sandbox }
+
+func (started) Start(context.Context, Command) (Ended, error) { return Ended{Code: 5}, nil }
+
+func TestOnlySomeSandboxesStartCommands(t *testing.T) {
+	if ended, err := (labelled{started{}, "process", ""}).Start(t.Context(), Command{}); err != nil || ended.Code != 5 {
+		t.Error(ended, err)
+	}
+	_, err := (labelled{struct{ Sandbox }{}, "gvisor", ""}).Start(t.Context(), Command{})
+	if e := run.AsError(err); e == nil || e.Kind != run.KindSandboxUnavailable || !strings.Contains(e.Message, "gvisor") || !strings.Contains(e.Hint, "sandboxMode: process") {
+		t.Error(err)
+	}
+}

@@ -84,6 +84,12 @@ type Missing struct {
 	Why     *run.Error
 }
 
+// MissingCommand is a command that settings allow and that cannot be started, and why.
+type MissingCommand struct {
+	Command string
+	Why     *run.Error
+}
+
 // Capabilities describe a backend. They are data: what chooses a backend reads
 // them and knows no backend by name.
 type Capabilities struct {
@@ -95,4 +101,7 @@ type Capabilities struct {
 	Warning     string     // what is missing here of what the backend should be; empty if nothing is
 	Unavailable *run.Error // why the backend cannot be used here; nil if it can
 	Proxies     bool       // it leads programs' connections to a Host that is a Proxy
+	// Commands are those of the settings that programs in it can start, and NoCommands the others.
+	Commands   []string         `json:",omitempty"`
+	NoCommands []MissingCommand `json:",omitempty"`
 }

@@ -89,6 +89,8 @@ var catalogue = []Rule{
 	{ID: "process.spawn", Severity: High, Message: "it starts a process", Hint: noProcess,
 		Fires:  append(js("import { exec } from 'child_process'; exec('ls')", "require('node:child_process').execSync('id')", "Deno.run({ cmd: ['ls'] })"), py("import os\nos.system('ls')", "import subprocess\nsubprocess.run(['ls'])", "from os import popen as p\np('ls')", "__import__('os').system('id')")...),
 		Passes: append(js("const m = /x/.exec(s)", "db.exec('SELECT 1')", "const spawn = rows.filter(r => r.kind === 'spawn')"), py("import os\nos.path.join('a', 'b')", "system = 1\nsystem")...)},
+	{ID: "process.command", Severity: Medium, Message: "it starts a command", Hint: "programs start the commands of the setting commands, and none without it; search_tools finds a tool that does it",
+		Fires: append(js("await exec('jq', ['.a'])"), py("exec_command('jq', ['.a'])")...), Passes: append(js("const exec = (q) => database.query({ sql: q }); exec('SELECT 1')", "/a/.exec('a')"), py("def exec_command(x): return x\nexec_command(1)")...)},
 	{ID: "process.exit", Severity: Medium, Message: "it ends or signals a process", Hint: "return a value, or throw an error",
 		Fires: append(js("process.exit(1)", "process.kill(1)"), py("import os\nos._exit(0)", "import os, signal\nos.kill(1, signal.SIGKILL)")...), Passes: append(js("const process = { exit() {} }; process.exit()"), py("import sys\nsys.exit(0)")...)},
 	{ID: "process.env", Severity: Medium, Message: "it takes the whole environment", Hint: "a program has no environment; ask a tool for what is needed",

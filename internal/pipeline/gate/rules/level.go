@@ -30,6 +30,12 @@ const (
 // Networked is added to a level where programs have a network, so that to use it is ordinary.
 const Networked Level = 1 << 7
 
+// Commanding is added where programs may start commands, so that to do it is ordinary.
+const Commanding Level = 1 << 6
+
+// strictness is a level without what was added to it.
+func (l Level) strictness() int { return int(l &^ (Networked | Commanding)) }
+
 // LevelOf is the level that the settings call by a name; Standard if there is none.
 func LevelOf(name string) Level {
 	for l, n := range levelNames {
@@ -42,7 +48,7 @@ func LevelOf(name string) Level {
 
 var levelNames = []string{"standard", "permissive", "high", "maximum"}
 
-func (l Level) String() string { return levelNames[min(int(l&^Networked), len(levelNames)-1)] }
+func (l Level) String() string { return levelNames[min(l.strictness(), len(levelNames)-1)] }
 
 // Action is what becomes of a program because of a finding.
 type Action uint8
@@ -69,12 +75,15 @@ var actions = [...][6]Action{
 
 // On is what the level makes of a severity.
 func (l Level) On(s Severity) Action {
-	return actions[min(int(l&^Networked), len(actions)-1)][min(s, Critical)]
+	return actions[min(l.strictness(), len(actions)-1)][min(s, Critical)]
 }
 
 // of is what the level makes of a finding.
 func (l Level) of(f Finding) Action {
 	if l&Networked != 0 && f.Rule == "network.fetch" {
+		return l.On(min(f.Severity, Low))
+	}
+	if l&Commanding != 0 && f.Rule == "process.command" {
 		return l.On(min(f.Severity, Low))
 	}
 	return l.On(f.Severity)

@@ -46,6 +46,7 @@ func makeScriptNames() map[string]danger {
 	all(m, danger{rule: "code.deserialize", whole: true}, "@v8.deserialize", "@node-serialize", "@serialize-javascript")
 	all(m, danger{rule: "process.spawn", whole: true}, "@child_process", "@execa", "@shelljs", "@cross-spawn", "@zx", "@node-pty",
 		"Deno.run", "Deno.Command", "Bun.spawn", "Bun.spawnSync", "Bun.$")
+	all(m, danger{rule: "process.command"}, "exec")
 	all(m, danger{rule: "process.exit"}, "process.exit", "process.kill", "process.abort", "process.reallyExit", "process._kill", "process._debugProcess",
 		"Deno.exit", "Deno.kill", "Bun.exit")
 	all(m, danger{rule: "process.env"}, "process.env", "Deno.env.toObject()", "Bun.env")
@@ -78,6 +79,7 @@ func makePythonNames() map[string]danger {
 		"@os.execvp", "@os.execvpe", "@os.spawnl", "@os.spawnle", "@os.spawnlp", "@os.spawnlpe", "@os.spawnv", "@os.spawnve", "@os.spawnvp", "@os.spawnvpe",
 		"@posix", "@nt", "@_posixsubprocess", "@asyncio.create_subprocess_exec", "@asyncio.create_subprocess_shell", "@asyncio.subprocess", "@pexpect", "@sh")
 	all(m, danger{rule: "process.spawn", severity: Medium, whole: true}, "@multiprocessing", "@concurrent.futures.ProcessPoolExecutor")
+	all(m, danger{rule: "process.command"}, "exec_command")
 	all(m, danger{rule: "process.exit"}, "@os._exit", "@os.kill", "@os.killpg", "@os.abort", "@signal.raise_signal", "@signal.pthread_kill")
 	all(m, danger{rule: "process.env"}, "@os.environ", "@os.environb")
 	all(m, danger{rule: "native.module", whole: true}, "@ctypes", "@_ctypes", "@cffi", "@sys.setdlopenflags", "@_imp", "@imp", "@importlib.machinery.ExtensionFileLoader")
@@ -104,7 +106,7 @@ var scriptGlobals = setOf(
 	"encodeURI", "decodeURI", "escape", "unescape", "eval", "Function", "fetch", "require", "import", "module", "exports", "globalThis", "global", "undefined", "NaN", "Infinity",
 	"arguments", "state", "pii", "skills", "sleep", "searchTools", "ToolError", "document", "window", "navigator", "location", "localStorage", "sessionStorage",
 	"indexedDB", "caches", "XMLHttpRequest", "WebSocket", "EventSource", "Worker", "SharedWorker", "WebAssembly", "Deno", "Bun", "Event", "EventTarget", "Blob", "File",
-	"FormData", "Headers", "Request", "Response", "execScript", "RTCPeerConnection", "AsyncFunction",
+	"FormData", "Headers", "Request", "Response", "exec", "execScript", "RTCPeerConnection", "AsyncFunction",
 )
 
 // pythonGlobals are names that every Python program has.
@@ -114,7 +116,7 @@ var pythonGlobals = setOf(
 	"hex", "id", "input", "int", "isinstance", "issubclass", "iter", "len", "list", "locals", "map", "max", "memoryview", "min", "next", "object", "oct", "open", "ord",
 	"pow", "print", "property", "quit", "range", "repr", "reversed", "round", "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "tuple", "type",
 	"vars", "zip", "__import__", "__name__", "__file__", "__doc__", "__builtins__", "Exception", "ValueError", "KeyError", "TypeError", "RuntimeError", "Ellipsis",
-	"NotImplemented", "BaseException", "state", "pii", "skills", "sleep", "search_tools", "searchTools", "ToolError", "read_file", "write_file", "list_files", "load_skill",
+	"NotImplemented", "BaseException", "state", "pii", "skills", "sleep", "search_tools", "searchTools", "ToolError", "read_file", "write_file", "list_files", "load_skill", "exec_command",
 	"global",
 )
 

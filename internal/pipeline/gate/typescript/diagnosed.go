@@ -176,6 +176,8 @@ func (p *program) nameHint(d tsc.Diagnostic) string {
 	switch name {
 	case "XMLHttpRequest", "WebSocket", "EventSource":
 		return noNetwork
+	case "exec":
+		return "programs start no commands here, unless the setting commands allows some; search_tools finds a tool that does it"
 	case "window", "document", "localStorage":
 		return "programs run outside of a browser"
 	}

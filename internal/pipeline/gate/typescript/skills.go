@@ -10,6 +10,7 @@ import (
 
 	"github.com/microsoft/typescript-go/tsc"
 
+	"retort/internal/pipeline/emit"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/gate/source"
 	"retort/internal/run"
@@ -87,7 +88,7 @@ func (l *linker) program(ctx context.Context, p *program) (*tsc.Result, []findin
 // answers is advice: what it says of fields is told, and nothing else. So a text that is not
 // clean is checked again without.
 func (l *linker) findings(ctx context.Context, p *program, src *tsc.Source) (*tsc.Result, []finding, error) {
-	result, err := l.compiler.check(ctx, src, l.input(p, true), !p.module && p.reach.isBare())
+	result, err := l.compiler.check(ctx, src, l.input(p, true), !p.module && p.reach.isBare() && l.level&rules.Commanding == 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -208,6 +209,10 @@ func (l *linker) closure(skill run.Skill, r *reach) string {
 func (l *linker) input(p *program, learned bool) tsc.Input {
 	r := p.reach
 	in := l.checker.wrappers.input(r, learned)
+	if l.level&rules.Commanding != 0 {
+		in.Files["/commands.d.ts"] = emit.Commands()
+		in.Ambient = append(in.Ambient, "/commands.d.ts")
+	}
 	in.Specifiers = maps.Clone(in.Specifiers)
 	if in.Module = p.module; p.module {
 		for written, canonical := range in.Specifiers {

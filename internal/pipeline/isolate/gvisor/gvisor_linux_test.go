@@ -178,7 +178,7 @@ func TestUnprivileged(t *testing.T) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), copied, "-test.run", "^TestEscapes$|^TestMillionFiles$|^TestContract$/^(quickjs|python)$/^(values|limits|close)$", "-test.v")
-	cmd.Env = []string{"PATH=" + dir + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(dir, "tmp"), "HOME=" + dir}
+	cmd.Env = []string{"PATH=" + dir + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(dir, "tmp"), "HOME=" + dir, "RETORT_REQUIRE=runsc"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Count(string(out), "ways out are closed") < 3 {

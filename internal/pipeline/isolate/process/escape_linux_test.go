@@ -21,7 +21,7 @@ import (
 // TestEscapes has a native program, which could do anything, try every way out
 // that the walls should close, behind the walls of each runtime.
 func TestEscapes(t *testing.T) {
-	for _, profile := range []string{"quickjs", "python", "node", "bun", "deno"} {
+	for _, profile := range []string{"quickjs", "python", "node", "bun", "deno", "command"} {
 		t.Run(profile, func(t *testing.T) {
 			b := New(Options{Warm: -1})
 			defer b.Close()
@@ -86,7 +86,7 @@ func TestUnprivileged(t *testing.T) {
 	if err := errors.Join(os.WriteFile(copied, binary, 0o755), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o777), os.Chmod(filepath.Join(dir, "tmp"), 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), copied, "-test.run", "^TestEscapes$|^TestPythonEscapes$|^TestContract$/^(quickjs|python|node)$/^(values|limits|cancel|close)$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), copied, "-test.run", "^TestEscapes$|^TestPythonEscapes$|^TestCommand$|^TestCommandIsTheFileThatWasLookedAt$|^TestContract$/^(quickjs|python|node)$/^(values|limits|cancel|close)$", "-test.v")
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(dir, "tmp"), "HOME=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
 	out, err := cmd.CombinedOutput()

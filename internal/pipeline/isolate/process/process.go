@@ -60,6 +60,8 @@ type Options struct {
 	// Interpreters are runtimes that the machine may have. Their children are
 	// started when they are first needed.
 	Interpreters []Interpreter
+	// Commands are what programs can start, each in a sandbox of its own.
+	Commands Commands
 }
 
 // Network is how programs reach their proxy.
@@ -74,6 +76,7 @@ type Backend struct {
 	fallback Fallback
 	proxies  bool
 	limits   run.Limits // foreseen
+	commands Commands
 	spawner  *spawn.Spawner
 	check    func() state // what probe found, once it is known
 	first    chan *child  // the one that probe started
@@ -105,7 +108,7 @@ var _ isolate.Backend = (*Backend)(nil)
 func New(o Options) *Backend { return newBackend(o, spawn.OpenGroups()) }
 
 func newBackend(o Options, g *spawn.Groups) *Backend {
-	b := &Backend{spawner: spawn.New(g), running: map[*sandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, proxies: o.Network != nil, limits: o.Limits.Or(run.DefaultLimits()), first: make(chan *child, 1)}
+	b := &Backend{spawner: spawn.New(g), running: map[*sandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, proxies: o.Network != nil, limits: o.Limits.Or(run.DefaultLimits()), commands: o.Commands, first: make(chan *child, 1)}
 	b.check = sync.OnceValue(b.probe)
 	command := o.Command
 	if len(command) == 0 {
@@ -193,6 +196,7 @@ func (b *Backend) look(interpreters []Interpreter) isolate.Capabilities {
 		}
 	}
 	slices.Sort(have.Runtimes)
+	b.commands.note(&have)
 	return have
 }
 

@@ -41,6 +41,8 @@ func TestMain(m *testing.M) {
 		isolatetest.Probe(os.Args[2], os.Stdin, os.Stdout)
 	case "devour":
 		devour()
+	case "command":
+		beCommand(os.Args[2:])
 	case "engine":
 		host(os.Args[2:]...)
 	case "confine":

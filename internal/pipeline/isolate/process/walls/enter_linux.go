@@ -126,6 +126,12 @@ func (p *Plan) limit() error {
 	if p.Processes > 0 && !p.Weak { // without a namespace it would count all processes of the user
 		limits[unix.RLIMIT_NPROC] = uint64(p.Processes)
 	}
+	if p.Data > 0 {
+		limits[unix.RLIMIT_DATA] = uint64(p.Data)
+	}
+	if p.Seconds > 0 {
+		limits[unix.RLIMIT_CPU] = uint64(p.Seconds)
+	}
 	for resource, most := range limits {
 		err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most})
 		if p.Contained && err == unix.EPERM {

@@ -82,7 +82,35 @@ func openTree(m Mount) (tree, error) {
 		return tree{}, err
 	}
 	fd, err := unix.OpenTree(unix.AT_FDCWD, m.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
+	if err == nil && m.Same != nil {
+		err = m.Same.is(fd)
+	}
 	return tree{Mount: m, fd: fd, isDir: stat.Mode&unix.S_IFMT == unix.S_IFDIR}, err
+}
+
+// is says that what is held by fd is another file. What the path means by now does not count.
+func (i *Identity) is(fd int) error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if *i != identityOf(&stat) {
+		return ErrOther
+	}
+	return nil
+}
+
+func identityOf(stat *unix.Stat_t) Identity {
+	return Identity{Device: uint64(stat.Dev), Inode: stat.Ino, Size: stat.Size, Changed: stat.Ctim.Nano()}
+}
+
+// Identify is the identity of an open file, with its mode as stat has it.
+func Identify(f *os.File) (Identity, uint32, error) {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
+		return Identity{}, 0, err
+	}
+	return identityOf(&stat), stat.Mode, nil
 }
 
 // mountBase mounts the new root over a directory that every machine has.

@@ -51,6 +51,7 @@ var profiles = map[string][][]uintptr{
 	"node":    {basic, olderBasic, files, olderFiles, pair, scheduling},
 	"bun":     {basic, olderBasic, files, olderFiles, pair, scheduling},
 	"deno":    {basic, olderBasic, files, olderFiles, pair, scheduling},
+	"command": {basic, olderBasic, files, olderFiles},
 }
 
 // rule allows one system call, if all its conditions hold, or refuses it.

@@ -28,7 +28,7 @@ const planDescriptor = 3
 // Plan says what walls to build, and what is to live behind them.
 type Plan struct {
 	// Profile names the system calls that stay: "quickjs", "python", "node",
-	// "bun", "deno".
+	// "bun", "deno", "command".
 	Profile string
 	// Argv is the command line of the interpreter to become. If it is empty,
 	// this process itself goes on.
@@ -47,6 +47,9 @@ type Plan struct {
 	// User is the user and group id to change to in the user namespace, after
 	// the walls are built. 0 means that there is nothing to change.
 	User int
+	// Data is how many bytes the process may map, and Seconds how much processor time it
+	// has. 0 leaves them to the parent, which sets them when a program comes.
+	Data, Seconds int64
 	// Processes bounds the threads.
 	Processes int
 	// Files bounds the open descriptors.
@@ -68,6 +71,14 @@ type Mount struct {
 	Source string // on the machine, without symbolic links
 	Target string // absolute
 	Empty  bool   // an empty directory takes the place of the source
+	// Same is the file that the source has to be; nil if any is good.
+	Same *Identity
+}
+
+// Identity tells a file from any other, and from itself after a change.
+type Identity struct {
+	Device, Inode uint64
+	Size, Changed int64 // Changed is the time of the last change of any kind, in nanoseconds
 }
 
 // Failure is a wall that could not be built, as the child says on its standard
@@ -87,6 +98,9 @@ func failed(step string, err error) error {
 	}
 	return &Failure{step, err}
 }
+
+// ErrOther says that a file is not the one that it has to be.
+var ErrOther = errors.New("it is another file than the one that was looked at")
 
 // ErrUnsupported says that this operating system has no walls.
 var ErrUnsupported = errors.New("walls: not on this operating system")

@@ -1,0 +1,187 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+)
+
+// commands are those that one program starts: one after the other, so that they take no more
+// than the program itself may have.
+type commands struct {
+	x    *execution
+	to   isolate.Commander // nil until the program has its sandbox, and where that starts none
+	turn chan struct{}
+
+	mu      sync.Mutex
+	started int
+	refused int
+	planned []string // names, in a dry run
+}
+
+// execRequest is what a program asks for with exec.
+type execRequest struct {
+	Command *string  `json:"command"`
+	Args    []string `json:"args"`
+	Stdin   *string  `json:"stdin"`
+}
+
+// execResult is what it gets.
+type execResult struct {
+	Code      int    `json:"code"`
+	Stdout    string `json:"stdout"`
+	Stderr    string `json:"stderr"`
+	Truncated bool   `json:"truncated"`
+}
+
+func (x *execution) commanding(sandbox isolate.Sandbox) {
+	to, _ := sandbox.(isolate.Commander)
+	x.commands.to = to
+}
+
+// exec starts a command for the program. Everything that keeps it from that is recorded.
+func (c *commands) exec(ctx context.Context, raw json.RawMessage) (any, error) {
+	var r execRequest
+	if err := json.Unmarshal(raw, &r); err != nil || r.Command == nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.exec", "exec takes the name of a command, a list of texts, and perhaps a text as stdin")
+	}
+	if refused := c.refusal(r); refused != nil {
+		c.note(*r.Command, refused)
+		return nil, refused
+	}
+	if c.x.rehearses() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.planned = append(c.planned, *r.Command)
+		return execResult{}, nil
+	}
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, run.Errorf(run.KindCancelled, "pipeline.exec", "the program has ended")
+	}
+	return c.start(ctx, r)
+}
+
+// refusal is why a command is not started; nil counts it.
+func (c *commands) refusal(r execRequest) *run.Error {
+	if refused := c.x.pipeline.Policy.Command(*r.Command, r.Args); refused != nil {
+		return refused
+	}
+	if r.Stdin != nil && len(*r.Stdin) > isolate.MaxStdin {
+		return run.Errorf(run.KindInvalidArguments, "pipeline.exec", "%s was given %d bytes as stdin; %d are the most", *r.Command, len(*r.Stdin), isolate.MaxStdin)
+	}
+	if c.to == nil {
+		return run.Errorf(run.KindSandboxUnavailable, "pipeline.exec", "there is no sandbox here that starts commands")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if most := c.x.req.Limits.ToolCalls; c.started >= most {
+		return run.Errorf(run.KindLimit, "pipeline.exec", "the program has started %d commands, which is as many as it may", most).
+			WithHint("give a command more at once (resourceLimits.toolCalls)")
+	}
+	c.started++
+	return nil
+}
+
+// start starts a command, with an entry of the record on disk before and one after.
+func (c *commands) start(ctx context.Context, r execRequest) (any, error) {
+	record := c.x.flight.record
+	command := isolate.Command{Name: *r.Command, Args: r.Args}
+	if r.Stdin != nil {
+		command.Stdin = []byte(*r.Stdin)
+	}
+	if refused := record.command(command); refused != nil {
+		return nil, refused
+	}
+	began := time.Now()
+	ended, err := c.to.Start(ctx, command)
+	record.commandEnded(command.Name, ended, time.Since(began), run.AsError(err))
+	if err != nil {
+		return nil, run.AsError(err)
+	}
+	return execResult{Code: ended.Code, Stdout: c.shown(ended.Stdout), Stderr: c.shown(ended.Stderr), Truncated: ended.Truncated}, nil
+}
+
+// shown is output as the program gets it. What is no UTF-8 is replaced, a letter that was cut is left out.
+func (c *commands) shown(output []byte) string {
+	if c.x.pipeline.Secrets != nil {
+		output = c.x.pipeline.Secrets.Mask(output)
+	}
+	for i := 1; i < utf8.UTFMax && i <= len(output); i++ {
+		if last := output[len(output)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				output = output[:len(output)-i]
+			}
+			break
+		}
+	}
+	return strings.ToValidUTF8(string(output), "\ufffd")
+}
+
+// note records a refusal.
+func (c *commands) note(name string, refused *run.Error) {
+	c.mu.Lock()
+	c.refused++
+	n := c.refused
+	c.mu.Unlock()
+	if n <= maxRefusals {
+		c.x.flight.record.commandRefused(name, refused)
+	}
+}
+
+// warning says which commands a dry run has not started.
+func (c *commands) warning() []string {
+	if len(c.planned) == 0 {
+		return nil
+	}
+	names := slices.Clone(c.planned)
+	slices.Sort(names)
+	return []string{fmt.Sprintf("the dry run started no commands, and exec answered nothing; the program would start %s", strings.Join(slices.Compact(names), ", "))}
+}
+
+// command records that a command is about to be started.
+func (r *record) command(c isolate.Command) *run.Error {
+	if r.to == nil {
+		return nil
+	}
+	arguments, err := json.Marshal(c.Args)
+	if err != nil {
+		return run.Errorf(run.KindInternal, "pipeline.exec", "the arguments cannot be recorded: %w", err)
+	}
+	e := r.event(run.EventCommand)
+	e.Status, e.Bytes = "started", int64(len(c.Stdin))
+	e.Facts = map[string]any{"command": r.text(c.Name), "arguments": len(c.Args), "digest": r.to.Digest(arguments)}
+	e.Body = bodyOf(asked{Arguments: r.json(arguments)})
+	return r.add(e, true)
+}
+
+func (r *record) commandEnded(name string, ended isolate.Ended, took time.Duration, failed *run.Error) {
+	e := r.event(run.EventCommand)
+	e.Status, e.Duration, e.Bytes = "ended", took, int64(len(ended.Stdout)+len(ended.Stderr))
+	e.Facts = map[string]any{"command": r.text(name), "code": ended.Code}
+	if ended.Truncated {
+		e.Facts["truncated"] = true
+	}
+	if failed != nil {
+		e.Status, e.Facts["error"] = "failed", failed.Kind
+		e.Body = bodyOf(said{Error: r.text(failed.Message)})
+	}
+	_ = r.add(e, false) // that it began is on disk
+}
+
+func (r *record) commandRefused(name string, refused *run.Error) {
+	e := r.event(run.EventCommand)
+	e.Status, e.Facts = "refused", map[string]any{"command": r.text(clipped(name)), "error": refused.Kind}
+	e.Body = bodyOf(said{Error: r.text(refused.Message)})
+	_ = r.add(e, false) // it is refused all the same
+}

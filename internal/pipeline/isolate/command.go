@@ -1,0 +1,48 @@
+package isolate
+
+import (
+	"context"
+
+	"retort/internal/run"
+)
+
+// Command is a program of the machine's that a program starts. Who asks for it has looked
+// whether that is allowed.
+type Command struct {
+	Name  string // as the backend knows it
+	Args  []string
+	Stdin []byte
+}
+
+// Bounds on what goes into a command and comes out of it, in bytes.
+const (
+	MaxStdin  = 4 << 20
+	MaxStdout = 1 << 20
+	MaxStderr = 64 << 10
+)
+
+// Ended is how a command ended.
+type Ended struct {
+	Code           int // of its exit; 128 and the signal's number if one ended it
+	Stdout, Stderr []byte
+	Truncated      bool // it was ended since it wrote more than there is room for
+}
+
+// Commander is what a Sandbox may be besides: one that starts commands, while its program
+// runs. Each has a sandbox of its own, with walls no weaker, and nothing of the program's
+// but what it is given.
+type Commander interface {
+	// Start returns when the command has ended, and nothing of it is left. Its error is a
+	// *run.Error: the command did not start, or had to be ended.
+	Start(ctx context.Context, c Command) (Ended, error)
+}
+
+// Start implements Commander for backends that have it, and refuses for others.
+func (l labelled) Start(ctx context.Context, c Command) (Ended, error) {
+	to, ok := l.Sandbox.(Commander)
+	if !ok {
+		return Ended{}, run.Errorf(run.KindSandboxUnavailable, "isolate.command", "programs in the %s sandbox start no commands", l.backend).
+			WithHint("only those in the process sandbox do; do without, or have the person who runs Retort choose it (sandboxMode: process)")
+	}
+	return to.Start(ctx, c)
+}

@@ -1,0 +1,161 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"retort/internal/run"
+)
+
+// Command is a program of the machine's that programs may start, and what its arguments may
+// be. Several of one name allow what any of them does.
+type Command struct {
+	Name string
+	// Args are patterns, of which each argument must match one as a whole; none allows no
+	// argument. In a pattern * stands for any characters but those that control, such as line
+	// ends, and everything else for itself. An argument that begins with - takes a pattern
+	// that does: no pattern lets an option pass that it does not speak of.
+	Args []string
+}
+
+// Bounds on what a command is given. They are below those of any kernel.
+const (
+	MaxArguments     = 256
+	MaxArgument      = 16 << 10 // bytes of one
+	MaxArgumentBytes = 64 << 10 // of all
+)
+
+// Commands are the names of those that programs may start, sorted.
+func (v *View) Commands() []string {
+	var names []string
+	if v.ReadOnly() == "" {
+		for _, c := range v.commands {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Command says why a program may not start a command with these arguments; nil if it may. It
+// says which argument it is, and never quotes one: an argument may be personal.
+func (v *View) Command(name string, args []string) *run.Error {
+	if rule := v.ReadOnly(); rule != "" {
+		return refusedCommand("the policy refuses to start programs: %s", rule).WithHint("do without; only the person who runs Retort can change the rule")
+	}
+	allowed := v.Commands()
+	if len(allowed) == 0 {
+		return refusedCommand("programs start no commands here").WithHint("do without, or have the person who runs Retort allow one: commands: [{command: …, args: […]}]")
+	}
+	if !slices.Contains(allowed, name) {
+		return refusedCommand("%s is not one of the commands that programs may start", quoted(name)).
+			WithHint("they are: %s; only the person who runs Retort can add one (commands)", strings.Join(allowed, ", "))
+	}
+	if refused := bounded(name, args); refused != nil {
+		return refused
+	}
+	farthest, patterns := -1, []string{}
+	for _, c := range v.commands {
+		if c.Name != name {
+			continue
+		}
+		at := slices.IndexFunc(args, func(a string) bool { return !c.takes(a) })
+		if at < 0 {
+			return nil
+		}
+		farthest, patterns = max(farthest, at), append(patterns, c.Args...)
+	}
+	e := refusedCommand("argument %d of %s is none that the settings allow", farthest+1, name)
+	if len(patterns) == 0 {
+		return e.WithHint("%s takes no arguments here; only the person who runs Retort can change that (commands)", name)
+	}
+	return e.WithHint("each has to be like one of these: %s; only the person who runs Retort can change them (commands)", strings.Join(patterns, "  "))
+}
+
+func refusedCommand(format string, args ...any) *run.Error {
+	return run.Errorf(run.KindPolicy, "policy", format, args...)
+}
+
+// quoted is a name as a program wrote it, in a message.
+func quoted(name string) string {
+	const most = 100
+	return `"` + strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, name[:min(len(name), most)]) + `"`
+}
+
+// bounded refuses arguments that no command could be given, or none should.
+func bounded(name string, args []string) *run.Error {
+	refuse := func(format string, a ...any) *run.Error {
+		return run.Errorf(run.KindInvalidArguments, "policy", format, a...)
+	}
+	if len(args) > MaxArguments {
+		return refuse("%s was given %d arguments; %d are the most", name, len(args), MaxArguments)
+	}
+	size := 0
+	for i, a := range args {
+		size += len(a)
+		switch {
+		case strings.ContainsRune(a, 0):
+			return refuse("argument %d of %s has a NUL character", i+1, name)
+		case len(a) > MaxArgument || size > MaxArgumentBytes:
+			return refuse("the arguments of %s are too long: %d bytes are the most for one, %d for all", name, MaxArgument, MaxArgumentBytes).WithHint("give long texts as stdin")
+		}
+	}
+	return nil
+}
+
+// takes says whether one pattern allows an argument.
+func (c Command) takes(argument string) bool {
+	return slices.ContainsFunc(c.Args, func(pattern string) bool {
+		return strings.HasPrefix(argument, "-") == strings.HasPrefix(pattern, "-") && likeArgument(pattern, argument)
+	})
+}
+
+// likeArgument matches without backtracking further than the last *: its work is the product
+// of the two lengths at most.
+func likeArgument(pattern, text string) bool {
+	p, t, star, kept := 0, 0, -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, kept = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t]:
+			p++
+			t++
+		case star >= 0 && !controls(text[kept:]):
+			p, kept = star+1, kept+1
+			t = kept
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// controls says of a text whether it begins with a character that * does not stand for.
+func controls(text string) bool {
+	for _, r := range text {
+		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+	}
+	return false
+}
+
+// validCommands refuses what nobody can have meant.
+func validCommands(commands []Command) *run.Error {
+	for _, c := range commands {
+		if c.Name == "" || c.Name != path.Base(c.Name) || strings.ContainsRune(c.Name, 0) || c.Name == "." || c.Name == ".." {
+			return run.Errorf(run.KindInvalidArguments, "policy.new", "commands: %s is no name of a command", quoted(c.Name))
+		}
+		if slices.ContainsFunc(c.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
+			return run.Errorf(run.KindInvalidArguments, "policy.new", "commands: a pattern of %s has a NUL character", c.Name)
+		}
+	}
+	return nil
+}

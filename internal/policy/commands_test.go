@@ -1,0 +1,107 @@
+package policy_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+func TestCommands(t *testing.T) {
+	p := must(t, policy.Rules{
+		Commands: []policy.Command{
+			{Name: "jq", Args: []string{"-r", ".*", "--arg=*"}}, {Name: "git", Args: []string{"status"}}, {Name: "git", Args: []string{"log", "-n*"}}, {Name: "true"},
+			{Name: "all", Args: []string{"*"}},
+		},
+		Principals: map[string]policy.Limits{"ada": {Level: policy.ReadOnly}},
+	})
+	for _, c := range []struct {
+		who, name string
+		args      []string
+		want      run.Kind
+	}{
+		{"", "jq", []string{"-r", ".a.b"}, ""}, {"", "jq", nil, ""}, {"", "jq", []string{"--arg="}, ""},
+		{"", "true", nil, ""}, {"", "true", []string{""}, run.KindPolicy},
+		{"", "git", []string{"status"}, ""}, {"", "git", []string{"log", "-n1"}, ""}, {"", "git", []string{"status", "-n1"}, run.KindPolicy},
+		{"", "jq", []string{"-R"}, run.KindPolicy}, {"", "jq", []string{".a", "--output=/etc/x"}, run.KindPolicy}, {"", "jq", []string{"x.a"}, run.KindPolicy},
+		{"", "jq", []string{".a\n-r"}, run.KindPolicy}, {"", "jq", []string{".a\n"}, run.KindPolicy}, {"", "jq", []string{"-r\n"}, run.KindPolicy}, {"", "jq", []string{"\n-r"}, run.KindPolicy},
+		{"", "jq", []string{".a\x00"}, run.KindInvalidArguments}, {"", "jq", []string{".\u0085"}, run.KindPolicy}, {"", "jq", []string{".\u2028"}, run.KindPolicy},
+		{"", "all", []string{"a", "*", "$(id)", "; id", "é"}, ""}, {"", "all", []string{"-x"}, run.KindPolicy}, {"", "all", []string{"-"}, run.KindPolicy}, {"", "all", []string{""}, ""},
+		{"", "all", slices.Repeat([]string{"a"}, 256), ""}, {"", "all", slices.Repeat([]string{"a"}, 257), run.KindInvalidArguments},
+		{"", "all", []string{strings.Repeat("a", 16<<10+1)}, run.KindInvalidArguments}, {"", "all", slices.Repeat([]string{strings.Repeat("a", 16<<10)}, 5), run.KindInvalidArguments},
+		{"", "/usr/bin/jq", []string{".a"}, run.KindPolicy}, {"", "../jq", nil, run.KindPolicy}, {"", "JQ", nil, run.KindPolicy}, {"", "jq ", nil, run.KindPolicy}, {"", "", nil, run.KindPolicy}, {"", "jq\x00", nil, run.KindPolicy},
+		{"ada", "jq", []string{"-r"}, run.KindPolicy},
+	} {
+		var got run.Kind
+		if refused := p.For(c.who).Command(c.name, c.args); refused != nil {
+			got = refused.Kind
+		}
+		if got != c.want {
+			t.Errorf("%q may start %q %.80q: %q, want %q", c.who, c.name, c.args, got, c.want)
+		}
+	}
+	if names := p.For("").Commands(); !slices.Equal(names, []string{"all", "git", "jq", "true"}) {
+		t.Error(names)
+	}
+	if names := p.For("ada").Commands(); names != nil {
+		t.Error(names)
+	}
+}
+
+func TestCommandRefusalsQuoteNoArgument(t *testing.T) {
+	p := must(t, policy.Rules{Commands: []policy.Command{{Name: "jq", Args: []string{"-r"}}}})
+	refused := p.For("").Command("jq", []string{"-r", "secret"})
+	if refused == nil || strings.Contains(refused.Message+refused.Hint, "secret") || !strings.Contains(refused.Message, "argument 2 of jq") || !strings.Contains(refused.Hint, "-r") {
+		t.Error(refused)
+	}
+}
+
+func TestNoCommands(t *testing.T) {
+	p := must(t, policy.Rules{})
+	if refused := p.For("").Command("jq", nil); refused == nil || refused.Kind != run.KindPolicy || !strings.Contains(refused.Hint, "commands:") {
+		t.Error(refused)
+	}
+	for _, name := range []string{"", ".", "..", "a/b", "/bin/a", "a\x00"} {
+		if _, err := policy.New(policy.Rules{Commands: []policy.Command{{Name: name}}}); err == nil {
+			t.Errorf("%q is a command", name)
+		}
+	}
+}
+
+// FuzzCommandArguments holds that arguments match as wholes, by a second matcher that is slow and
+// plain.
+func FuzzCommandArguments(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"*", "a"}, {"*", "-a"}, {"-*", "-a"}, {"a*c", "abc"}, {"a*c", "abcd"}, {"a*", "a\n"}, {"*a*b*", "xxaxxbxx"}, {"", ""}, {"*", ""}, {"**", "x"}, {"*", "\u0085"},
+		{"--output=*", "--output=/etc/x"}, {"a", "a\x00"}, {"*é", "éé"}, {".*", ".\n*"}, {"a\nb", "a\nb"}, {"*\n*", "a\nb"}, {"$(id)", "$(id)"}, {"[a]", "a"}, {`\*`, `\*`}, {"*", "\xff"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, argument string) {
+		p, err := policy.New(policy.Rules{Commands: []policy.Command{{Name: "x", Args: []string{pattern}}}})
+		if err != nil || len(argument) > 1000 || len(pattern) > 100 || strings.Count(pattern, "*") > 4 {
+			return
+		}
+		parts := strings.Split(pattern, "*")
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
+		}
+		plain, err := regexp.Compile(`\A(?s:` + strings.Join(parts, `[^\pC\x{2028}\x{2029}]*`) + `)\z`)
+		if err != nil {
+			return // a pattern that is no UTF-8
+		}
+		allowed := p.For("").Command("x", []string{argument}) == nil
+		if allowed && (strings.ContainsRune(argument, 0) || strings.HasPrefix(argument, "-") && !strings.HasPrefix(pattern, "-")) {
+			t.Errorf("%q lets %q pass", pattern, argument)
+		}
+		if allowed && len(strings.TrimFunc(argument, func(r rune) bool { return r >= ' ' && r < 0x7f })) == 0 && !plain.MatchString(argument) {
+			t.Errorf("%q lets %q pass, and does not match it", pattern, argument)
+		}
+		if !allowed && plain.MatchString(argument) && strings.HasPrefix(argument, "-") == strings.HasPrefix(pattern, "-") {
+			t.Errorf("%q refuses %q, and matches it", pattern, argument)
+		}
+	})
+}
