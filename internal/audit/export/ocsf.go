@@ -49,7 +49,9 @@ const (
 //	settings, skill, pin, token, erasure, retention, clock
 //	                            Entity Management
 //	login                       Authentication: Logon
-//	verdict that refuses, refusal, anomaly, gap
+//	task                        API Activity: Create as it is queued, then Update
+//	network, command            API Activity: Other
+//	verdict, network, command that is refused; refusal, anomaly, gap
 //	                            Detection Finding: Create
 func classOf(e *audit.Entry, f *fact) class {
 	api := func(activity int, does string) class { return class{apiActivity, "API Activity", activity, does} }
@@ -104,18 +106,24 @@ func classOf(e *audit.Entry, f *fact) class {
 		return entity(updates, "Update")
 	case run.EventLogin:
 		return class{authentication, "Authentication", 1, "Logon"}
-	case run.EventRefusal, run.EventAnomaly, run.EventGap:
+	}
+	if finds(e) {
 		return class{detectionFinding, "Detection Finding", 1, "Create"}
-	case run.EventNetwork, run.EventCommand:
-		if e.Status == "refused" {
-			return class{detectionFinding, "Detection Finding", 1, "Create"}
-		}
-	case run.EventVerdict:
-		if e.Status != "ok" {
-			return class{detectionFinding, "Detection Finding", 1, "Create"}
-		}
 	}
 	return api(other, string(e.Kind))
+}
+
+// finds reports whether something was refused, or is not as it should be.
+func finds(e *audit.Entry) bool {
+	switch e.Kind {
+	case run.EventRefusal, run.EventAnomaly, run.EventGap:
+		return true
+	case run.EventNetwork, run.EventCommand:
+		return e.Status == "refused"
+	case run.EventVerdict:
+		return e.Status != "ok"
+	}
+	return false
 }
 
 // event is an event of the schema, as far as entries fill it.
