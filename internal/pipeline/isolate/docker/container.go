@@ -11,13 +11,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/process/walls"
+	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/run"
 )
 
@@ -36,7 +36,6 @@ const (
 	builtinThreads = 32
 	// kernelThreads is how many threads gVisor has beside those of the program.
 	kernelThreads = 512
-	maxStderr     = 8 << 10
 	// lull is how long a container whose input was closed may take to go by itself.
 	lull = 300 * time.Millisecond
 	// ending is how long the daemon may take to remove a container.
@@ -167,7 +166,7 @@ type container struct {
 	id      string
 	conn    net.Conn
 	out     *io.PipeReader // what the guest sends
-	stderr  head
+	stderr  spawn.Head
 	limits  run.Limits // that it was started with
 
 	killed   atomic.Bool
@@ -320,24 +319,4 @@ func (c *container) wait() {
 	if err != nil && !answered(err, http.StatusNotFound) {
 		c.discard()
 	}
-}
-
-// head keeps the first bytes written to it: the message of a crash stands before its
-// stack traces.
-type head struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (h *head) Write(b []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.text = append(h.text, b[:min(len(b), maxStderr-len(h.text))]...)
-	return len(b), nil
-}
-
-func (h *head) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return strings.ToValidUTF8(string(h.text), "�")
 }

@@ -22,7 +22,6 @@ const (
 	// beside is what a guest and its kernel need beside the program's own memory.
 	beside    = 96 << 20
 	lookEvery = 20 * time.Millisecond
-	maxStderr = 8 << 10
 	// ending is how long the processes of a container may take to go.
 	ending = 5 * time.Second
 	// threads is how many gVisor itself may have, beside two for each of the program's.
@@ -37,7 +36,7 @@ type container struct {
 	cmd     *exec.Cmd
 	group   *spawn.Group
 	in, out *os.File
-	stderr  head
+	stderr  spawn.Head
 	closing sync.Once
 
 	gone     chan struct{}
@@ -217,24 +216,4 @@ func (g *container) Explain(end *wire.End, p run.Program) {
 		return
 	}
 	end.Status, end.Error = run.StatusError, g.death(p.Name)
-}
-
-// head keeps the first bytes written to it: the message of a crash stands before its
-// stack traces.
-type head struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (h *head) Write(b []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.text = append(h.text, b[:min(len(b), maxStderr-len(h.text))]...)
-	return len(b), nil
-}
-
-func (h *head) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return strings.ToValidUTF8(string(h.text), "�")
 }

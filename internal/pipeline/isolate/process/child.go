@@ -23,8 +23,7 @@ const (
 	greeting = 10 * time.Second // in which a child must be ready
 	// brief is how long a program runs whose memory is taken to be what its child
 	// had before: to ask costs as much as the program.
-	brief     = 5 * time.Millisecond
-	maxStderr = 8 << 10 // bytes of a child's standard error that are kept
+	brief = 5 * time.Millisecond
 
 	helperThreads = 128
 )
@@ -34,7 +33,7 @@ type child struct {
 	cmd      *exec.Cmd
 	pipes    *pipes
 	conn     *wire.Conn
-	stderr   *head
+	stderr   *spawn.Head
 	peak     peak
 	group    *spawn.Group
 	foreseen run.Limits    // for which the group is bounded
@@ -143,7 +142,7 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 		_, _, _, _ = in.Close(), toChild.Close(), fromChild.Close(), out.Close()
 		return nil, err
 	}
-	c := &child{cmd: cmd, stderr: &head{most: maxStderr}, exited: make(chan struct{}), listener: listener}
+	c := &child{cmd: cmd, stderr: &spawn.Head{}, exited: make(chan struct{}), listener: listener}
 	c.pipes = &pipes{child: c, in: fromChild, out: toChild}
 	c.conn = wire.NewConn(c.pipes)
 	cmd.Path = sameProgram(cmd.Path)
@@ -238,26 +237,4 @@ func (p *peak) value() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.bytes
-}
-
-// head keeps the first bytes written to it: the message of a crash stands
-// before its stack traces.
-type head struct {
-	most int
-
-	mu   sync.Mutex
-	text []byte
-}
-
-func (h *head) Write(b []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.text = append(h.text, b[:min(len(b), h.most-len(h.text))]...)
-	return len(b), nil
-}
-
-func (h *head) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return strings.ToValidUTF8(string(h.text), "�")
 }

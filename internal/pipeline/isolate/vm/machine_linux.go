@@ -26,7 +26,6 @@ const (
 	// QEMU for the code that it has translated.
 	beside    = 128<<20 + translated<<20
 	lookEvery = 20 * time.Millisecond
-	maxStderr = 8 << 10
 	ending    = 5 * time.Second
 	// lastWords is how long a machine whose guest has gone may take to say why.
 	lastWords = 2 * time.Second
@@ -40,7 +39,7 @@ type vm struct {
 	image   *image
 	cmd     *exec.Cmd
 	group   *spawn.Group
-	stderr  head
+	stderr  spawn.Head
 	closing sync.Once
 	ready   []byte // what the guest has said before the machine was kept; read once
 
@@ -298,23 +297,4 @@ func (m *vm) used() int64 {
 func (m *vm) Peak() int64 {
 	m.measure()
 	return m.peak.Load()
-}
-
-// head keeps the first bytes written to it.
-type head struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (h *head) Write(b []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.text = append(h.text, b[:min(len(b), maxStderr-len(h.text))]...)
-	return len(b), nil
-}
-
-func (h *head) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return strings.ToValidUTF8(string(h.text), "�")
 }
