@@ -113,10 +113,11 @@ func TestTaskIsCancelled(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				e := newOfficeWith(t, "provider: openai, timeout: 1m", c.settings, func(int, modeltest.Asked) modeltest.Step { return c.step })
-				if c.reached == nil {
+				reached := c.reached
+				if reached == nil {
 					submit(t, e.Engine, retort.Request{Code: "await sleep(25000)"})
 					until(t, "nothing runs", func() bool { return e.Running() > 0 })
-					c.reached = func(_ *office, s retort.JobState) bool { return s.Status == run.TaskQueued }
+					reached = func(_ *office, s retort.JobState) bool { return s.Status == run.TaskQueued }
 				}
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
@@ -134,7 +135,7 @@ func TestTaskIsCancelled(t *testing.T) {
 					}
 					return s
 				}
-				until(t, "it does not come so far", func() bool { s := mine(); return s.ID != "" && c.reached(e, s) })
+				until(t, "it does not come so far", func() bool { s := mine(); return s.ID != "" && reached(e, s) })
 				waits := mine().Status == run.TaskPending
 				if leaves && !waits {
 					leave()
