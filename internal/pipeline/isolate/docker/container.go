@@ -242,8 +242,8 @@ func (b *backend) launch(ctx context.Context, d *daemon, m *image) (_ *container
 func (c *container) discard() {
 	ctx, cancel := context.WithTimeout(context.Background(), ending)
 	defer cancel()
-	if remove(ctx, c.daemon.api, c.id) != nil {
-		c.backend.behind(c.id)
+	if err := remove(ctx, c.daemon.api, c.id); err != nil {
+		c.backend.behind(c.id, err)
 	}
 }
 

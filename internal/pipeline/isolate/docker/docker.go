@@ -79,8 +79,9 @@ type backend struct {
 	looked time.Time
 	swept  time.Time
 	found  isolate.Capabilities
-	daemon *daemon // nil as long as none has answered
-	left   []string
+	daemon *daemon  // nil as long as none has answered
+	left   []string // containers that could not be removed
+	why    error    // of the last of them
 }
 
 // daemon is one that has answered.
@@ -372,16 +373,16 @@ func (b *backend) close() error {
 	}
 	b.life.end()
 	if len(b.left) > 0 {
-		return run.Errorf(run.KindInternal, Name, "the daemon has not removed %s", strings.Join(b.left, ", ")).WithHint("docker rm -f %s", strings.Join(b.left, " "))
+		return run.Errorf(run.KindInternal, Name, "the daemon has not removed %s: %w", strings.Join(b.left, ", "), b.why).WithHint("docker rm -f %s", strings.Join(b.left, " "))
 	}
 	return nil
 }
 
 // behind notes a container that could not be removed.
-func (b *backend) behind(id string) {
+func (b *backend) behind(id string, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.left = append(b.left, id)
+	b.left, b.why = append(b.left, id), why
 }
 
 // met is the daemon that containers are started with.

@@ -195,14 +195,27 @@ func reap(ctx context.Context, a *api) (kept map[string]bool) {
 	return kept
 }
 
-// remove ends a container and removes it.
+// removing is the longest pause before a daemon that could not remove a container is asked again.
+const removing = time.Second
+
+// remove ends a container and removes it. A daemon that still writes into the folder of a container
+// as it takes it away fails ("directory not empty"), and is asked again.
 func remove(ctx context.Context, a *api, id string) error {
-	err := a.call(ctx, http.MethodDelete, "/containers/"+id, url.Values{"force": {"1"}, "v": {"1"}}, nil, nil)
-	if answered(err, http.StatusNotFound) {
-		return nil
+	for pause := 20 * time.Millisecond; ; pause *= 2 {
+		err := a.call(ctx, http.MethodDelete, "/containers/"+id, url.Values{"force": {"1"}, "v": {"1"}}, nil, nil)
+		if answered(err, http.StatusConflict) { // it is being removed
+			err = a.call(ctx, http.MethodPost, "/containers/"+id+"/wait", url.Values{"condition": {"removed"}}, nil, nil)
+		}
+		if answered(err, http.StatusNotFound) {
+			return nil
+		}
+		if !answered(err, http.StatusInternalServerError) || pause > removing {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
 	}
-	if answered(err, http.StatusConflict) { // it is being removed
-		return a.call(ctx, http.MethodPost, "/containers/"+id+"/wait", url.Values{"condition": {"removed"}}, nil, nil)
-	}
-	return err
 }
