@@ -91,7 +91,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 			err = masked(p.secrets, err)
 		}
 	}()
-	if err := refuseUnbuilt(loaded.Settings); err != nil {
+	if err := refuseDisabled(loaded.Settings); err != nil {
 		return nil, err
 	}
 	if p.policy, err = policy.New(rulesOf(loaded.Settings)); err != nil {
@@ -250,16 +250,20 @@ func (l learner) Learn(t *run.Tool, answer json.RawMessage, private func(string)
 
 func (p *parts) isolate(guest []string) *process.Backend {
 	settings := p.config.Settings
-	commands := map[string]string{"python": settings.Runtimes.Python, "node": settings.Runtimes.Node, "bun": settings.Runtimes.Bun, "deno": settings.Runtimes.Deno}
-	interpreters := runtimes.All(commands, settings.Limits().Memory)
+	interpreters := runtimes.All(runtimeCommands(settings.Runtimes), settings.Limits().Memory)
 	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters, Commands: p.commands})
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
 	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters})
-	backends := []isolate.Backend{processes, p.containers(guest, interpreters), kernels}
+	backends := []isolate.Backend{processes, p.containers(guest, interpreters), kernels, p.machines(guest, interpreters)}
 	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), backends...)
 	p.onClose(p.sandboxes.Close)
 	return processes
+}
+
+// runtimeCommands are the programs of runtimes that the settings name.
+func runtimeCommands(r config.Runtimes) map[string]string {
+	return map[string]string{"python": r.Python, "node": r.Node, "bun": r.Bun, "deno": r.Deno}
 }
 
 // containers are sandboxes of Docker or Podman.

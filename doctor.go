@@ -37,7 +37,6 @@ type Diagnosis struct {
 	Sandboxes []isolate.Capabilities `json:"sandboxes"`
 	Runtimes  map[string]string      `json:"runtimes"` // versions of those that are there
 	Servers   []ServerDiagnosis      `json:"servers"`
-	NotBuilt  []string               `json:"not_built,omitempty"`
 }
 
 // ServerDiagnosis is how one server is.
@@ -71,7 +70,7 @@ func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience ti
 	e.Settle(limited, servers...)
 	d := Diagnosis{
 		OK: true, Version: Version, Home: e.config.Home, Files: e.config.Files, Warnings: e.config.Warnings, Machine: machine,
-		Sandbox: string(e.config.Settings.SandboxMode), Sandboxes: e.sandboxes.Capabilities(), NotBuilt: notBuilt(),
+		Sandbox: string(e.config.Settings.SandboxMode), Sandboxes: e.sandboxes.Capabilities(),
 	}
 	d.Runtimes = e.runtimeVersions(ctx, d.Sandboxes)
 	for _, s := range e.Servers() {

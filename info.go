@@ -130,23 +130,10 @@ func (e *Engine) problems(server string, status upstream.Status) []string {
 	return all
 }
 
-// notBuilt lists what the settings know of and this version does not do.
-func notBuilt() []string {
-	return []string{"vm sandboxes"}
-}
-
-// refuseUnbuilt refuses settings that ask for more protection than this
-// version gives. Running without it would be a lie.
-func refuseUnbuilt(s config.Settings) error {
-	refuse := func(setting, value string) error {
-		return run.Errorf(run.KindInvalidArguments, "retort.open", "%s: %s is not built in this version, and running without it would protect less than you asked for", setting, value).
-			WithHint("remove the setting to run with what there is; retort doctor lists what is missing")
-	}
-	switch {
-	case !s.Enabled.Bool():
+// refuseDisabled refuses to run where the settings say so.
+func refuseDisabled(s config.Settings) error {
+	if !s.Enabled.Bool() {
 		return run.Errorf(run.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
-	case s.SandboxMode == config.SandboxVM:
-		return refuse("sandboxMode", string(s.SandboxMode))
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"retort/internal/config"
 	"retort/internal/guest"
+	"retort/internal/guest/machine"
 	"retort/internal/mcpserver"
 	"retort/internal/pipeline/gate/approval"
 	"retort/internal/pipeline/gate/typescript"
@@ -117,6 +118,10 @@ func Init() {
 		exit(guest.Main(os.Stdin, os.Stdout))
 	case guestArgument + " " + process.CompiledArgument:
 		exit(guest.MainCompiled(os.Stdin, os.Stdout))
+	case guestArgument + " " + machine.RestoredArgument:
+		exit(guest.MainRestored(os.Stdin, os.Stdout))
+	case machine.Argument:
+		exit(machine.Main())
 	case guestArgument + " " + process.CompileArgument:
 		exit(guest.Compile(os.Stdout))
 	case reaperArgument:

@@ -3,13 +3,14 @@
 #
 #   scripts/test.sh [flags of go test]
 #
-# RETORT_REQUIRE=node,node22,bun,deno,python,dockerd,runsc,postgres makes it a failure to leave one of these out:
+# RETORT_REQUIRE=node,node22,bun,deno,python,dockerd,runsc,qemu,postgres makes it a failure to leave one of these out:
 #   node    real MCP servers from npm as upstreams, pinned in testdata/npm
 #   node22  MCP inspector and conformance suite, with their own Node, in testdata/npm22
 #   bun, deno  runtimes for programs, in testdata/npm-runtimes
 #   python  the machine's own python3
 #   dockerd  a Docker daemon that the tests start in a temporary folder; they need root
 #   runsc   gVisor, which is built by go install at a pinned version
+#   qemu    QEMU, and a kernel of Debian's or Ubuntu's in testdata/kernel
 #   postgres  a PostgreSQL server that the tests start in a temporary folder
 # As root on Debian and Ubuntu, what is missing is installed with apt-get.
 set -euo pipefail
@@ -74,6 +75,25 @@ runsc_install() {
   go install "gvisor.dev/gvisor/runsc@$version" </dev/null >&2 || leave_out runsc "gVisor could not be built"
 }
 
+# qemu_install installs QEMU, and unpacks a kernel for its machines without installing it.
+qemu_install() {
+  [[ $(uname -sm) == "Linux x86_64" ]] || { leave_out qemu "its machines are for Linux on x86_64"; return; }
+  apt_install qemu-system-x86_64:qemu-system-x86
+  have qemu-system-x86_64 || { leave_out qemu "there is no qemu-system-x86_64"; return; }
+  compgen -G 'testdata/kernel/boot/vmlinuz-*' >/dev/null && return
+  say "fetching a kernel for machines"
+  local image part=testdata/kernel.part
+  image=$(apt-cache show --no-all-versions linux-image-cloud-amd64 linux-image-virtual 2>/dev/null | grep -om1 'linux-image-[0-9][a-z0-9.+-]*') || true
+  rm -rf "$part" && mkdir -p "$part/tree"
+  if [[ -n $image ]] && (cd "$part" && apt-get -qq -o Acquire::Retries=1 download "$image" && { apt-get -qq download "linux-modules-${image#linux-image-}" 2>/dev/null || true; }) >&2; then
+    local deb
+    for deb in "$part"/*.deb; do dpkg-deb -x "$deb" "$part/tree" || true; done
+    rm -rf testdata/kernel && mv "$part/tree" testdata/kernel
+  fi
+  rm -rf "$part"
+  compgen -G 'testdata/kernel/boot/vmlinuz-*' >/dev/null || leave_out qemu "no package with a kernel could be fetched"
+}
+
 # npm_install NAME DIR installs the locked packages of DIR, once for each lock file.
 npm_install() {
   local name=$1 dir=$2 stamp=$2/node_modules/.package-lock.json
@@ -95,6 +115,7 @@ apt_install python3:python3 node:nodejs npm:npm
 postgres_install
 ! required dockerd || docker_install
 ! required runsc || runsc_install
+! required qemu || qemu_install
 have python3 || leave_out python "there is no python3"
 npm_install node testdata/npm
 if [[ $(uname -sm) == "Linux x86_64" ]]; then

@@ -107,9 +107,6 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 	for _, s := range d.Servers {
 		a.printDiagnosis(s)
 	}
-	for _, missing := range d.NotBuilt {
-		fmt.Fprintln(a.stdout, a.style(a.stdout, dim, "not built in this version: "+missing))
-	}
 }
 
 // absent says why something is not here that nobody needs to have.

@@ -104,8 +104,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.stats(), a.workspace(), a.skills(), a.auth(), a.generate(), a.token(), a.tasks(),
 		a.demo(), a.doctor(), a.bench(), a.version(), a.man(), a.demoServer())
 	root.AddCommand(a.importServers(), a.install(), a.uninstall())
-	root.AddCommand(a.askTask(), a.templates())
-	root.AddCommand(unbuilt()...)
+	root.AddCommand(a.askTask(), a.templates(), a.vm())
 	return root
 }
 
@@ -137,22 +136,4 @@ func (a *app) version() *cobra.Command {
 			return err
 		},
 	}
-}
-
-// unbuilt are the commands that are promised but not there yet. They say so
-// instead of failing as if they had never been heard of.
-func unbuilt() []*cobra.Command {
-	var commands []*cobra.Command
-	for _, name := range []string{"vm"} {
-		commands = append(commands, &cobra.Command{
-			Use: name, Hidden: true, DisableFlagParsing: true,
-			RunE: notBuilt,
-		})
-	}
-	return commands
-}
-
-func notBuilt(cmd *cobra.Command, _ []string) error {
-	return run.Errorf(run.KindInvalidArguments, "retort", "%s is not built in this version", cmd.CommandPath()).
-		WithHint("retort --help lists what is")
 }

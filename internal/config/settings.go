@@ -37,6 +37,7 @@ type Settings struct {
 	Enabled          Switch
 	SandboxMode      SandboxMode
 	GVisor           GVisor
+	VM               VM
 	Commands         []Command
 	SandboxFallback  SandboxFallback
 	Runtime          string   // for TypeScript and JavaScript
@@ -445,6 +446,7 @@ func (s *Settings) read() into {
 		field{"enabled", toggle(&s.Enabled)},
 		field{"sandboxMode", oneOf(&s.SandboxMode, SandboxProcess, SandboxDocker, SandboxGVisor, SandboxVM, SandboxAuto)},
 		field{"gvisor", s.GVisor.read()},
+		field{"vm", s.VM.read()},
 		field{"commands", list(&s.Commands, (*Command).read)},
 		field{"sandboxFallback", oneOf(&s.SandboxFallback, FallbackNone, FallbackQuickJS, FallbackAll)},
 		field{"runtime", oneOf(&s.Runtime, ScriptRuntimes()...)},

@@ -22,7 +22,6 @@ var notCovered = []string{
 	"Personal data that was not recognised: docs/PERSONAL-DATA.md has the measured figures.",
 	"The machine: its users, its patches, its disk encryption, its backups, its physical protection.",
 	"Who runs as the same user can do what Retort can do, and read its keys.",
-	"Isolation in containers and virtual machines: not built in this version.",
 	"A report is evidence for an audit, and not an audit, a certificate, or legal advice.",
 }
 

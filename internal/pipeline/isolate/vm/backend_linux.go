@@ -2,7 +2,6 @@ package vm
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,21 +123,20 @@ func (b *backend) kind(runtime string, i *interpreter.Interpreter) standby.Kind 
 	return standby.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "the machine's memory, watcher, and a control group where there is one"}
 }
 
-// findKernel looks for a kernel where one may be.
+// findKernel looks for the kernel that the settings name, or else that Setup has chosen.
 func (b *backend) findKernel() (*kernel, error) {
-	dirs := []string{filepath.Join(b.Dir, "kernel"), "/"}
-	if b.Kernel != "" {
-		dirs = []string{b.Kernel}
-	}
-	var all error
-	for _, dir := range dirs {
-		k, err := findKernel(dir)
-		if err == nil {
-			return k, nil
+	dir := b.Kernel
+	if dir == "" {
+		var err error
+		if dir, err = b.chosen(); err != nil {
+			return nil, run.Errorf(run.KindSandboxUnavailable, Name, "no machine was prepared on this machine yet").WithHint("retort vm setup")
 		}
-		all = errors.Join(all, err)
 	}
-	return nil, run.Errorf(run.KindSandboxUnavailable, Name, "%w", all).WithHint("retort vm setup")
+	k, err := findKernel(dir)
+	if err != nil {
+		return nil, run.Errorf(run.KindSandboxUnavailable, Name, "%w", err).WithHint("retort vm setup")
+	}
+	return k, nil
 }
 
 // findProgram looks for what makes machines.
@@ -183,20 +181,28 @@ func (b *backend) look() isolate.Capabilities {
 // trialTime is how long the first machine may take to be restored.
 const trialTime = 30 * time.Second
 
-// try runs a machine for nobody.
+// try wakes a machine for nobody.
 func (b *backend) try() error {
 	if err := b.findProgram(); err != nil {
 		return err
 	}
 	k, err := b.images[quickjs]()
+	if err == nil {
+		err = b.wakes(k)
+	}
 	if err != nil {
 		return unusable(err)
 	}
+	return nil
+}
+
+// wakes wakes a copy of a machine, and ends it.
+func (b *backend) wakes(k *kept) error {
 	ctx, cancel := context.WithTimeout(b.life, trialTime)
 	defer cancel()
 	m, err := b.restore(ctx, k.image, k.dir)
 	if err != nil {
-		return unusable(err)
+		return err
 	}
 	_ = m.Close()
 	<-m.gone

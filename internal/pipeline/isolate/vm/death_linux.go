@@ -1,7 +1,9 @@
 package vm
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"syscall"
 	"time"
@@ -71,6 +73,9 @@ func (m *vm) whyNot(err error) error {
 			return fmt.Errorf("%w: %s%s%s", err, m.end.Failed, complaint(m.end.Stderr), complaint(m.stderr.String()))
 		}
 	default:
+	}
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the machine ended before it had said anything")
 	}
 	return fmt.Errorf("%w%s", err, complaint(m.stderr.String()))
 }

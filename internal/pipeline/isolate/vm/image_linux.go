@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"retort/internal/guest/machine"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/process/walls"
@@ -94,7 +92,8 @@ func (i *image) write(w io.Writer) error {
 	}
 	err = errors.Join(err, a.file(machine.Program, i.binary), a.data(machine.ConfigPath, config))
 	for n, m := range i.kernel.modules {
-		err = errors.Join(err, a.file(i.config.Modules[n], m))
+		code, unreadable := module(m)
+		err = errors.Join(err, unreadable, a.data(i.config.Modules[n], code))
 	}
 	if err == nil && i.image != nil {
 		err = i.sources(a)
@@ -172,20 +171,11 @@ func (b *backend) made(i *image) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
-		return "", err
-	}
-	if err := owned(b.Dir); err != nil {
-		return "", err
-	}
-	lock, err := os.OpenFile(filepath.Join(b.Dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	unlock, err := b.lock(lockFile) // others make theirs first
 	if err != nil {
 		return "", err
 	}
-	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { // others make theirs first
-		return "", err
-	}
+	defer unlock()
 	dir := filepath.Join(b.Dir, prefix+i.runtime+"-"+key)
 	if _, err := os.Stat(filepath.Join(dir, readyFile)); err == nil {
 		return dir, nil
@@ -289,7 +279,7 @@ func unusable(err error) error {
 		return err
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		return run.Errorf(run.KindSandboxUnavailable, Name, "the machine could not be kept: %w", err).WithHint("make room on the disk of the engine's home")
+		return run.Errorf(run.KindSandboxUnavailable, Name, "the machine could not be kept: %w", err).WithHint("make room where machines are kept, which retort doctor names")
 	}
 	return run.Errorf(run.KindSandboxUnavailable, Name, "no machine could be started: %w", err).WithHint("retort vm setup")
 }

@@ -6,6 +6,7 @@
 package vm
 
 import (
+	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/run"
 )
@@ -25,7 +26,7 @@ type Options struct {
 	// Dir is where kernels and machines are kept, between engines too. It is made.
 	Dir string
 	// Kernel is a folder with boot/vmlinuz-* and lib/modules/*, as a package of a kernel
-	// has. Empty means the one that Setup has put into Dir, and else the machine's own.
+	// has. Empty means the one that Setup has chosen; without that there are no machines.
 	Kernel string
 	// Progress is told what takes long, if it is not nil.
 	Progress func(string)
@@ -36,6 +37,25 @@ type Options struct {
 	Limits run.Limits
 	// Interpreters are runtimes that the machine may have.
 	Interpreters []interpreter.Interpreter
+}
+
+// Report is what Setup did.
+type Report struct {
+	QEMU     string            `json:"qemu"`     // its version
+	Kernel   string            `json:"kernel"`   // file
+	Origin   string            `json:"origin"`   // where the kernel is from, in words
+	Dir      string            `json:"dir"`      // where everything is kept
+	Machines []Made            `json:"machines"` // one for each runtime
+	Missing  []isolate.Missing `json:"missing,omitempty"`
+}
+
+// Made is a machine that is kept.
+type Made struct {
+	Runtime string `json:"runtime"`
+	Dir     string `json:"dir"`
+	Bytes   int64  `json:"bytes"`    // on the disk
+	Made    int64  `json:"made_ms"`  // how long it took to make it; next to nothing if it was there
+	Woken   int64  `json:"woken_ms"` // how long it took to wake a copy
 }
 
 const quickjs = "quickjs"

@@ -3,6 +3,8 @@
 package vm
 
 import (
+	"context"
+
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/standby"
 	"retort/internal/run"
@@ -10,6 +12,13 @@ import (
 
 // New makes a backend that says that it is not for this system. Close must be called.
 func New(Options) *standby.Backend {
-	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled, Unavailable: run.Errorf(run.KindSandboxUnavailable, Name, "machines are made on Linux only in this version").WithHint("use another sandbox: sandboxMode: auto")}
+	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled, Unavailable: elsewhere()}
 	return standby.New(standby.Options{Name: Name, Capabilities: func() isolate.Capabilities { return have }})
+}
+
+// Setup says that machines are not for this system.
+func Setup(context.Context, Options) (*Report, error) { return nil, elsewhere() }
+
+func elsewhere() *run.Error {
+	return run.Errorf(run.KindSandboxUnavailable, Name, "machines are made on Linux only in this version").WithHint("use another sandbox: sandboxMode: auto")
 }

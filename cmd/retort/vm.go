@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/pipeline/isolate/vm"
+)
+
+func (a *app) vm() *cobra.Command {
+	c := &cobra.Command{Use: "vm", Short: "Virtual machines that programs run in"}
+	c.AddCommand(a.setupMachines())
+	return c
+}
+
+func (a *app) setupMachines() *cobra.Command {
+	var kernel string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "setup", Short: "Prepare what the sandbox vm needs", Args: cobra.NoArgs,
+		Long: `Finds a kernel, or fetches one from the packages of Debian or Ubuntu without installing it;
+starts a machine with it for each runtime, once, and keeps its memory; wakes a copy to see
+that it works. Afterwards programs run in copies of these machines (sandboxMode: vm, or auto).
+To do it again does no harm: what is there and works is kept.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			say, done := a.progress("preparing")
+			defer done()
+			report, err := retort.SetupMachines(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, kernel, say)
+			done()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(report)
+			}
+			a.printMachines(report)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&kernel, "kernel", "", "folder with boot/vmlinuz-* and lib/modules/*, such as an unpacked package")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) printMachines(r *vm.Report) {
+	a.mark(true, printable(r.QEMU))
+	a.mark(true, "kernel: "+printable(r.Kernel)+" ("+printable(r.Origin)+")")
+	for _, m := range r.Machines {
+		woken := time.Duration(m.Woken) * time.Millisecond
+		a.mark(true, fmt.Sprintf("machine for %s: a copy wakes in %v; %d MB in %s", m.Runtime, woken, m.Bytes>>20, printable(m.Dir)))
+	}
+	for _, m := range r.Missing {
+		a.absent("runtime "+m.Runtime, m.Why)
+	}
+	fmt.Fprintln(a.stdout, "programs run in it with sandboxMode: vm, or auto where they have to; or with --sandbox vm")
+}

@@ -1,0 +1,14 @@
+package config
+
+// VM says what virtual machines are made of.
+type VM struct {
+	QEMU   string // path of QEMU's program, or its name in PATH; empty means "qemu-system-x86_64"
+	Kernel string // a folder with boot/vmlinuz-* and lib/modules; empty means the one that `retort vm setup` chose
+}
+
+func (v *VM) read() into {
+	return object(
+		field{"qemu", command(&v.QEMU)},
+		field{"kernel", checked(&v.Kernel, "a folder with boot/vmlinuz-* and lib/modules/*", func(s string) bool { return s != "" })},
+	)
+}

@@ -1,0 +1,132 @@
+package vm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// put writes a file below a folder.
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// packed is text as systems compress modules.
+func packed(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(text))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+const virtio = "kernel/drivers/virtio/"
+
+// fakeKernel has modules that need each other in an order of their own.
+func fakeKernel(t *testing.T, dir, version string) {
+	lib := "lib/modules/" + version + "/"
+	put(t, dir, "boot/vmlinuz-"+version, "kernel")
+	put(t, dir, lib+"modules.builtin", virtio+"virtio_mmio.ko\n")
+	put(t, dir, lib+virtio+"virtio.ko", "a\x00depends=virtio_ring\x00")
+	put(t, dir, lib+virtio+"virtio_ring.ko.gz", packed(t, "b\x00depends=\x00"))
+	put(t, dir, lib+"kernel/drivers/char/virtio_console.ko", "c\x00depends=virtio,virtio-ring\x00")
+}
+
+func TestFindKernel(t *testing.T) {
+	dir := t.TempDir()
+	fakeKernel(t, dir, "6.1.0-2")
+	put(t, dir, "boot/vmlinuz-6.1.0-9", "without modules")
+	k, err := findKernel(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range k.modules {
+		names = append(names, filepath.Base(m))
+	}
+	if got := strings.Join(names, " "); got != "virtio_ring.ko.gz virtio.ko virtio_console.ko" {
+		t.Errorf("loaded in the order %s", got)
+	}
+	if code, err := module(k.modules[0]); err != nil || !strings.HasPrefix(string(code), "b") {
+		t.Errorf("%q %v", code, err)
+	}
+	put(t, dir, "lib/modules/6.1.0-2/"+virtio+"virtio_ring.ko.gz", "rubbish")
+	if _, err := findKernel(dir); err == nil || !strings.Contains(err.Error(), "decompress") {
+		t.Errorf("of what cannot be read: %v", err)
+	}
+	put(t, dir, "lib/modules/6.1.0-2/"+virtio+"virtio_ring.ko", "b\x00depends=virtio\x00")
+	if _, err := findKernel(dir); err == nil || !strings.Contains(err.Error(), "need each other") {
+		t.Errorf("of a circle: %v", err)
+	}
+}
+
+// TestFedora finds a kernel beside its modules.
+func TestFedora(t *testing.T) {
+	dir := t.TempDir()
+	fakeKernel(t, dir, "6.9.1")
+	if err := os.Rename(filepath.Join(dir, "boot/vmlinuz-6.9.1"), filepath.Join(dir, "lib/modules/6.9.1/vmlinuz")); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := findKernel(dir); err != nil || len(k.modules) != 3 {
+		t.Errorf("%v %v", k, err)
+	}
+}
+
+// TestFetch has a kernel fetched by programs that behave as those of Ubuntu do, where the modules are in a
+// package of their own.
+func TestFetch(t *testing.T) {
+	builder, err := exec.LookPath("dpkg-deb")
+	if err != nil {
+		t.Skip("there is no dpkg-deb here")
+	}
+	bin, tree := t.TempDir(), t.TempDir()
+	fakeKernel(t, tree, "6.8.0-1-generic")
+	put(t, tree, "usr/share/doc/large", "is not kept")
+	put(t, tree, "DEBIAN/control", "Package: linux-image-6.8.0-1-generic\nVersion: 1\nArchitecture: amd64\nMaintainer: nobody\nDescription: none\n")
+	if out, err := exec.Command(builder, "-b", tree, filepath.Join(bin, "image.deb")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	put(t, bin, "apt-cache", `#!/bin/sh
+case "$3" in
+linux-image-virtual) echo 'Package: linux-image-virtual'; echo 'Depends: linux-image-6.8.0-1-generic (= 1), x' ;;
+linux-modules-6.8.0-1-generic) echo 'Package: it' ;;
+*) echo 'E: No packages found' >&2; exit 100 ;;
+esac`)
+	put(t, bin, "apt-get", "#!/bin/sh\n"+`[ "$2" = download ] || exit 1; echo "$@" > "`+bin+`/asked"; cp "`+bin+`/image.deb" .`)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	b := newBackend(Options{Dir: t.TempDir()})
+	dir, origin, err := b.fetch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked, _ := os.ReadFile(filepath.Join(bin, "asked")); string(asked) != "-q download linux-image-6.8.0-1-generic linux-modules-6.8.0-1-generic\n" {
+		t.Errorf("asked for %q", asked)
+	}
+	if _, err := findKernel(dir); err != nil || origin != "the package linux-image-6.8.0-1-generic" {
+		t.Errorf("%q: %v", origin, err)
+	}
+	if exists(filepath.Join(dir, "usr")) || exists(filepath.Join(b.Dir, fetching)) {
+		t.Error("more is kept than is needed")
+	}
+	put(t, bin, "apt-get", "#!/bin/sh\necho 'E: no network' >&2; exit 100")
+	if _, _, err := b.fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "no network") {
+		t.Errorf("without a network: %v", err)
+	}
+	if _, err := findKernel(dir); err != nil {
+		t.Errorf("what was there is gone: %v", err)
+	}
+}

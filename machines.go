@@ -1,0 +1,64 @@
+package retort
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"retort/internal/config"
+	"retort/internal/guest/machine"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/vm"
+	"retort/internal/runtimes"
+)
+
+// SetupMachines makes what the sandbox "vm" needs: a kernel is found, or fetched from the packages
+// of Debian or Ubuntu, and a machine is started, kept and woken for each runtime. Kernel, if it is
+// not empty, is a folder with boot/vmlinuz-* and lib/modules/* to be used instead. Progress is told
+// what takes long. The error is a *Error that says what is missing and how to get it.
+func SetupMachines(ctx context.Context, c Config, kernel string, progress func(string)) (*vm.Report, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	commands, err := c.commands()
+	if err != nil {
+		return nil, err
+	}
+	s := loaded.Settings
+	o := machineOptions(s.VM, loaded.Home, commands.guest, runtimes.All(runtimeCommands(s.Runtimes), s.Limits().Memory))
+	o.Limits, o.Progress = s.Limits(), progress
+	if kernel != "" {
+		o.Kernel = kernel
+	}
+	return vm.Setup(ctx, o)
+}
+
+// machines are sandboxes of virtual machines. They are said to be missing until SetupMachines has
+// run once; after that, what an upgrade makes necessary is made when it is first asked for.
+func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter) isolate.Backend {
+	s := p.config.Settings
+	o := machineOptions(s.VM, p.home, guest, interpreters)
+	o.Limits = s.Limits()
+	o.Progress = func(what string) { p.log.Info("virtual machine", "doing", what) }
+	return vm.New(o)
+}
+
+// machineOptions are what the machines of an engine and those of SetupMachines have in common.
+func machineOptions(s config.VM, home string, guest []string, interpreters []interpreter.Interpreter) vm.Options {
+	return vm.Options{
+		Guest: append(slices.Clone(guest), machine.RestoredArgument), QEMU: s.QEMU, Kernel: s.Kernel, Dir: machinesDir(home),
+		Interpreters: slices.DeleteFunc(slices.Clone(interpreters), func(i interpreter.Interpreter) bool { return i.Runtime != "python" }),
+	}
+}
+
+// machinesDir is where machines are kept: among the user's caches, for all projects, since what
+// they are made of is the same.
+func machinesDir(home string) string {
+	if caches, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(caches, "retort", "machines")
+	}
+	return filepath.Join(home, "machines")
+}
