@@ -2,8 +2,6 @@ package retort
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"retort/internal/config"
@@ -49,16 +47,7 @@ func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter)
 // machineOptions are what the machines of an engine and those of SetupMachines have in common.
 func machineOptions(s config.VM, home string, guest []string, interpreters []interpreter.Interpreter) vm.Options {
 	return vm.Options{
-		Guest: append(slices.Clone(guest), machine.RestoredArgument), QEMU: s.QEMU, Kernel: s.Kernel, Dir: machinesDir(home),
+		Guest: append(slices.Clone(guest), machine.RestoredArgument), QEMU: s.QEMU, Kernel: s.Kernel, Dir: vm.Dir(home),
 		Interpreters: slices.DeleteFunc(slices.Clone(interpreters), func(i interpreter.Interpreter) bool { return i.Runtime != "python" }),
 	}
-}
-
-// machinesDir is where machines are kept: among the user's caches, for all projects, since what
-// they are made of is the same.
-func machinesDir(home string) string {
-	if caches, err := os.UserCacheDir(); err == nil {
-		return filepath.Join(caches, "retort", "machines")
-	}
-	return filepath.Join(home, "machines")
 }

@@ -72,6 +72,17 @@ func TestProgramsInDocker(t *testing.T) {
 	}
 }
 
+// TestProgramsInMachines runs them in virtual machines, with the same outcomes.
+func TestProgramsInMachines(t *testing.T) {
+	settings := fmt.Sprintf("sandboxMode: vm\nvm: {qemu: %q, kernel: %q}\n", testenv.Need(t, "qemu"), filepath.Join("testdata", "kernel"))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Run("quickjs", func(t *testing.T) { runPrograms(t, "quickjs", "*.[jt]s", "vm", settings) })
+	t.Run("python", func(t *testing.T) {
+		testenv.Need(t, "python")
+		runPrograms(t, "python", "*.py", "vm", settings)
+	})
+}
+
 // runPrograms runs all programs of a pattern on a runtime, with settings that ask for sandbox.
 func runPrograms(t *testing.T, runtime, pattern, sandbox, settings string) {
 	e := openWith(t, "piiTokenization: false\n"+settings, demo.Names()...) // they are judged by what they find

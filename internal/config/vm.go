@@ -9,6 +9,6 @@ type VM struct {
 func (v *VM) read() into {
 	return object(
 		field{"qemu", command(&v.QEMU)},
-		field{"kernel", checked(&v.Kernel, "a folder with boot/vmlinuz-* and lib/modules/*", func(s string) bool { return s != "" })},
+		field{"kernel", folder(&v.Kernel)},
 	)
 }

@@ -23,6 +23,7 @@ var backends = []struct {
 		"a thousand threads": "bounded by the control group", "a million files": "bounded by the control group", "read /etc/hostname": "that of the container", "list /sys": "empty",
 	}},
 	{"gvisor", map[string]string{"a million files": "bounded by memory"}},
+	{"vm", nil},
 }
 
 // TestPage holds the table of docs/isolation.md to what is tried.

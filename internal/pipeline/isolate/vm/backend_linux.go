@@ -128,15 +128,23 @@ func (b *backend) findKernel() (*kernel, error) {
 	dir := b.Kernel
 	if dir == "" {
 		var err error
-		if dir, err = b.chosen(); err != nil {
+		if dir, err = Kernel(b.Dir); err != nil {
 			return nil, run.Errorf(run.KindSandboxUnavailable, Name, "no machine was prepared on this machine yet").WithHint("retort vm setup")
 		}
 	}
-	k, err := findKernel(dir)
+	k, err := findKernel(absolute(dir))
 	if err != nil {
 		return nil, run.Errorf(run.KindSandboxUnavailable, Name, "%w", err).WithHint("retort vm setup")
 	}
 	return k, nil
+}
+
+// absolute is a path for a program that is started elsewhere.
+func absolute(dir string) string {
+	if whole, err := filepath.Abs(dir); err == nil {
+		return whole
+	}
+	return dir
 }
 
 // findProgram looks for what makes machines.

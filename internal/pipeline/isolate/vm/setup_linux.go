@@ -22,18 +22,11 @@ import (
 )
 
 const (
-	// chosenFile, in Dir, says which kernel Setup has chosen.
-	chosenFile = "setup.json"
-	setupLock  = "setup.lock"
+	setupLock = "setup.lock"
 	// kernelDir, in Dir, is a kernel that came from a package.
 	kernelDir = "kernel"
 	fetching  = "fetching"
 )
-
-// chosen is what Setup leaves for backends.
-type chosen struct {
-	Kernel string `json:"kernel"` // a folder
-}
 
 // Setup finds a kernel, or fetches one from the packages of Debian or Ubuntu, makes the machines
 // of all runtimes in o and wakes a copy of each. Backends with the same Dir use what it made. The
@@ -92,6 +85,7 @@ func (b *backend) sources() []source {
 
 // prepare makes the machine of the built-in runtime with the kernel in a folder, and notes that.
 func (b *backend) prepare(r *Report, dir, origin string) error {
+	dir = absolute(dir)
 	k, err := findKernel(dir)
 	if err != nil {
 		return err
@@ -104,10 +98,6 @@ func (b *backend) prepare(r *Report, dir, origin string) error {
 		return err
 	}
 	r.Machines = []Made{*made}
-	dir, err = filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
 	data, err := json.Marshal(chosen{Kernel: dir})
 	if err != nil {
 		return err
@@ -194,19 +184,6 @@ func (b *backend) lock(name string) (unlock func(), err error) {
 		return nil, err
 	}
 	return func() { _ = f.Close() }, nil
-}
-
-// chosen is the folder of the kernel that Setup has chosen.
-func (b *backend) chosen() (string, error) {
-	data, err := os.ReadFile(filepath.Join(b.Dir, chosenFile))
-	if err != nil {
-		return "", err
-	}
-	var c chosen
-	if err := json.Unmarshal(data, &c); err != nil {
-		return "", err
-	}
-	return c.Kernel, nil
 }
 
 // packages are those that lead to the kernel which Debian and Ubuntu make for machines.

@@ -6,6 +6,10 @@
 package vm
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/run"
@@ -37,6 +41,34 @@ type Options struct {
 	Limits run.Limits
 	// Interpreters are runtimes that the machine may have.
 	Interpreters []interpreter.Interpreter
+}
+
+// Dir is where machines are kept that every engine of this user has in common: among the user's
+// caches, and where there are none, in the engine's home.
+func Dir(home string) string {
+	if caches, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(caches, "retort", "machines")
+	}
+	return filepath.Join(home, "machines")
+}
+
+// chosenFile, in Dir, says which kernel Setup has chosen.
+const chosenFile = "setup.json"
+
+// chosen is what Setup leaves for backends.
+type chosen struct {
+	Kernel string `json:"kernel"` // a folder
+}
+
+// Kernel is the folder of the kernel that Setup has chosen for a Dir.
+func Kernel(dir string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, chosenFile))
+	if err != nil {
+		return "", err
+	}
+	var c chosen
+	err = json.Unmarshal(data, &c)
+	return c.Kernel, err
 }
 
 // Report is what Setup did.
