@@ -48,6 +48,7 @@ To do it again does no harm: what is there and works is kept.`,
 func (a *app) printMachines(r *vm.Report) {
 	a.mark(true, printable(r.QEMU))
 	a.mark(true, "kernel: "+printable(r.Kernel)+" ("+printable(r.Origin)+")")
+	a.mark(true, "processor: "+printable(r.Why))
 	for _, m := range r.Machines {
 		woken := time.Duration(m.Woken) * time.Millisecond
 		a.mark(true, fmt.Sprintf("machine for %s: a copy wakes in %v; %d MB in %s", m.Runtime, woken, m.Bytes>>20, printable(m.Dir)))

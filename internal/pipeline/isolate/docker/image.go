@@ -321,20 +321,9 @@ var machines = map[string]elf.Machine{"x86_64": elf.EM_X86_64, "amd64": elf.EM_X
 
 // checkGuest refuses a binary that could not be the only file of a container.
 func checkGuest(file, architecture string) *run.Error {
-	refuse := func(format string, args ...any) *run.Error {
-		return run.Errorf(run.KindSandboxUnavailable, Name, "%s cannot be the guest of a container: "+format, append([]any{file}, args...)...).
+	if err := interpreter.Static(file, machines[architecture]); err != nil {
+		return run.Errorf(run.KindSandboxUnavailable, Name, "%s cannot be the guest of a container, which is for %s: %w", file, architecture, err).
 			WithHint("name a static retort for Linux: docker: {guest: /path/to/it}")
-	}
-	program, err := elf.Open(file)
-	if err != nil {
-		return refuse("it is no program for Linux")
-	}
-	defer program.Close()
-	if machine, known := machines[architecture]; known && machine != program.Machine {
-		return refuse("it is for another processor than %s", architecture)
-	}
-	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		return refuse("it needs the libraries of a system")
 	}
 	return nil
 }

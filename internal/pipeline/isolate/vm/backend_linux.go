@@ -163,17 +163,21 @@ func (b *backend) findProgram() error {
 	if err != nil {
 		return run.Errorf(run.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err).WithHint("sudo apt-get install qemu-system-x86, then: retort vm setup")
 	}
-	b.driver = qemu{path: found}
+	settled, _ := choice(b.Dir) // Setup has not run where the settings name a kernel
+	b.driver = qemu{path: found, kvm: settled.KVM && opens(kvm)}
 	return nil
 }
 
 // look finds out what the backend can do, by running a machine. What is installed later
 // is not noticed.
 func (b *backend) look() isolate.Capabilities {
-	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled, Runtimes: []string{quickjs}}
+	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled(false), Runtimes: []string{quickjs}}
 	if err := b.try(); err != nil {
 		have.Unavailable = run.AsError(err)
 		return have
+	}
+	if q, ok := b.driver.(qemu); ok {
+		have.Walls = walled(q.kvm)
 	}
 	for _, i := range b.Interpreters {
 		if _, err := i.Look(); err != nil {

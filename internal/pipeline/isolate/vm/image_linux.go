@@ -3,6 +3,7 @@ package vm
 import (
 	"context"
 	"crypto/sha256"
+	"debug/elf"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,9 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 	if err != nil {
 		return nil, err
 	}
+	if err := interpreter.Static(b.Guest[0], elf.EM_X86_64); err != nil {
+		return nil, run.Errorf(run.KindSandboxUnavailable, Name, "%s cannot be all that a machine has: %w", b.Guest[0], err).WithHint("build the program with CGO_ENABLED=0, or use another sandbox")
+	}
 	m := &image{runtime: runtime, kernel: k, i: i, binary: b.Guest[0], threads: 32}
 	m.config.Command = b.Guest[1:]
 	m.config.Plan = walls.Plan{Profile: runtime, Files: 64, Processes: m.threads, Proc: walls.WantsProc}
@@ -99,6 +103,15 @@ func (i *image) write(w io.Writer) error {
 		err = i.sources(a)
 	}
 	return errors.Join(err, a.close())
+}
+
+// archive writes the archive into a folder.
+func (i *image) archive(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, archiveFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(i.write(f), f.Close())
 }
 
 // sources writes the files of an interpreter.
@@ -218,11 +231,7 @@ func owned(dir string) error {
 // make starts a machine in dir and keeps it as it is when its guest waits for a program.
 func (b *backend) make(i *image, dir string) error {
 	b.tell("starting a machine for " + i.runtime + ", once")
-	f, err := os.OpenFile(filepath.Join(dir, archiveFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(i.write(f), f.Close()); err != nil {
+	if err := i.archive(dir); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(b.life, bootTime)

@@ -130,3 +130,13 @@ esac`)
 		t.Errorf("what was there is gone: %v", err)
 	}
 }
+
+// TestGuestIsStatic refuses a guest that a machine could not start.
+func TestGuestIsStatic(t *testing.T) {
+	dir := t.TempDir()
+	fakeKernel(t, dir, "6.9.1")
+	b := newBackend(Options{Dir: t.TempDir(), Kernel: dir, Guest: []string{"/bin/sh", "guest"}})
+	if _, err := b.describe(quickjs, nil); err == nil || !strings.Contains(err.Error(), "needs the libraries of a system") {
+		t.Errorf("%v", err)
+	}
+}

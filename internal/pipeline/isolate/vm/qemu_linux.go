@@ -27,20 +27,44 @@ const (
 		"audit=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d rdinit=" + machine.Program + " -- " + machine.Argument
 )
 
-// qemu is QEMU with its machine "microvm", whose processor is emulated (TCG).
-type qemu struct{ path string }
+// qemu is QEMU with its machine "microvm", whose processor is emulated (TCG), or the
+// machine's own (KVM).
+type qemu struct {
+	path string
+	kvm  bool
+}
 
+// version names the processor too, where the kept machine has seen it.
 func (q qemu) version() (string, error) {
 	out, err := exec.Command(q.path, "--version").Output()
 	first, _, _ := strings.Cut(string(out), "\n")
+	if q.kvm {
+		first += ", KVM on " + processor()
+	}
 	return first, err
+}
+
+// processor is the model of the machine's processor.
+func processor() string {
+	data, _ := os.ReadFile("/proc/cpuinfo")
+	_, after, _ := strings.Cut(string(data), "model name")
+	line, _, _ := strings.Cut(after, "\n")
+	return strings.Trim(line, "\t: ")
+}
+
+// accelerator is what runs the machine's code.
+func (q qemu) accelerator() string {
+	if q.kvm {
+		return "kvm"
+	}
+	return "tcg,tb-size=" + strconv.Itoa(translated)
 }
 
 // command is what boot and restore have in common.
 func (q qemu) command(dir string, share bool, p *ports, more ...string) *exec.Cmd {
 	shared := map[bool]string{true: "on", false: "off"}[share]
 	args := []string{
-		"-machine", "microvm,acpi=on,rtc=on,isa-serial=off,memory-backend=ram", "-accel", "tcg,tb-size=" + strconv.Itoa(translated), "-cpu", "max,la57=off", "-smp", "1",
+		"-machine", "microvm,acpi=on,rtc=on,isa-serial=off,memory-backend=ram", "-accel", q.accelerator(), "-cpu", "max,la57=off", "-smp", "1",
 		"-m", strconv.Itoa(memory>>20) + "M", "-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", memory, strings.ReplaceAll(filepath.Join(dir, memoryFile), ",", ",,"), shared),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",

@@ -93,12 +93,15 @@ func (b *backend) prepare(r *Report, dir, origin string) error {
 	b.kernel = func() (*kernel, error) { return k, nil }
 	r.Kernel, r.Origin = k.vmlinuz, origin
 	b.tell("kernel: " + k.vmlinuz)
+	if err := b.accelerate(r); err != nil {
+		return err
+	}
 	made, err := b.measure(quickjs)
 	if err != nil {
 		return err
 	}
 	r.Machines = []Made{*made}
-	data, err := json.Marshal(chosen{Kernel: dir})
+	data, err := json.Marshal(chosen{Kernel: dir, KVM: r.KVM})
 	if err != nil {
 		return err
 	}

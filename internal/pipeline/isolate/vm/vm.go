@@ -58,17 +58,22 @@ const chosenFile = "setup.json"
 // chosen is what Setup leaves for backends.
 type chosen struct {
 	Kernel string `json:"kernel"` // a folder
+	KVM    bool   `json:"kvm"`    // machines start so much sooner with it that it is used
 }
 
 // Kernel is the folder of the kernel that Setup has chosen for a Dir.
 func Kernel(dir string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(dir, chosenFile))
-	if err != nil {
-		return "", err
-	}
-	var c chosen
-	err = json.Unmarshal(data, &c)
+	c, err := choice(dir)
 	return c.Kernel, err
+}
+
+// choice is what Setup has left in a Dir.
+func choice(dir string) (c chosen, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, chosenFile))
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	return c, err
 }
 
 // Report is what Setup did.
@@ -77,6 +82,8 @@ type Report struct {
 	Kernel   string            `json:"kernel"`   // file
 	Origin   string            `json:"origin"`   // where the kernel is from, in words
 	Dir      string            `json:"dir"`      // where everything is kept
+	KVM      bool              `json:"kvm"`      // the processor is the machine's own, and not emulated
+	Why      string            `json:"why"`      // of that, in words
 	Machines []Made            `json:"machines"` // one for each runtime
 	Missing  []isolate.Missing `json:"missing,omitempty"`
 }
@@ -93,8 +100,14 @@ type Made struct {
 const quickjs = "quickjs"
 
 // walled says what is between a program and the machine.
-var walled = []string{
-	"a machine of its own, which is a program (QEMU microvm, its processor emulated); it has no disk, no network and no device but a serial one",
-	"a kernel of its own, in which the walls of a process stand once more: namespaces, no files, no capabilities, an allow list of system calls",
-	"QEMU itself has an allow list of system calls, no environment, and ends with the engine",
+func walled(kvm bool) []string {
+	processor := "its processor emulated"
+	if kvm {
+		processor = "on the machine's processor, by KVM"
+	}
+	return []string{
+		"a machine of its own, which is a program (QEMU microvm, " + processor + "); it has no disk, no network and no device but a serial one",
+		"a kernel of its own, in which the walls of a process stand once more: namespaces, no files, no capabilities, an allow list of system calls",
+		"QEMU itself has an allow list of system calls, no environment, and ends with the engine",
+	}
 }

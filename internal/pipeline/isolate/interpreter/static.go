@@ -1,0 +1,24 @@
+package interpreter
+
+import (
+	"debug/elf"
+	"errors"
+	"slices"
+)
+
+// Static says why a program cannot be the only file of a sandbox; nil if it can. EM_NONE
+// is any processor.
+func Static(file string, processor elf.Machine) error {
+	program, err := elf.Open(file)
+	if err != nil {
+		return errors.New("it is no program for Linux")
+	}
+	defer program.Close()
+	if processor != elf.EM_NONE && processor != program.Machine {
+		return errors.New("it is for another processor")
+	}
+	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return errors.New("it needs the libraries of a system")
+	}
+	return nil
+}
