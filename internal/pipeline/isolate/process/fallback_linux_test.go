@@ -21,6 +21,8 @@ func isProbe(m walls.Mount) bool { return m.Target == "/usr/bin/probe" }
 // confined is set, in the environment, where namespaces are refused.
 const confined = "RETORT_TEST_CONFINED"
 
+const nobody = 65534
+
 // TestFallback runs TestConfined on a machine that refuses namespaces: in a user
 // namespace that may have none below it.
 func TestFallback(t *testing.T) {

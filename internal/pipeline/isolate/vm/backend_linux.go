@@ -63,7 +63,7 @@ func newBackend(o Options) *backend {
 		b.Dir = filepath.Join(os.TempDir(), "retort-vm-"+strconv.Itoa(os.Geteuid()))
 	}
 	b.kernel = once(func(*kernel) bool { return true }, b.findKernel)
-	b.driver = qemu{path: b.QEMU}
+	b.driver = newQEMU(b.QEMU, false)
 	return b
 }
 
@@ -158,13 +158,16 @@ func (b *backend) findProgram() error {
 	}
 	found, err := exec.LookPath(name)
 	if err == nil {
+		found, err = filepath.EvalSymlinks(found)
+	}
+	if err == nil {
 		found, err = filepath.Abs(found)
 	}
 	if err != nil {
 		return run.Errorf(run.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err).WithHint("sudo apt-get install qemu-system-x86, then: retort vm setup")
 	}
 	settled, _ := choice(b.Dir) // Setup has not run where the settings name a kernel
-	b.driver = qemu{path: found, kvm: settled.KVM && opens(kvm)}
+	b.driver = newQEMU(found, settled.KVM && opens(kvm))
 	return nil
 }
 

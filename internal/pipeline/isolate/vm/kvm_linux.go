@@ -46,6 +46,9 @@ func (b *backend) accelerate(r *Report) error {
 	q.kvm = true
 	b.driver = q
 	native, err := b.timeStart(emulated)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		b.tell("with KVM: " + err.Error())
+	}
 	r.KVM = err == nil && native < emulated/gain
 	if r.KVM {
 		r.Why = fmt.Sprintf("a machine starts in %v with KVM, and in %v if it is emulated", native.Round(time.Millisecond), emulated.Round(time.Millisecond))
@@ -84,7 +87,7 @@ func (b *backend) timeStart(within time.Duration) (took time.Duration, err error
 	stop := context.AfterFunc(ctx, m.Kill)
 	defer stop()
 	if _, err := m.greeting(); err != nil {
-		return 0, m.whyNot(err)
+		return 0, errors.Join(ctx.Err(), m.whyNot(err))
 	}
 	return time.Since(began), nil
 }

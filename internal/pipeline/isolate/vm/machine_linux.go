@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"retort/internal/guest/machine"
+	"retort/internal/pipeline/isolate/process/walls"
 	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/run"
 	"retort/internal/wire"
@@ -54,15 +54,29 @@ type vm struct {
 	end  *machine.End
 }
 
-// begin starts the program that makes a machine.
-func (b *backend) begin(i *image, p *ports, cmd *exec.Cmd) (*vm, error) {
-	m := &vm{ports: p, image: i, cmd: cmd, gone: make(chan struct{}), over: make(chan struct{}), said: make(chan struct{})}
-	cmd.Stderr = &m.stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.WaitDelay = time.Second
-	var err error
-	m.group, err = b.spawn().Start(cmd)
+// begin starts the program that makes a machine, behind walls of its own.
+func (b *backend) begin(i *image, p *ports, plan *walls.Plan) (*vm, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	m := &vm{ports: p, image: i, gone: make(chan struct{}), over: make(chan struct{}), said: make(chan struct{})}
+	m.cmd = exec.Command(b.Guest[0], append([]string{walls.Argument}, b.Guest[1:]...)...)
+	m.cmd.Env, m.cmd.Dir, m.cmd.ExtraFiles = []string{}, "/", append([]*os.File{read}, p.far...)
+	m.cmd.Stderr = &m.stderr
+	m.cmd.SysProcAttr = walls.Attributes(false)
+	m.cmd.WaitDelay = time.Second
+	go func() {
+		data, err := json.Marshal(plan)
+		if err == nil {
+			_, _ = write.Write(data)
+		}
+		_ = write.Close()
+	}()
+	m.group, err = b.spawn().Start(m.cmd)
 	p.started()
+	_ = read.Close()
 	if err != nil {
 		p.close()
 		return nil, err
@@ -77,7 +91,12 @@ func (b *backend) boot(i *image, dir string) (*vm, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.begin(i, p, b.driver.boot(i, dir, p))
+	plan, err := b.driver.boot(i, dir, p)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	m, err := b.begin(i, p, plan)
 	if err == nil {
 		go m.listen()
 	}
@@ -95,12 +114,12 @@ func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := b.driver.restore(dir, p)
+	plan, err := b.driver.restore(dir, p)
 	if err != nil {
 		p.close()
 		return nil, err
 	}
-	m, err := b.begin(i, p, cmd)
+	m, err := b.begin(i, p, plan)
 	if err != nil {
 		return nil, err
 	}

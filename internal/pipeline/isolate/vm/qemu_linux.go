@@ -3,19 +3,27 @@ package vm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"retort/internal/guest/machine"
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/process/walls"
 )
 
 const (
 	memoryFile, stateFile = "memory", "state"
+	// maxState is the most that the state of a machine takes beside its memory, in bytes.
+	maxState = 64 << 20
 	// memory is what a machine has, in bytes. Of that it takes what it uses.
 	memory = 2 << 30
 	// translated is how much QEMU keeps of the code that it has translated, in MB.
@@ -32,6 +40,46 @@ const (
 type qemu struct {
 	path string
 	kvm  bool
+	// needs is what QEMU has of the machine's files.
+	needs func() ([]walls.Mount, error)
+}
+
+func newQEMU(path string, kvm bool) qemu {
+	return qemu{path, kvm, sync.OnceValues(func() ([]walls.Mount, error) { return programFiles(path) })}
+}
+
+// Where a machine's own files are behind QEMU's walls.
+const (
+	memoryPath  = "/machine/memory"
+	archivePath = "/machine/archive"
+	kernelPath  = "/machine/kernel"
+)
+
+// programFiles are the program, the libraries that it is linked with, its modules and its data.
+func programFiles(program string) (mounts []walls.Mount, err error) {
+	image, err := interpreter.NewImage(program, program)
+	if err != nil {
+		return nil, err
+	}
+	for _, target := range slices.Sorted(maps.Keys(image.Sources)) {
+		mounts = append(mounts, walls.Mount{Source: image.Sources[target], Target: target})
+	}
+	said, err := exec.Command(program, "-L", "help").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", program, err)
+	}
+	dirs := strings.Fields(string(said))
+	for _, pattern := range []string{"lib*/qemu", "lib/*/qemu"} {
+		modules, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(program)), pattern))
+		dirs = append(dirs, modules...)
+	}
+	for _, dir := range dirs {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			mounts = append(mounts, walls.Mount{Source: real, Target: filepath.Clean(dir)})
+		}
+	}
+	return mounts, nil
 }
 
 // version names the processor too, where the kept machine has seen it.
@@ -60,24 +108,56 @@ func (q qemu) accelerator() string {
 	return "tcg,tb-size=" + strconv.Itoa(translated)
 }
 
-// command is what boot and restore have in common.
-func (q qemu) command(dir string, share bool, p *ports, more ...string) *exec.Cmd {
+// plan is what boot and restore have in common. Of the machine's files QEMU has its own, read-only,
+// and the machine's memory.
+func (q qemu) plan(dir string, share bool, p *ports, more ...string) (*walls.Plan, error) {
 	shared := map[bool]string{true: "on", false: "off"}[share]
+	const wire, control, monitor = "4", "5", "6" // behind the plan
 	args := []string{
-		"-machine", "microvm,acpi=on,rtc=on,isa-serial=off,memory-backend=ram", "-accel", q.accelerator(), "-cpu", "max,la57=off", "-smp", "1",
-		"-m", strconv.Itoa(memory>>20) + "M", "-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", memory, strings.ReplaceAll(filepath.Join(dir, memoryFile), ",", ",,"), shared),
+		q.path, "-machine", "microvm,acpi=on,rtc=on,isa-serial=off,memory-backend=ram", "-accel", q.accelerator(), "-cpu", "max,la57=off", "-smp", "1",
+		"-m", strconv.Itoa(memory>>20) + "M", "-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", memory, memoryPath, shared),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
-		"-chardev", "socket,id=wire,fd=3", "-chardev", "socket,id=control,fd=4", "-chardev", "socket,id=monitor,fd=5", "-mon", "chardev=monitor,mode=control",
+		"-chardev", "socket,id=wire,fd=" + wire, "-chardev", "socket,id=control,fd=" + control, "-chardev", "socket,id=monitor,fd=" + monitor, "-mon", "chardev=monitor,mode=control",
 		"-device", "virtio-serial-device", "-device", "virtserialport,chardev=wire,name=" + machine.WirePort, "-device", "virtserialport,chardev=control,name=" + machine.ControlPort,
 	}
-	cmd := exec.Command(q.path, append(args, more...)...)
-	cmd.Env, cmd.Dir, cmd.ExtraFiles = []string{}, "/", p.far
-	return cmd
+	mounts, err := q.needs()
+	if err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(dir, memoryFile))
+	if err != nil {
+		return nil, err
+	}
+	mounts = append(slices.Clone(mounts), walls.Mount{Source: real, Target: memoryPath, Writable: true})
+	if q.kvm {
+		mounts = append(mounts, walls.Mount{Source: kvm, Target: kvm, Device: true})
+	}
+	return &walls.Plan{Profile: "machine", Argv: append(args, more...), Mounts: mounts, Files: 256, Processes: threads, Keep: len(p.far)}, nil
 }
 
-func (q qemu) boot(i *image, dir string, p *ports) *exec.Cmd {
-	return q.command(dir, true, p, "-kernel", i.kernel.vmlinuz, "-initrd", filepath.Join(dir, archiveFile), "-append", fmt.Sprintf(commandLine, kilohertz()))
+// boot has QEMU write into the memory's file, and the state when it is kept, for which it needs the
+// right to write files at all.
+func (q qemu) boot(i *image, dir string, p *ports) (*walls.Plan, error) {
+	f, err := os.OpenFile(filepath.Join(dir, memoryFile), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.Truncate(memory), f.Close()); err != nil {
+		return nil, err
+	}
+	plan, err := q.plan(dir, true, p, "-kernel", kernelPath, "-initrd", archivePath, "-append", fmt.Sprintf(commandLine, kilohertz()))
+	if err != nil {
+		return nil, err
+	}
+	for target, file := range map[string]string{kernelPath: i.kernel.vmlinuz, archivePath: filepath.Join(dir, archiveFile)} {
+		real, err := filepath.EvalSymlinks(file)
+		if err != nil {
+			return nil, err
+		}
+		plan.Mounts = append(plan.Mounts, walls.Mount{Source: real, Target: target})
+	}
+	plan.Tmp = maxState
+	return plan, nil
 }
 
 // theRest is the state of a machine without its memory, which stays where it is.
@@ -120,16 +200,16 @@ func (q qemu) keep(ctx context.Context, p *ports, dir string) error {
 	return ctx.Err()
 }
 
-func (q qemu) restore(dir string, p *ports) (*exec.Cmd, error) {
+func (q qemu) restore(dir string, p *ports) (*walls.Plan, error) {
 	state, err := os.Open(filepath.Join(dir, stateFile))
 	if err != nil {
 		return nil, err
 	}
 	p.far = append(p.far, state)
-	return q.command(dir, false, p, "-incoming", "defer"), nil
+	return q.plan(dir, false, p, "-incoming", "defer")
 }
 
 func (q qemu) resume(p *ports) error {
-	_, err := p.tell("RESUME", command{Execute: "qmp_capabilities"}, theRest, command{"migrate-incoming", map[string]string{"uri": "fd:6"}})
+	_, err := p.tell("RESUME", command{Execute: "qmp_capabilities"}, theRest, command{"migrate-incoming", map[string]string{"uri": "fd:7"}})
 	return err
 }

@@ -108,6 +108,6 @@ func walled(kvm bool) []string {
 	return []string{
 		"a machine of its own, which is a program (QEMU microvm, " + processor + "); it has no disk, no network and no device but a serial one",
 		"a kernel of its own, in which the walls of a process stand once more: namespaces, no files, no capabilities, an allow list of system calls",
-		"QEMU itself has an allow list of system calls, no environment, and ends with the engine",
+		"walls of the same kind around QEMU, with its own files and the machine's memory, and an allow list of its own; it ends with the engine",
 	}
 }

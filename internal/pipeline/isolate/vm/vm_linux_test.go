@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -172,5 +173,60 @@ func BenchmarkCalls(b *testing.B) {
 	for b.Loop() {
 		r := executed(b, backend, quickjs, "const t = Date.now(); for (let i = 0; i < 1000; i++) await callMCPTool('x'); return Date.now() - t", run.Limits{})
 		b.Logf("%s %v %s", r.Status, r.Error, r.Value)
+	}
+}
+
+// TestQEMUIsWalled looks at what a program would have that has broken out of its machine: QEMU's files and
+// its machine's memory, no network, no other process, no rights.
+func TestQEMUIsWalled(t *testing.T) {
+	o := optionsHere(t)
+	o.Warm = -1
+	b := newBackend(o)
+	s := b.open()
+	defer s.Close()
+	if have := s.Capabilities(); have.Unavailable != nil {
+		t.Fatal(have.Unavailable)
+	}
+	k, err := b.images[quickjs]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := b.restore(t.Context(), k.image, k.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	proc := fmt.Sprintf("/proc/%d/", m.cmd.Process.Pid)
+	status, err := os.ReadFile(proc + "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"NoNewPrivs:\t1\n", "Seccomp:\t2\n", "CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n"} {
+		if !strings.Contains(string(status), want) {
+			t.Errorf("%q is not so of QEMU", want)
+		}
+	}
+	for _, ns := range []string{"net", "pid", "mnt", "user", "ipc", "uts"} {
+		own, _ := os.Readlink("/proc/self/ns/" + ns)
+		if its, err := os.Readlink(proc + "ns/" + ns); err != nil || its == own {
+			t.Errorf("%s namespace %s, ours is %s: %v", ns, its, own, err)
+		}
+	}
+	mounts, err := os.ReadFile(proc + "mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writable := map[string]bool{}
+	for line := range strings.Lines(string(mounts)) {
+		fields := strings.Fields(line)
+		if strings.HasPrefix(fields[5], "rw") {
+			writable[fields[4]] = true
+		}
+	}
+	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"} {
+		delete(writable, device)
+	}
+	if delete(writable, memoryPath); len(writable) > 0 {
+		t.Errorf("QEMU can write to %v", writable)
 	}
 }

@@ -53,7 +53,7 @@ func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 	if err := failed("network", p.openNetwork()); err != nil {
 		return err
 	}
-	closeInherited()
+	closeInherited(p.Keep)
 	program, err := p.interpreter()
 	if err != nil {
 		return err
@@ -100,17 +100,17 @@ func receive() (plan Plan, err error) {
 
 // closeInherited closes the descriptors that this process inherited beyond the
 // standard three. Those that Go has opened close on exec, so none of them can
-// have been inherited, and the others are all of them.
-func closeInherited() {
+// have been inherited, and the others are all of them. The first keep of them stay.
+func closeInherited(keep int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		// There is no /proc: at least none may reach an interpreter.
-		_ = unix.CloseRange(planDescriptor, ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
+		_ = unix.CloseRange(uint(planDescriptor+1+keep), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
 		return
 	}
 	for _, entry := range entries {
 		fd, err := strconv.Atoi(entry.Name())
-		if err != nil || fd < planDescriptor {
+		if err != nil || fd < planDescriptor || fd > planDescriptor && fd <= planDescriptor+keep {
 			continue
 		}
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {

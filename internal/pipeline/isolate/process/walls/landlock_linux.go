@@ -17,6 +17,15 @@ func (p *Plan) landlock() error {
 		rules = append(rules, landlock.RWFiles(devices...).IgnoreIfMissing())
 		rules = append(rules, landlock.RODirs(p.readable(true)...).IgnoreIfMissing(), landlock.ROFiles(p.readable(false)...).IgnoreIfMissing())
 	}
+	for _, m := range p.Mounts {
+		switch {
+		case p.Weak:
+		case m.Device:
+			rules = append(rules, landlock.RWFiles(m.Target).WithIoctlDev())
+		case m.Writable:
+			rules = append(rules, landlock.RWFiles(m.Target))
+		}
+	}
 	if p.Tmp > 0 && !p.Weak {
 		rules = append(rules, landlock.RWDirs("/tmp"))
 	}

@@ -40,9 +40,8 @@ func (p *Plan) buildRoot(harness map[string][]byte) error {
 // tree is a part of the machine's file system, held by a descriptor.
 type tree struct {
 	Mount
-	fd     int
-	isDir  bool
-	device bool
+	fd    int
+	isDir bool
 }
 
 var devices = []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
@@ -66,11 +65,10 @@ func (p *Plan) openTrees() ([]tree, error) {
 		return trees, nil
 	}
 	for _, d := range devices {
-		t, err := openTree(Mount{Source: d, Target: d})
+		t, err := openTree(Mount{Source: d, Target: d, Device: true})
 		if err != nil {
 			return nil, failed("open "+d, err)
 		}
-		t.device = true
 		trees = append(trees, t)
 	}
 	return trees, nil
@@ -166,8 +164,11 @@ func (b *builder) attach(t tree) {
 			return err
 		}
 		attributes := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV}
-		if t.device {
+		switch {
+		case t.Device:
 			attributes.Attr_set = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
+		case t.Writable:
+			attributes.Attr_set = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_NODEV
 		}
 		if err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH, &attributes); err != nil {
 			return err

@@ -43,6 +43,10 @@ var (
 		unix.SYS_CAPGET, unix.SYS_MINCORE}
 )
 
+// emulation is what QEMU needs beside that to make a machine: memory that it shares with a file,
+// and KVM, if its device is among the Mounts.
+var emulation = []uintptr{unix.SYS_MMAP, unix.SYS_IOCTL, unix.SYS_SIGNALFD4, unix.SYS_MSYNC, unix.SYS_MLOCK, unix.SYS_MUNLOCK, unix.SYS_MBIND}
+
 // profiles are the system calls of each runtime, beside those that are allowed
 // with certain arguments only.
 var profiles = map[string][][]uintptr{
@@ -52,6 +56,7 @@ var profiles = map[string][][]uintptr{
 	"bun":     {basic, olderBasic, files, olderFiles, pair, scheduling},
 	"deno":    {basic, olderBasic, files, olderFiles, pair, scheduling},
 	"command": {basic, olderBasic, files, olderFiles},
+	"machine": {basic, olderBasic, files, olderFiles, pair, scheduling, emulation},
 }
 
 // rule allows one system call, if all its conditions hold, or refuses it.

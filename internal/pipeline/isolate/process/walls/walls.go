@@ -28,7 +28,7 @@ const planDescriptor = 3
 // Plan says what walls to build, and what is to live behind them.
 type Plan struct {
 	// Profile names the system calls that stay: "quickjs", "python", "node",
-	// "bun", "deno", "command".
+	// "bun", "deno", "command", "machine".
 	Profile string
 	// Argv is the command line of the interpreter to become. If it is empty,
 	// this process itself goes on.
@@ -60,6 +60,9 @@ type Plan struct {
 	// Weak leaves out the namespaces and with them the file system: Landlock,
 	// system calls and limits are all that is left.
 	Weak bool
+	// Keep is how many descriptors after that of the plan stay open for the interpreter.
+	// Never with Network.
+	Keep int
 	// Contained says that this is the first process of a container or a machine
 	// whose file system is already as it should be: none is built, and Landlock
 	// is taken where the kernel has it, for what Mounts name if there are any.
@@ -71,6 +74,9 @@ type Mount struct {
 	Source string // on the machine, without symbolic links
 	Target string // absolute
 	Empty  bool   // an empty directory takes the place of the source
+	// Writable files and devices can be written to, if their modes allow it; nothing else
+	// of the machine's can.
+	Writable, Device bool
 	// Same is the file that the source has to be; nil if any is good.
 	Same *Identity
 }
