@@ -30,8 +30,10 @@ const (
 	// a kernel of its own needs in addition.
 	beside       = 96 << 20
 	kernelMemory = 128 << 20
-	files        = 256
-	threads      = 64
+	// relayMemory is what a relay may take, most of it what waits in its connections.
+	relayMemory = 96 << 20
+	files       = 256
+	threads     = 64
 	// builtinThreads is how many the built-in guest needs, and more.
 	builtinThreads = 32
 	// kernelThreads is how many threads gVisor has beside those of the program.
@@ -44,6 +46,9 @@ const (
 
 //go:embed seccomp/*.json
 var profiles embed.FS
+
+// relayed names the list of a runtime whose programs have a network, with what its relay needs.
+const relayed = "relayed"
 
 // profile is the list of system calls that containers of a runtime may make.
 func profile(runtime string) (string, error) {
@@ -105,14 +110,18 @@ type ulimit struct {
 
 // ask is the container that is wanted for programs of a runtime.
 func (b *backend) ask(d *daemon, m *image, name string) (*create, error) {
-	list, err := profile(m.runtime)
+	kind := m.runtime
+	if m.network != nil {
+		kind = relayed
+	}
+	list, err := profile(kind)
 	if err != nil {
 		return nil, err
 	}
 	plan := walls.Plan{Profile: m.runtime, Files: files}
 	tmpfs := map[string]string{}
 	if m.i != nil {
-		plan.Argv, plan.Env, plan.Tmp, plan.Mounts = m.argv, m.i.Env, temporary, m.mounts()
+		plan.Argv, plan.Env, plan.Tmp, plan.Mounts = m.argv, m.env, temporary, m.mounts()
 		tmpfs["/tmp"] = fmt.Sprintf("rw,noexec,nosuid,nodev,mode=1777,size=%d,nr_inodes=%d", temporary, temporary>>14)
 	}
 	if d.kernel { // which shows its own files there, and counts threads for itself
@@ -121,14 +130,19 @@ func (b *backend) ask(d *daemon, m *image, name string) (*create, error) {
 			plan.Processes = m.i.Threads
 		}
 	}
+	pids := int64(threads)
+	if d.kernel {
+		pids = kernelThreads
+	}
+	if m.network != nil {
+		plan.Network = walls.Relayed
+		pids += walls.RelayThreads
+	}
 	text, err := json.Marshal(plan)
 	if err != nil {
 		return nil, err
 	}
-	most, pids := allowance(b.Limits)+temporary, int64(threads)
-	if d.kernel {
-		most, pids = most+kernelMemory, kernelThreads
-	}
+	most := d.room(m, b.Limits)
 	c := &create{
 		Image: name, Entrypoint: append([]string{guestPath, walls.ContainedArgument, string(text)}, b.Guest[1:]...), Cmd: []string{}, Env: []string{}, User: fmt.Sprintf("%d:%d", nobody, nobody),
 		WorkingDir: "/", Hostname: "retort", NetworkDisabled: true, AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
@@ -157,11 +171,24 @@ var masked = []string{
 // its program first, and tells it of that; this holds when that does not.
 func allowance(l run.Limits) int64 { return l.Memory + beside + 2*l.Result }
 
+// room is how much memory a container of an image may take.
+func (d *daemon) room(m *image, l run.Limits) int64 {
+	most := allowance(l) + temporary
+	if d.kernel {
+		most += kernelMemory
+	}
+	if m.network != nil {
+		most += relayMemory
+	}
+	return most
+}
+
 // container is one.
 type container struct {
 	backend *backend
 	daemon  *daemon
 	i       *interpreter.Interpreter // nil for the built-in runtime
+	image   *image
 	runtime string
 	id      string
 	conn    net.Conn
@@ -216,7 +243,7 @@ func (b *backend) launch(ctx context.Context, d *daemon, m *image) (_ *container
 	if err := d.api.call(context.WithoutCancel(ctx), http.MethodPost, "/containers/create", nil, want, &made); err != nil {
 		return nil, err
 	}
-	c := &container{backend: b, daemon: d, i: m.i, runtime: m.runtime, id: made.ID, limits: b.Limits, code: -1, ended: make(chan struct{}), gone: make(chan struct{})}
+	c := &container{backend: b, daemon: d, i: m.i, image: m, runtime: m.runtime, id: made.ID, limits: b.Limits, code: -1, ended: make(chan struct{}), gone: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			c.discard()

@@ -64,6 +64,9 @@ type Options struct {
 	Limits run.Limits
 	// Interpreters are runtimes beside the built-in one.
 	Interpreters []interpreter.Interpreter
+	// Network, unless it is nil, gives programs of proxied interpreters a way to an
+	// isolate.Proxy, if their Host is one. Their containers have none all the same.
+	Network *interpreter.Network
 }
 
 // backend is what the containers of one engine have in common.
@@ -126,7 +129,11 @@ func newBackend(o Options) *backend {
 }
 
 func (b *backend) kind(name string, i *interpreter.Interpreter) standby.Kind {
-	b.images[name] = &image{runtime: name, guest: b.Guest[0], i: i, base: b.Images[name], labels: b.life.labels()}
+	m := &image{runtime: name, guest: b.Guest[0], i: i, base: b.Images[name], labels: b.life.labels()}
+	if i != nil && i.Proxied {
+		m.network = b.Network
+	}
+	b.images[name] = m
 	start := func(ctx context.Context) (standby.Guest, error) {
 		c, err := b.start(ctx, name)
 		if err != nil {
@@ -134,7 +141,7 @@ func (b *backend) kind(name string, i *interpreter.Interpreter) standby.Kind {
 		}
 		return c, nil
 	}
-	return standby.Kind{Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead, Bounds: "container"}
+	return standby.Kind{Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead, Bounds: "container", Relayed: m.network != nil}
 }
 
 // How long what was found out about the daemon counts: that it is there, and that it is not.
@@ -165,7 +172,7 @@ func (b *backend) doubt() {
 
 // look finds out what the daemon can do. b.mu is held.
 func (b *backend) look() isolate.Capabilities {
-	have := isolate.Capabilities{Name: Name, Strength: isolate.Container, Walls: walled}
+	have := isolate.Capabilities{Name: Name, Strength: isolate.Container, Walls: walled, Proxies: b.Network != nil}
 	ctx, cancel := context.WithTimeout(context.Background(), answering)
 	defer cancel()
 	d, err := b.meet(ctx)

@@ -55,8 +55,12 @@ var update = flag.Bool("update", false, "write the profiles of system calls")
 
 // The profiles are those of the walls.
 func TestProfiles(t *testing.T) {
-	for _, runtime := range []string{"quickjs", "python", "node", "bun", "deno"} {
-		want, err := walls.ContainerProfile(runtime)
+	for _, runtime := range []string{"quickjs", "python", "node", "bun", "deno", relayed} {
+		of, network := runtime, walls.NoNetwork
+		if runtime == relayed {
+			of, network = "python", walls.Relayed
+		}
+		want, err := walls.ContainerProfile(of, network)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,6 +160,31 @@ func TestEscapes(t *testing.T) {
 				without = []string{`"/etc/hostname", `}
 			}
 			isolatetest.PythonEscapes(t, b, without...)
+		})
+	}
+}
+
+// TestNetworked holds what programs can do that have a network: a native one, which tries
+// every way out, and one in Python.
+func TestNetworked(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, runner := range []string{"runc", gvisor} {
+		t.Run(runner, func(t *testing.T) {
+			out := []string{"a thousand threads"} // as in TestEscapes
+			if runner == gvisor {
+				testenv.Need(t, "runsc")
+				out = append(out, "read /etc/hostname", "list /sys", "a million files")
+			}
+			probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: threads, Proxied: true}
+			o := options(t, runner)
+			o.Guest, o.Warm, o.Network, o.Interpreters = []string{self, "guest"}, -1, &interpreter.Network{}, []interpreter.Interpreter{probe, pythonHere(t)}
+			b := New(o)
+			defer b.Close()
+			isolatetest.NetworkedEscapes(t, b, "node", out...)
+			isolatetest.Connections(t, b)
 		})
 	}
 }

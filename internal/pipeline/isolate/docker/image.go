@@ -42,10 +42,12 @@ type image struct {
 	i       *interpreter.Interpreter // nil for the built-in runtime
 	base    string                   // NAME@DIGEST that it is made from, where the settings name one
 	labels  map[string]string        // of containers that are never started
+	network *interpreter.Network     // nil if its programs have none
 
 	mu    sync.Mutex
 	ready string   // its name, once the daemon has it
 	argv  []string // of the interpreter
+	env   []string
 	empty []string
 	files []file
 	tag   string
@@ -126,6 +128,9 @@ func (m *image) gather(ctx context.Context, a *api) error {
 		if err := m.interpreter(ctx, a, sum); err != nil {
 			return err
 		}
+		if err := m.authorities(sum); err != nil {
+			return err
+		}
 	}
 	m.tag = m.runtime + "-" + hex.EncodeToString(sum.Sum(nil))[:tagLength]
 	return nil
@@ -166,6 +171,17 @@ func (m *image) interpreter(ctx context.Context, a *api, sum io.Writer) error {
 	}
 	m.empty = append(m.empty, needed.Empty...)
 	return nil
+}
+
+// authorities adds the file by which servers prove who they are, if programs have a network.
+func (m *image) authorities(sum io.Writer) error {
+	env, source := m.network.Join(m.i.Env, walls.ProxyPort)
+	if m.env = env; source == "" {
+		return nil
+	}
+	m.files = append(m.files, file{inside: interpreter.CertificatesPath, source: source})
+	fmt.Fprintf(sum, "authorities\n")
+	return hashFile(sum, source)
 }
 
 func hashFile(sum io.Writer, name string) error {

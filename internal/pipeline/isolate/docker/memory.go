@@ -30,10 +30,7 @@ const (
 func (c *container) Limit(l run.Limits) {
 	c.began = time.Now()
 	if allowance(l) > allowance(c.limits) || l.CPU != c.limits.CPU {
-		most := max(allowance(l), allowance(c.limits)) + temporary
-		if c.daemon.kernel {
-			most += kernelMemory
-		}
+		most := max(c.daemon.room(c.image, l), c.daemon.room(c.image, c.limits))
 		update := map[string]any{"Memory": most, "NanoCpus": int64(l.CPU * 1e9)}
 		if c.daemon.swap {
 			update["MemorySwap"] = most
@@ -49,6 +46,10 @@ func (c *container) Limit(l run.Limits) {
 func (c *container) watch(l run.Limits) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	most := footing + l.Memory
+	if c.image.network != nil {
+		most += relayMemory
+	}
 	for above := 0; above < stuck; {
 		select {
 		case <-c.ended:
@@ -56,7 +57,7 @@ func (c *container) watch(l run.Limits) {
 		case <-tick.C:
 		}
 		switch now := c.look(patience); {
-		case now >= footing+l.Memory:
+		case now >= most:
 			above++
 		case now > 0: // else the daemon was too busy to tell
 			above = 0

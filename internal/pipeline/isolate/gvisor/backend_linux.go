@@ -93,7 +93,15 @@ func (b *backend) kind(runtime string, i *interpreter.Interpreter) standby.Kind 
 		}
 		return g, nil
 	}
-	return standby.Kind{Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "rlimits, watcher, and a control group where there is one"}
+	return standby.Kind{Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "rlimits, watcher, and a control group where there is one", Relayed: b.network(i) != nil}
+}
+
+// network is that of programs of an interpreter; nil if they have none.
+func (b *backend) network(i *interpreter.Interpreter) *interpreter.Network {
+	if i == nil || !i.Proxied {
+		return nil
+	}
+	return b.Network
 }
 
 // find looks for gVisor's program.
@@ -119,7 +127,7 @@ const trialTime = 20 * time.Second
 // look finds out what the backend can do, by starting a container. What is installed
 // later is not noticed.
 func (b *backend) look() isolate.Capabilities {
-	have := isolate.Capabilities{Name: Name, Strength: isolate.UserKernel, Walls: walled, Runtimes: []string{quickjs}}
+	have := isolate.Capabilities{Name: Name, Strength: isolate.UserKernel, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
 	if err := b.try(); err != nil {
 		have.Unavailable = run.AsError(err)
 		return have
@@ -270,7 +278,7 @@ func (b *backend) build(runtime string, i *interpreter.Interpreter) (*root, erro
 	if err != nil {
 		return nil, full(err)
 	}
-	r, err := newRoot(dir, runtime, b.Guest, i)
+	r, err := newRoot(dir, runtime, b.Guest, i, b.network(i))
 	if err != nil {
 		return nil, full(fmt.Errorf("%s: %w", runtime, err))
 	}

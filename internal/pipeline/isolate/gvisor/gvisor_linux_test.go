@@ -128,6 +128,22 @@ func TestEscapes(t *testing.T) {
 	})
 }
 
+// TestNetworked holds what programs can do that have a network: a native one, which tries
+// every way out, and one in Python.
+func TestNetworked(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := optionsHere(t)
+	probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: 64, Proxied: true}
+	o.Guest, o.Warm, o.Network, o.Interpreters = []string{self, "guest"}, -1, &interpreter.Network{}, []interpreter.Interpreter{probe, pythonHere(t)}
+	b := New(o)
+	defer b.Close()
+	isolatetest.NetworkedEscapes(t, b, "node", "a million files", "a thousand threads") // TestMillionFiles; there are those of the relay besides
+	isolatetest.Connections(t, b)
+}
+
 // A program in Python can make very many empty files, which take memory of the kernel
 // that it has for itself: then it has used its own.
 func TestMillionFiles(t *testing.T) {

@@ -35,6 +35,7 @@ type root struct {
 	spec    spec
 	i       *interpreter.Interpreter // nil for the built-in one
 	threads int
+	relayed bool // its programs have a network
 }
 
 // spec is the part of an OCI runtime specification that is used here.
@@ -80,8 +81,8 @@ type specLinux struct {
 }
 
 // newRoot makes the root of a runtime in dir, whose guest is command.
-func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter) (*root, error) {
-	r := &root{runtime: runtime, dir: dir, i: i, threads: 32}
+func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, network *interpreter.Network) (*root, error) {
+	r := &root{runtime: runtime, dir: dir, i: i, threads: 32, relayed: network != nil}
 	bounded := walls.Plan{Profile: runtime, Processes: r.threads, Files: files}
 	if err := r.copy(guestPath, command[0]); err != nil {
 		return nil, err
@@ -99,7 +100,14 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter) 
 			return nil, err
 		}
 		r.threads = i.Threads
-		bounded.Argv, bounded.Env, bounded.Tmp, bounded.Processes = i.Argv(image), i.Env, temporary, i.Threads
+		bounded.Argv, bounded.Tmp, bounded.Processes = i.Argv(image), temporary, i.Threads
+		if bounded.Env, err = r.authorities(i.Env, network); err != nil {
+			return nil, err
+		}
+	}
+	if r.relayed {
+		bounded.Network = walls.Relayed
+		r.threads += walls.RelayThreads
 	}
 	text, err := json.Marshal(bounded)
 	if err != nil {
@@ -117,6 +125,16 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter) 
 		r.spec.Linux.Namespaces = append(r.spec.Linux.Namespaces, map[string]string{"type": kind})
 	}
 	return r, nil
+}
+
+// authorities adds the file by which servers prove who they are, if programs have a network,
+// and gives their environment.
+func (r *root) authorities(env []string, network *interpreter.Network) ([]string, error) {
+	env, source := network.Join(env, walls.ProxyPort)
+	if source == "" {
+		return env, nil
+	}
+	return env, r.copy(interpreter.CertificatesPath, source)
 }
 
 // interpreter adds the files of an interpreter: directories stay where they are on

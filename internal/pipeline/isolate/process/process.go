@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/pipeline/isolate/standby"
 	"retort/internal/run"
@@ -56,17 +57,12 @@ type Options struct {
 	Fallback Fallback
 	// Network, unless it is nil, gives programs of proxied interpreters a way to an
 	// isolate.Proxy, if their Host is one.
-	Network *Network
+	Network *interpreter.Network
 	// Interpreters are runtimes that the machine may have. Their children are
 	// started when they are first needed.
 	Interpreters []Interpreter
 	// Commands are what programs can start, each in a sandbox of its own.
 	Commands Commands
-}
-
-// Network is how programs reach their proxy.
-type Network struct {
-	Certificates string // a file with authorities, PEM; the machine's if empty
 }
 
 // Backend is an isolate.Backend of child processes. It is safe for use by

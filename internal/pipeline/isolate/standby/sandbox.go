@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
 	"retort/internal/wire"
 )
+
+// parting is how long the connections of a program that has ended may take to end.
+const parting = time.Second
 
 // sandbox is one guest with its limits. It runs one program.
 type sandbox struct {
@@ -35,7 +39,11 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	defer s.backend.forget(s)
 	p.Limits = p.Limits.Or(s.spec.Limits).Or(run.DefaultLimits())
 	s.member.guest.Limit(p.Limits)
+	shut := lead(s.member.guest, h)
 	end, err := wire.Serve(ctx, s.member.conn, p, h)
+	late := time.AfterFunc(parting, s.member.guest.Kill) // should its relay not listen to anybody
+	shut()
+	late.Stop()
 	if errors.Is(err, wire.ErrGone) {
 		s.explain(&end, p)
 	}

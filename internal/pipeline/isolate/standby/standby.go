@@ -56,6 +56,10 @@ type Kind struct {
 	Ahead bool
 	// Bounds says what holds the limits, for reports.
 	Bounds string
+	// Relayed says that guests are those of a relay (walls.Relayed): what they send are
+	// lanes, of which the first is the wire and the others are connections for the Proxy
+	// that the program's Host is.
+	Relayed bool
 }
 
 // Options configure a Backend.
@@ -147,6 +151,9 @@ func (b *Backend) start(k Kind) (*member, error) {
 	guest, err := b.begin(ctx, k)
 	if err != nil {
 		return nil, err
+	}
+	if k.Relayed {
+		guest = relay(guest)
 	}
 	m := &member{guest, wire.NewConn(guest)}
 	release := context.AfterFunc(ctx, m.Kill)

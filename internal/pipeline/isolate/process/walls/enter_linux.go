@@ -54,6 +54,9 @@ func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 		return err
 	}
 	closeInherited()
+	if p.Network == Relayed {
+		return p.relay()
+	}
 	program, err := p.interpreter()
 	if err != nil {
 		return err
@@ -63,6 +66,14 @@ func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 			return err
 		}
 	}
+	if err := p.bound(program); err != nil || program == nil {
+		return err
+	}
+	return failed("start "+p.Argv[0], program.become(p.Argv, p.Env))
+}
+
+// bound builds the walls that are around a process itself.
+func (p *Plan) bound(program *interpreter) error {
 	for _, step := range []struct {
 		name  string
 		build func() error
@@ -78,10 +89,7 @@ func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 			return err
 		}
 	}
-	if program == nil {
-		return nil
-	}
-	return failed("start "+p.Argv[0], program.become(p.Argv, p.Env))
+	return nil
 }
 
 // receive reads the plan.

@@ -43,6 +43,9 @@ var (
 		unix.SYS_CAPGET, unix.SYS_MINCORE}
 )
 
+// relaying is what a relay needs of its listener and its guest, both of which it has.
+var relaying = []uintptr{unix.SYS_ACCEPT4, unix.SYS_WAIT4, unix.SYS_WAITID}
+
 // profiles are the system calls of each runtime, beside those that are allowed
 // with certain arguments only.
 var profiles = map[string][][]uintptr{
@@ -52,6 +55,7 @@ var profiles = map[string][][]uintptr{
 	"bun":     {basic, olderBasic, files, olderFiles, pair, scheduling},
 	"deno":    {basic, olderBasic, files, olderFiles, pair, scheduling},
 	"command": {basic, olderBasic, files, olderFiles},
+	"relay":   {basic, olderBasic, pair, relaying},
 }
 
 // rule allows one system call, if all its conditions hold, or refuses it.
@@ -147,7 +151,7 @@ func (p *Plan) conditional(program *interpreter) []rule {
 // network are the system calls with which a program reaches its proxy: sockets of TCP over
 // IPv4, and connecting them. None that listens, none of UDP, IPv6, or between processes.
 func (p *Plan) network() []rule {
-	if !p.Network || p.Weak {
+	if p.Network == NoNetwork || p.Weak {
 		return nil
 	}
 	const otherTypes = 0xf &^ unix.SOCK_STREAM

@@ -54,9 +54,9 @@ type Plan struct {
 	Processes int
 	// Files bounds the open descriptors.
 	Files int
-	// Network opens a loopback device with a listener at ProxyPort, which the parent is
-	// given over descriptor 4, and lets the interpreter connect to it. Never with Weak.
-	Network bool
+	// Network lets the interpreter connect to ProxyPort on its loopback address, and says
+	// who listens there. Never with Weak.
+	Network Network
 	// Weak leaves out the namespaces and with them the file system: Landlock,
 	// system calls and limits are all that is left.
 	Weak bool
@@ -65,6 +65,27 @@ type Plan struct {
 	// is taken where the kernel has it, for what Mounts name if there are any.
 	Contained bool
 }
+
+// Network is who listens at ProxyPort in a network that has nothing else.
+type Network int
+
+const (
+	// NoNetwork has nobody listen, and no socket made.
+	NoNetwork Network = iota
+	// Handed has this process begin to listen, and hand the listener to the parent over
+	// descriptor 4.
+	Handed
+	// Relayed has this process stay, and start the guest as another one. It leads
+	// connections to the parent beside what the guest says, as lanes (package lanes) on its
+	// standard input and output, and ends as the guest does. It is for where no descriptor
+	// reaches the parent, and must be the first process of its namespace.
+	Relayed
+	// reached is what a relay tells the guest: somebody listens.
+	reached
+)
+
+// RelayThreads is how many threads a relay has, at most, beside those of its guest.
+const RelayThreads = 16
 
 // Mount makes a file or directory of the machine appear behind the walls.
 type Mount struct {
