@@ -29,7 +29,7 @@ import (
 
 const (
 	repository = "retort/guest"
-	guestPath  = "/retort" // of this binary, in a container
+	guestPath  = walls.ProgramPath // of this binary, in a container
 	importing  = 3 * time.Minute
 	tagLength  = 24
 )

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	guestPath = "/retort" // of this binary, in a container
+	guestPath = walls.ProgramPath // of this binary, in a container
 	// user is who programs are. There is no such user on the machine: gVisor keeps count
 	// of users for itself.
 	user = 1000

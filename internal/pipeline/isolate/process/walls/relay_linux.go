@@ -77,7 +77,7 @@ func (p *Plan) startGuest() (*relayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(os.Args[0], os.Args[1:]...)
+	cmd := exec.Command(ProgramPath, os.Args[1:]...)
 	cmd.Env, cmd.Stderr = []string{}, os.Stderr
 	var told *os.File
 	if p.Contained {

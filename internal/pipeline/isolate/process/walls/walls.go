@@ -22,6 +22,10 @@ const Argument = "walls"
 // the second. The rest of its arguments are for the guest.
 const ContainedArgument = "contained"
 
+// ProgramPath is where this program lies in the root of a container or a machine. Where one
+// stays as a relay, it is started from there once more.
+const ProgramPath = "/retort"
+
 // planDescriptor is where a child finds its Plan.
 const planDescriptor = 3
 
