@@ -107,14 +107,18 @@ func pythonHere(t testing.TB) interpreter.Interpreter {
 
 func TestContract(t *testing.T) {
 	for _, runner := range []string{"runc", "runsc"} {
-		for _, language := range []string{quickjs, "python"} {
-			t.Run(runner+"/"+language, func(t *testing.T) {
+		for _, name := range []string{quickjs, "python", "python with a network"} {
+			t.Run(runner+"/"+name, func(t *testing.T) {
+				language, _, networked := strings.Cut(name, " ")
 				if runner == gvisor {
 					testenv.Need(t, "runsc")
 				}
 				o := options(t, runner)
 				if language == "python" {
 					o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+				}
+				if networked {
+					o.Network = &interpreter.Network{}
 				}
 				isolatetest.Run(t, language, func(t *testing.T) isolate.Backend { return New(o) })
 			})

@@ -85,11 +85,15 @@ func pythonHere(t testing.TB) interpreter.Interpreter {
 }
 
 func TestContract(t *testing.T) {
-	for _, runtime := range []string{quickjs, "python"} {
-		t.Run(runtime, func(t *testing.T) {
+	for _, name := range []string{quickjs, "python", "python with a network"} {
+		t.Run(name, func(t *testing.T) {
 			o := optionsHere(t)
+			runtime, _, networked := strings.Cut(name, " ")
 			if runtime == "python" {
 				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+			}
+			if networked {
+				o.Network = &interpreter.Network{}
 			}
 			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend { return New(o) })
 		})
