@@ -30,6 +30,7 @@ import (
 	"retort/internal/pipeline/gate/approval"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/docker"
 	"retort/internal/pipeline/isolate/gvisor"
 	"retort/internal/pipeline/isolate/interpreter"
@@ -68,7 +69,7 @@ type parts struct {
 	before    *started             // what the engine said of itself that wrote the record before
 	screen    *screen.Screen       // nil: nothing is hidden
 	network   *egress.Network      // of programs; closed unless settings open it
-	commands  process.Commands     // that programs may start
+	commands  commands.Set         // that programs may start
 	pipeline  *pipeline.Pipeline
 	templates *templates.Set
 	model     *model.Endpoint // nil: there is none, or it is the client's

@@ -12,6 +12,8 @@ import (
 const (
 	// footing is what a guest has of memory before its program comes, at least.
 	footing = 8 << 20
+	// relayFooting is what a relay has, at least.
+	relayFooting = 4 << 20
 	// lookEvery is how often the daemon is asked what a program takes that runs for
 	// longer than that. To ask costs the daemon some milliseconds.
 	lookEvery = 250 * time.Millisecond
@@ -48,7 +50,7 @@ func (c *container) watch(l run.Limits) {
 	defer tick.Stop()
 	most := footing + l.Memory
 	if c.image.network != nil {
-		most += relayMemory
+		most += relayFooting
 	}
 	for above := 0; above < stuck; {
 		select {

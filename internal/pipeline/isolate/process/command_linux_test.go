@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/run"
 )
 
@@ -76,7 +77,7 @@ func commander(t *testing.T) (*Backend, string) {
 	if err := os.WriteFile(tool, binary, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c, err := LookCommands([]string{tool, filepath.Join(dir, "absent"), tool})
+	c, err := commands.Look([]string{tool, filepath.Join(dir, "absent"), tool})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,48 +259,7 @@ func replaced(path string, with func(string) error) error {
 	return os.Rename(path+".new", path)
 }
 
-func TestLookCommands(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string, mode os.FileMode) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	binary, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ written, want string }{
-		{write("script", "#!/bin/sh\nid\n", 0o755), "script (#!)"},
-		{write("text", "id\n", 0o755), "no program of this system"},
-		{write("setuid", string(binary), os.ModeSetuid|0o755), "setuid"},
-		{write("setgid", string(binary), os.ModeSetgid|0o755), "setgid"},
-		{"./tool", "absolute path"},
-		{"bin/tool", "absolute path"},
-	} {
-		if _, err := LookCommands([]string{c.written}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.written, err)
-		}
-	}
-	good := write("good", string(binary), 0o755)
-	if _, err := LookCommands([]string{good, filepath.Join(dir, "other", "good")}); err == nil {
-		t.Error("two commands have one name")
-	}
-	t.Setenv("PATH", dir)
-	t.Chdir(dir)
-	c, err := LookCommands([]string{"good", "nothing", good + "-absent"})
-	if err != nil || c.found["good"] == nil || len(c.missing) != 2 {
-		t.Fatal(c, err)
-	}
-	t.Setenv("PATH", ".:"+t.TempDir())
-	if c, err := LookCommands([]string{"good"}); err != nil || len(c.found) != 0 {
-		t.Error("a directory that depends on where one is was looked in:", c, err)
-	}
+func TestCapableCommands(t *testing.T) {
 	b, _ := commander(t)
 	have := b.Capabilities()
 	if !slices.Equal(have.Commands, []string{"tool"}) || len(have.NoCommands) != 1 || have.NoCommands[0].Command != "absent" {

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/pipeline/isolate/standby"
@@ -62,7 +63,7 @@ type Options struct {
 	// started when they are first needed.
 	Interpreters []Interpreter
 	// Commands are what programs can start, each in a sandbox of its own.
-	Commands Commands
+	Commands commands.Set
 }
 
 // Backend is an isolate.Backend of child processes. It is safe for use by
@@ -72,7 +73,7 @@ type Backend struct {
 	fallback Fallback
 	proxies  bool
 	limits   run.Limits // foreseen
-	commands Commands
+	commands commands.Set
 	spawner  *spawn.Spawner
 	check    func() state // what probe found, once it is known
 	first    chan *child  // the one that probe started
@@ -192,7 +193,7 @@ func (b *Backend) look(interpreters []Interpreter) isolate.Capabilities {
 		}
 	}
 	slices.Sort(have.Runtimes)
-	b.commands.note(&have)
+	b.commands.Note(&have)
 	return have
 }
 

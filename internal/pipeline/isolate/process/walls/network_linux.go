@@ -9,10 +9,6 @@ import (
 // listenerDescriptor is where a child with a network sends its listener.
 const listenerDescriptor = 4
 
-// ProxyPort is the port at which a program behind the walls finds its proxy, on its own
-// loopback address. Nothing else is in its network.
-const ProxyPort = 3128
-
 // openNetwork begins to listen in the network namespace of this process, which has nothing
 // but a loopback device, and hands the listener to the parent: what connects to it is
 // answered outside of the walls. No process behind them has the listener.

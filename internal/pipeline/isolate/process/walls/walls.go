@@ -29,6 +29,10 @@ const ProgramPath = "/retort"
 // planDescriptor is where a child finds its Plan.
 const planDescriptor = 3
 
+// ProxyPort is the port at which a program behind the walls finds its proxy, on its own
+// loopback address. Nothing else is in its network.
+const ProxyPort = 3128
+
 // Plan says what walls to build, and what is to live behind them.
 type Plan struct {
 	// Profile names the system calls that stay: "quickjs", "python", "node",
