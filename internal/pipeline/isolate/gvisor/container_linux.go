@@ -42,6 +42,7 @@ type container struct {
 	closing sync.Once
 
 	gone     chan struct{}
+	began    bool // it had a kernel; known when it is gone
 	watch    sync.Once
 	watching chan struct{} // closed when the guest goes
 	pid      int           // of the kernel, when the program came
@@ -76,6 +77,7 @@ func (g *container) reap() {
 	_ = g.cmd.Wait() // how it ended is in ProcessState
 	close(g.watching)
 	pid := g.kernel()
+	g.began = pid > 1
 	for end := time.Now().Add(ending); g.runs(pid) && time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -116,7 +118,9 @@ func (g *container) Limit(l run.Limits) {
 	g.watch.Do(func() {
 		g.pid = g.kernel()
 		g.memory = openMemory(g.pid)
-		g.footing = g.used()
+		if !g.root.command { // which has had its program from the beginning
+			g.footing = g.used()
+		}
 		g.group.Limit(g.group.Used()+g.root.allowance(l), l, threads+2*g.root.threads)
 		go g.look(l)
 	})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"retort/internal/guest"
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/isolatetest"
 	"retort/internal/pipeline/isolate/process/walls"
@@ -42,6 +44,8 @@ func TestMain(m *testing.M) {
 		}
 	case "engine":
 		engine(args[1], args[2])
+	case "command":
+		isolatetest.BeCommand(args[1:])
 	case "probe":
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
 	default:
@@ -146,6 +150,40 @@ func TestNetworked(t *testing.T) {
 	defer b.Close()
 	isolatetest.NetworkedEscapes(t, b, "node", "a million files", "a thousand threads") // TestMillionFiles; there are those of the relay besides
 	isolatetest.Connections(t, b)
+}
+
+// TestCommands holds the contract of commands, and that what runs is the file that was looked
+// at, or nothing.
+func TestCommands(t *testing.T) {
+	open := func(t *testing.T) (isolate.Backend, string) {
+		o, path := optionsHere(t), filepath.Join(t.TempDir(), "tool")
+		data, err := os.ReadFile("/proc/self/exe")
+		if err == nil {
+			err = os.WriteFile(path, data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Commands, err = commands.Look([]string{path}); err != nil {
+			t.Fatal(err)
+		}
+		o.Warm = -1
+		b := New(o)
+		t.Cleanup(func() { _ = b.Close() })
+		return b, path
+	}
+	b, path := open(t)
+	isolatetest.Commands(t, b, path)
+	if have := b.Capabilities(); !slices.Equal(have.Commands, []string{"tool"}) {
+		t.Error(have.Commands)
+	}
+	b, path = open(t)
+	if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("#!/bin/sh"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if ended, failed, _ := isolatetest.Started(t, b, run.Limits{}, isolatetest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "is not the file that it was") {
+		t.Errorf("%+v %v", ended, failed)
+	}
 }
 
 // A program in Python can make very many empty files, which take memory of the kernel

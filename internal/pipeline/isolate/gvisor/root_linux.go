@@ -36,6 +36,7 @@ type root struct {
 	i       *interpreter.Interpreter // nil for the built-in one
 	threads int
 	relayed bool // its programs have a network
+	command bool // what runs is a command, and no guest
 }
 
 // spec is the part of an OCI runtime specification that is used here.
@@ -84,16 +85,10 @@ type specLinux struct {
 func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, network *interpreter.Network) (*root, error) {
 	r := &root{runtime: runtime, dir: dir, i: i, threads: 32, relayed: network != nil}
 	bounded := walls.Plan{Profile: runtime, Processes: r.threads, Files: files}
-	if err := r.copy(guestPath, command[0]); err != nil {
+	empty, err := r.base(command[0])
+	if err != nil {
 		return nil, err
 	}
-	empty := filepath.Join(filepath.Dir(dir), "empty")
-	if err := os.MkdirAll(empty, 0o755); err != nil {
-		return nil, err
-	}
-	// What gVisor would put there tells of nothing but itself, and nobody needs it.
-	r.mount("/proc", empty, "bind", "ro", "nosuid", "nodev", "noexec")
-	r.mount("/sys", empty, "bind", "ro", "nosuid", "nodev", "noexec")
 	if i != nil {
 		image, err := r.interpreter(*i, empty)
 		if err != nil {
@@ -113,10 +108,29 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, 
 	if err != nil {
 		return nil, err
 	}
+	r.specify(string(text), command[1:])
+	return r, nil
+}
+
+// base is what every root has: this binary, and nothing where gVisor would put what tells of
+// itself, which nobody needs.
+func (r *root) base(guest string) (empty string, err error) {
+	if err := r.copy(guestPath, guest); err != nil {
+		return "", err
+	}
+	empty = filepath.Join(filepath.Dir(r.dir), "empty")
+	r.mount("/proc", empty, "bind", "ro", "nosuid", "nodev", "noexec")
+	r.mount("/sys", empty, "bind", "ro", "nosuid", "nodev", "noexec")
+	return empty, os.MkdirAll(empty, 0o755)
+}
+
+// specify writes down how containers are started: walled is the plan of what bounds the first
+// process once more.
+func (r *root) specify(walled string, command []string) {
 	r.spec = spec{
-		Version: "1.0.2", Root: specRoot{Path: dir, Readonly: true}, Hostname: "retort", Mounts: r.spec.Mounts,
+		Version: "1.0.2", Root: specRoot{Path: r.dir, Readonly: true}, Hostname: "retort", Mounts: r.spec.Mounts,
 		Process: process{
-			User: map[string]int{"uid": user, "gid": user}, Args: append([]string{guestPath, walls.ContainedArgument, string(text)}, command[1:]...), Env: []string{}, Cwd: "/",
+			User: map[string]int{"uid": user, "gid": user}, Args: append([]string{guestPath, walls.ContainedArgument, walled}, command...), Env: []string{}, Cwd: "/",
 			Capabilities: map[string][]string{}, NoNewPrivileges: true,
 			Rlimits: []rlimit{{"RLIMIT_CORE", 0, 0}, {"RLIMIT_NOFILE", files, files}},
 		},
@@ -124,7 +138,6 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, 
 	for _, kind := range []string{"pid", "network", "ipc", "uts", "mount"} {
 		r.spec.Linux.Namespaces = append(r.spec.Linux.Namespaces, map[string]string{"type": kind})
 	}
-	return r, nil
 }
 
 // authorities adds the file by which servers prove who they are, if programs have a network,
@@ -169,8 +182,13 @@ func (r *root) interpreter(i interpreter.Interpreter, empty string) (*interprete
 			return nil, err
 		}
 	}
-	r.mount("/tmp", "tmpfs", "tmpfs", "nosuid", "nodev", "noexec", "mode=1777", "size="+strconv.Itoa(temporary))
+	r.scratch()
 	return image, nil
+}
+
+// scratch adds /tmp.
+func (r *root) scratch() {
+	r.mount("/tmp", "tmpfs", "tmpfs", "nosuid", "nodev", "noexec", "mode=1777", "size="+strconv.Itoa(temporary))
 }
 
 func (r *root) mount(target, source, kind string, options ...string) {

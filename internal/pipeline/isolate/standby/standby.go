@@ -69,6 +69,10 @@ type Options struct {
 	// at once when it has answered before. Its Warning ends up in every report.
 	Capabilities func() isolate.Capabilities
 	Kinds        []Kind
+	// Command starts a command in a sandbox of its own, with the limits of the program that
+	// wants it, and returns when nothing of it is left; nil if there are none. Its error is a
+	// *run.Error.
+	Command func(ctx context.Context, c isolate.Command, l run.Limits) (isolate.Ended, error)
 	// Closed is called once, when every guest is gone; nil if there is nothing to do.
 	Closed func() error
 }
