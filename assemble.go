@@ -256,7 +256,7 @@ func (p *parts) isolate(guest []string) *process.Backend {
 	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters, Commands: p.commands})
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
-	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters, Network: p.proxied()})
+	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands})
 	backends := []isolate.Backend{processes, p.containers(guest, interpreters), kernels}
 	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), backends...)
 	p.onClose(p.sandboxes.Close)
@@ -268,7 +268,7 @@ func (p *parts) containers(guest []string, interpreters []interpreter.Interprete
 	s := p.config.Settings
 	o := docker.Options{
 		Guest: guest, Host: s.Docker.Host, Runtime: s.Docker.Runtime, Strict: s.SecurityLevel == config.SecurityMaximum, Images: s.Docker.Images,
-		Dir: filepath.Join(p.home, "docker"), Limits: s.Limits(), Interpreters: interpreters, Network: p.proxied(),
+		Dir: filepath.Join(p.home, "docker"), Limits: s.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
 	}
 	if s.Docker.Guest != "" {
 		o.Guest = []string{s.Docker.Guest, guestArgument}

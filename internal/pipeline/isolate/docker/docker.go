@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/standby"
 	"retort/internal/run"
@@ -64,6 +65,8 @@ type Options struct {
 	Limits run.Limits
 	// Interpreters are runtimes beside the built-in one.
 	Interpreters []interpreter.Interpreter
+	// Commands are what programs can start, each in a container of its own.
+	Commands commands.Set
 	// Network, unless it is nil, gives programs of proxied interpreters a way to an
 	// isolate.Proxy, if their Host is one. Their containers have none all the same.
 	Network *interpreter.Network
@@ -115,7 +118,7 @@ func New(o Options) *standby.Backend {
 	if stale(b.life.dir) {
 		go b.Capabilities() // which removes what they have left
 	}
-	return standby.New(standby.Options{Name: Name, Kinds: kinds, Capabilities: b.Capabilities, Closed: b.close})
+	return standby.New(standby.Options{Name: Name, Kinds: kinds, Capabilities: b.Capabilities, Command: b.command, Closed: b.close})
 }
 
 func newBackend(o Options) *backend {
@@ -124,6 +127,9 @@ func newBackend(o Options) *backend {
 	b.closing, b.stop = context.WithCancel(context.Background())
 	if len(b.Guest) == 0 {
 		b.Guest = []string{"/proc/self/exe", "guest"}
+	}
+	for _, c := range o.Commands.All() {
+		b.images[commandImage(c.Name)] = &image{runtime: commandImage(c.Name), guest: b.Guest[0], command: c, labels: b.life.labels()}
 	}
 	return b
 }
@@ -207,6 +213,7 @@ func (b *backend) look() isolate.Capabilities {
 		have.Runtimes = append(have.Runtimes, i.Runtime)
 	}
 	slices.Sort(have.Runtimes)
+	b.Commands.Note(&have)
 	return have
 }
 

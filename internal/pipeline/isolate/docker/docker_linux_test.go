@@ -3,9 +3,12 @@
 package docker
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	"retort/internal/guest"
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/isolatetest"
 	"retort/internal/pipeline/isolate/process/walls"
@@ -37,6 +41,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(args) > 1 && args[0] == "command" {
+		isolatetest.BeCommand(args[1:])
+	}
 	if len(args) > 1 && args[0] == "probe" {
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
 	}
@@ -55,7 +62,7 @@ var update = flag.Bool("update", false, "write the profiles of system calls")
 
 // The profiles are those of the walls.
 func TestProfiles(t *testing.T) {
-	for _, runtime := range []string{"quickjs", "python", "node", "bun", "deno", relayed} {
+	for _, runtime := range []string{"quickjs", "python", "node", "bun", "deno", relayed, commandProfile} {
 		of, network := runtime, walls.NoNetwork
 		if runtime == relayed {
 			of, network = "python", walls.Relayed
@@ -191,6 +198,50 @@ func TestNetworked(t *testing.T) {
 			isolatetest.Connections(t, b)
 		})
 	}
+}
+
+// TestCommands holds the contract of commands, and that what runs is the file that was looked
+// at, or nothing.
+func TestCommands(t *testing.T) {
+	for _, runner := range []string{"runc", gvisor} {
+		t.Run(runner, func(t *testing.T) {
+			if runner == gvisor {
+				testenv.Need(t, "runsc")
+			}
+			b, path := commander(t, runner)
+			isolatetest.Commands(t, b, path)
+			if have := b.Capabilities(); !slices.Equal(have.Commands, []string{"tool"}) {
+				t.Error(have.Commands)
+			}
+		})
+	}
+	b, path := commander(t, "runc")
+	if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("#!/bin/sh"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if ended, failed, _ := isolatetest.Started(t, b, run.Limits{}, isolatetest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "is not the file that it was") {
+		t.Errorf("%+v %v", ended, failed)
+	}
+}
+
+// commander is a backend whose programs can start this binary as tool.
+func commander(t *testing.T, runner string) (isolate.Backend, string) {
+	t.Helper()
+	o, path := options(t, runner), filepath.Join(t.TempDir(), "tool")
+	data, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = os.WriteFile(path, data, 0o755)
+	}
+	if err == nil {
+		o.Commands, err = commands.Look([]string{path})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Warm = -1
+	b := New(o)
+	t.Cleanup(func() { _ = b.Close() })
+	return b, path
 }
 
 // TestFloods holds that the control group ends what gVisor, or the user that all programs
