@@ -29,8 +29,8 @@ import (
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 2 && args[0] == walls.ContainedArgument {
-		if walls.EnterContained(args[1]) != nil {
-			os.Exit(1)
+		if err := walls.EnterContained(args[1]); err != nil {
+			os.Exit(walls.Status(err))
 		}
 		args = args[2:]
 	}
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if len(args) > 1 && args[0] == "command" {
-		isolatetest.BeCommand(args[1:])
+		os.Exit(isolatetest.BeCommand(args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(args) > 1 && args[0] == "probe" {
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)

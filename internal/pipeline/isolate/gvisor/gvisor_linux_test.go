@@ -28,8 +28,8 @@ import (
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 2 && args[0] == walls.ContainedArgument {
-		if walls.EnterContained(args[1]) != nil {
-			os.Exit(1)
+		if err := walls.EnterContained(args[1]); err != nil {
+			os.Exit(walls.Status(err))
 		}
 		args = args[2:]
 	}
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	case "engine":
 		engine(args[1], args[2])
 	case "command":
-		isolatetest.BeCommand(args[1:])
+		os.Exit(isolatetest.BeCommand(args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case "probe":
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
 	default:

@@ -27,53 +27,54 @@ func Commands(t *testing.T, b isolate.Backend, path string) {
 	t.Run("ends with its program", func(t *testing.T) { commandEndsWithItsProgram(t, b) })
 }
 
-// BeCommand is the main program of a binary that Commands has programs start.
-func BeCommand(args []string) {
+// BeCommand is the main program of a binary that Commands has programs start. It gives its
+// exit status.
+func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "argv":
-		_ = json.NewEncoder(os.Stdout).Encode(os.Args)
+		_ = json.NewEncoder(stdout).Encode(os.Args)
 	case "env":
-		fmt.Print(len(os.Environ()), os.Getpid())
+		fmt.Fprint(stdout, len(os.Environ()), os.Getpid())
 	case "echo":
-		_, _ = io.Copy(os.Stdout, os.Stdin)
+		_, _ = io.Copy(stdout, stdin)
 	case "spill":
 		for {
-			fmt.Println(strings.Repeat("x", 1<<10))
+			fmt.Fprintln(stdout, strings.Repeat("x", 1<<10))
 		}
 	case "exit":
-		fmt.Fprint(os.Stderr, "bad")
-		os.Exit(7)
+		fmt.Fprint(stderr, "bad")
+		return 7
 	case "sleep":
-		fmt.Println("begun")
+		fmt.Fprintln(stdout, "begun")
 		time.Sleep(time.Hour)
 	case "devour":
 		var taken [][]byte
 		for range 128 {
 			taken = append(taken, bytes.Repeat([]byte{1}, 16<<20))
 		}
-		fmt.Println(len(taken))
+		fmt.Fprintln(stdout, len(taken))
 	case "fork":
 		err := exec.Command(os.Args[0], "x", "argv").Run()
-		fmt.Println(err, syscall.Exec(os.Args[0], []string{"x"}, nil))
+		fmt.Fprintln(stdout, err, syscall.Exec(os.Args[0], []string{"x"}, nil))
 		pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 		if errno == 0 && pid == 0 {
 			syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
 		}
-		fmt.Println(errno)
+		fmt.Fprintln(stdout, errno)
 	case "read":
 		for _, name := range args[1:] {
 			_, err := os.ReadFile(name)
-			fmt.Println(name, err == nil)
+			fmt.Fprintln(stdout, name, err == nil)
 		}
 	case "ls":
 		_ = filepath.WalkDir("/", func(p string, d os.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
-				fmt.Println(p)
+				fmt.Fprintln(stdout, p)
 			}
 			return nil
 		})
 	}
-	os.Exit(0)
+	return 0
 }
 
 // Started has a program of b start a command, and gives what it got.

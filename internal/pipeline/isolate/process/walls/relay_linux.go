@@ -21,8 +21,9 @@ import (
 const relayFiles = lanes.Most + 32
 
 // relay starts the guest as a process of its own, which builds the rest of the walls for
-// itself, and leads its connections to the parent. It ends with the guest, and does not
-// return unless a wall cannot be built.
+// itself, and leads its connections to the parent. It returns when the guest has ended, or
+// nobody is there any more for whom it would run: with this process it ends then. Its error is
+// an *Ended, unless a wall cannot be built.
 func (p *Plan) relay() error {
 	runtime.GOMAXPROCS(2)
 	// Its guest is the same user, and shall not have its memory: this is undone for the guest
@@ -42,8 +43,7 @@ func (p *Plan) relay() error {
 	if err := self.bound(nil); err != nil {
 		return err
 	}
-	os.Exit(guest.serve(listener, stdio{}))
-	return nil
+	return &Ended{guest.serve(listener, stdio{os.NewFile(0, "input"), os.NewFile(1, "output")})}
 }
 
 // listener listens in the network namespace of this process.
@@ -78,7 +78,7 @@ func (p *Plan) startGuest() (*relayed, error) {
 		return nil, err
 	}
 	cmd := exec.Command(ProgramPath, os.Args[1:]...)
-	cmd.Env, cmd.Stderr = []string{}, os.Stderr
+	cmd.Env, cmd.Stderr = []string{}, os.NewFile(standardError, "errors")
 	var told *os.File
 	if p.Contained {
 		cmd.Args[2] = string(plan)
@@ -110,14 +110,24 @@ func (g *relayed) serve(l net.Listener, stream io.ReadWriteCloser) int {
 	m := lanes.New(stream, nil)
 	go m.Serve()
 	go lead(l, m)
+	go func() { _, _ = io.Copy(g.in, m.First()) }()
+	ended := make(chan int, 1)
 	go func() {
-		_, _ = io.Copy(g.in, m.First())
-		<-m.Done()
-		os.Exit(0) // nobody is there any more; the first process takes the others with it
+		_, _ = io.Copy(m.First(), g.out)
+		_ = m.First().CloseWrite()
+		_ = g.cmd.Wait() // how it ended is in ProcessState
+		ended <- g.status()
 	}()
-	_, _ = io.Copy(m.First(), g.out)
-	_ = m.First().CloseWrite()
-	_ = g.cmd.Wait() // how it ended is in ProcessState
+	select {
+	case status := <-ended:
+		return status
+	case <-m.Done():
+		return 0
+	}
+}
+
+// status is that of a shell for the same end.
+func (g *relayed) status() int {
 	status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -174,11 +184,10 @@ func join(a, b net.Conn) {
 }
 
 // stdio is the standard input and output of this process.
-type stdio struct{}
+type stdio struct {
+	io.Reader
+	io.Writer
+}
 
-func (stdio) Read(b []byte) (int, error) { return os.Stdin.Read(b) }
-
-// Write writes all, in as many calls as that takes.
-func (stdio) Write(b []byte) (int, error) { return os.Stdout.Write(b) }
-
-func (stdio) Close() error { return unix.Close(0) }
+// Close does nothing: the process ends instead.
+func (stdio) Close() error { return nil }

@@ -128,6 +128,22 @@ func failed(step string, err error) error {
 	return &Failure{step, err}
 }
 
+// Ended says that this process was a relay, and that its guest has ended.
+type Ended struct {
+	Code int // exit status, or 128 and the number of a signal
+}
+
+func (e *Ended) Error() string { return fmt.Sprintf("walls: the guest has ended (%d)", e.Code) }
+
+// Status is with which status a process ends for which Enter or EnterContained gave an error.
+func Status(err error) int {
+	var ended *Ended
+	if errors.As(err, &ended) {
+		return ended.Code
+	}
+	return 1
+}
+
 // ErrOther says that a file is not the one that it has to be.
 var ErrOther = errors.New("it is another file than the one that was looked at")
 
