@@ -45,6 +45,7 @@ var steps = []step{
 	{"runtimes", (*bench).runtimes},
 	{"docker", (*bench).docker},
 	{"gvisor", (*bench).gvisor},
+	{"egress", (*bench).egress},
 	{"mcp", (*bench).overMCP},
 	{"calls", (*bench).calls},
 	{"type-check", (*bench).typeCheck},
