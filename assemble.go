@@ -30,6 +30,7 @@ import (
 	"retort/internal/pipeline/gate/approval"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/docker"
 	"retort/internal/pipeline/isolate/gvisor"
 	"retort/internal/pipeline/isolate/interpreter"
@@ -68,7 +69,7 @@ type parts struct {
 	before    *started             // what the engine said of itself that wrote the record before
 	screen    *screen.Screen       // nil: nothing is hidden
 	network   *egress.Network      // of programs; closed unless settings open it
-	commands  process.Commands     // that programs may start
+	commands  commands.Set         // that programs may start
 	pipeline  *pipeline.Pipeline
 	templates *templates.Set
 	model     *model.Endpoint // nil: there is none, or it is the client's
@@ -254,7 +255,7 @@ func (p *parts) isolate(guest []string) *process.Backend {
 	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters, Commands: p.commands})
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
-	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters})
+	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands})
 	backends := []isolate.Backend{processes, p.containers(guest, interpreters), kernels, p.machines(guest, interpreters)}
 	p.sandboxes = isolate.NewChooser(string(settings.SandboxMode), backends...)
 	p.onClose(p.sandboxes.Close)
@@ -271,7 +272,7 @@ func (p *parts) containers(guest []string, interpreters []interpreter.Interprete
 	s := p.config.Settings
 	o := docker.Options{
 		Guest: guest, Host: s.Docker.Host, Runtime: s.Docker.Runtime, Strict: s.SecurityLevel == config.SecurityMaximum, Images: s.Docker.Images,
-		Dir: filepath.Join(p.home, "docker"), Limits: s.Limits(), Interpreters: interpreters,
+		Dir: filepath.Join(p.home, "docker"), Limits: s.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
 	}
 	if s.Docker.Guest != "" {
 		o.Guest = []string{s.Docker.Guest, guestArgument}

@@ -4,7 +4,7 @@ import (
 	"path"
 
 	"retort/internal/config"
-	"retort/internal/pipeline/isolate/process"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/policy"
 )
 
@@ -24,6 +24,6 @@ func (p *parts) findCommands() (err error) {
 	for _, c := range p.config.Settings.Commands {
 		written = append(written, c.Command)
 	}
-	p.commands, err = process.LookCommands(written)
+	p.commands, err = commands.Look(written)
 	return err
 }

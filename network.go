@@ -7,7 +7,7 @@ import (
 	"retort/internal/config"
 	"retort/internal/egress"
 	"retort/internal/pipeline/gate/rules"
-	"retort/internal/pipeline/isolate/process"
+	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/run"
 )
 
@@ -59,11 +59,11 @@ func authorities(file string) (*x509.CertPool, error) {
 }
 
 // proxied is how programs of interpreters reach the network; nil if there is none.
-func (p *parts) proxied() *process.Network {
+func (p *parts) proxied() *interpreter.Network {
 	if p.network.Closed() {
 		return nil
 	}
-	return &process.Network{Certificates: p.config.Settings.Network.Certificates}
+	return &interpreter.Network{Certificates: p.config.Settings.Network.Certificates}
 }
 
 // level is how strictly programs are judged.

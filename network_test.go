@@ -51,8 +51,9 @@ network:
   certificates: %q
 `
 
-// reaching opens an engine whose programs reach a site; runtime is one that they need.
-func reaching(t *testing.T, runtime string) (*retort.Engine, *site, retort.Config) {
+// reaching opens an engine whose programs reach a site; runtime is one that they need, and more
+// are further settings.
+func reaching(t *testing.T, runtime string, more ...string) (*retort.Engine, *site, retort.Config) {
 	t.Helper()
 	s := &site{}
 	s.Site = egresstest.New(t, s, "api.example.com", "a.sub.example.com", "plain.example.com", "key.example.com", "evil.example.com")
@@ -62,7 +63,7 @@ func reaching(t *testing.T, runtime string) (*retort.Engine, *site, retort.Confi
 	if err := os.WriteFile(certificates, s.Certificate, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	settings := fmt.Sprintf(networked, certificates)
+	settings := fmt.Sprintf(networked, certificates) + strings.Join(more, "")
 	if runtime != "quickjs" {
 		if path := testenv.Need(t, runtime); runtime == "bun" || runtime == "deno" {
 			settings += fmt.Sprintf("runtimes: {%s: %q}\n", runtime, path)
@@ -93,32 +94,68 @@ func TestNetwork(t *testing.T) {
 	for _, runtime := range reachers {
 		t.Run(runtime, func(t *testing.T) {
 			e, s, c := reaching(t, runtime)
-			for address, want := range map[string]string{
-				"https://api.example.com/a": `"host":"api.example.com"`, "https://a.sub.example.com/b": `"path":"/b"`, "http://plain.example.com/c": `"host":"plain.example.com"`,
-			} {
-				var text string
-				o := e.Execute(t.Context(), reach(runtime, address))
-				if err := json.Unmarshal(o.Result, &text); err != nil || o.Status != run.StatusOK || !strings.Contains(text, want) {
-					t.Errorf("%s: %s %s %+v %v", address, o.Status, o.Result, o.Error, o.Warnings)
-				}
+			reached(t, e, s, c, runtime)
+		})
+	}
+}
+
+// reached tries what programs of a runtime reach: each address is one program.
+func reached(t *testing.T, e *retort.Engine, s *site, c retort.Config, runtime string) {
+	t.Helper()
+	for address, want := range map[string]string{
+		"https://api.example.com/a": `"host":"api.example.com"`, "https://a.sub.example.com/b": `"path":"/b"`, "http://plain.example.com/c": `"host":"plain.example.com"`,
+	} {
+		var text string
+		o := e.Execute(t.Context(), reach(runtime, address))
+		if err := json.Unmarshal(o.Result, &text); err != nil || o.Status != run.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("%s: %s %s %+v %v", address, o.Status, o.Result, o.Error, o.Warnings)
+		}
+	}
+	refused := []string{"https://evil.example.com/", "http://api.example.com/", "https://api.example.com:8443/", "https://inner.example.com/", "http://169.254.169.254/", "https://127.0.0.1:7337/", "https://localhost/", "http://2130706433/"}
+	for _, address := range refused {
+		o := e.Execute(t.Context(), reach(runtime, address))
+		if o.Status != run.StatusDenied || o.Error == nil || o.Error.Kind != run.KindPolicy || o.Error.Line != 1 && runtime != "python" {
+			t.Errorf("%s: %s %+v %v", address, o.Status, o.Error, o.Warnings)
+		}
+	}
+	if found := s.Strangers(); found != nil {
+		t.Errorf("dialled %v", found)
+	}
+	if n := entries(t, c, "refused"); n != len(refused) {
+		t.Errorf("%d entries of %d refusals", n, len(refused))
+	}
+	if n := entries(t, c, "allowed"); n != 4 { // the name that leads inside is one that is allowed
+		t.Errorf("%d entries of what was allowed", n)
+	}
+}
+
+// TestContainedNetwork holds the same of programs in containers, whose own network is none.
+func TestContainedNetwork(t *testing.T) {
+	var daemon *testenv.Dockerd
+	for _, mode := range []string{"gvisor", "docker/runc", "docker/runsc"} {
+		t.Run(mode, func(t *testing.T) {
+			sandbox, runner, docker := strings.Cut(mode, "/")
+			settings, runtimes := "sandboxMode: "+sandbox+"\n", []string{"python"}
+			if runner != "runc" {
+				testenv.Need(t, "runsc")
 			}
-			refused := []string{"https://evil.example.com/", "http://api.example.com/", "https://api.example.com:8443/", "https://inner.example.com/", "http://169.254.169.254/", "https://127.0.0.1:7337/", "https://localhost/", "http://2130706433/"}
-			for _, address := range refused {
-				o := e.Execute(t.Context(), reach(runtime, address))
-				if o.Status != run.StatusDenied || o.Error == nil || o.Error.Kind != run.KindPolicy || o.Error.Line != 1 && runtime != "python" {
-					t.Errorf("%s: %s %+v %v", address, o.Status, o.Error, o.Warnings)
-				}
+			if docker && daemon == nil {
+				daemon = testenv.StartDockerd(t)
 			}
-			if found := s.Strangers(); found != nil {
-				t.Errorf("dialled %v", found)
+			if docker {
+				settings += fmt.Sprintf("docker: {host: %q, runtime: %s}\n", daemon.Host(), runner)
+				runtimes = append(runtimes, "quickjs", "node")
 			}
-			if n := entries(t, c, "refused"); n != len(refused) {
-				t.Errorf("%d entries of %d refusals", n, len(refused))
-			}
-			if n := entries(t, c, "allowed"); n != 4 { // the name that leads inside is one that is allowed
-				t.Errorf("%d entries of what was allowed", n)
+			for _, runtime := range runtimes {
+				t.Run(runtime, func(t *testing.T) {
+					e, s, c := reaching(t, runtime, settings)
+					reached(t, e, s, c, runtime)
+				})
 			}
 		})
+	}
+	if daemon != nil {
+		daemon.End()
 	}
 }
 

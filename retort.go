@@ -102,14 +102,14 @@ type Config struct {
 func Init() {
 	role := os.Args[min(1, len(os.Args)):]
 	if len(role) > 1 && role[0] == walls.Argument {
-		if walls.Enter(runtimes.Harness) != nil {
-			os.Exit(1)
+		if err := walls.Enter(runtimes.Harness); err != nil {
+			os.Exit(walls.Status(err))
 		}
 		role = role[1:]
 	}
 	if len(role) > 2 && role[0] == walls.ContainedArgument {
-		if walls.EnterContained(role[1]) != nil {
-			os.Exit(1)
+		if err := walls.EnterContained(role[1]); err != nil {
+			os.Exit(walls.Status(err))
 		}
 		role = role[2:]
 	}

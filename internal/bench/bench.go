@@ -46,6 +46,7 @@ var steps = []step{
 	{"docker", (*bench).docker},
 	{"gvisor", (*bench).gvisor},
 	{"vm", (*bench).vm},
+	{"egress", (*bench).egress},
 	{"mcp", (*bench).overMCP},
 	{"calls", (*bench).calls},
 	{"type-check", (*bench).typeCheck},

@@ -37,12 +37,17 @@ type Commander interface {
 	Start(ctx context.Context, c Command) (Ended, error)
 }
 
+// NoCommands says that programs in a backend start no commands.
+func NoCommands(backend string) *run.Error {
+	return run.Errorf(run.KindSandboxUnavailable, "isolate.command", "programs in the %s sandbox start no commands", backend).
+		WithHint("those in the process, docker and gvisor sandboxes do; do without, or have the person who runs Retort choose one of these (sandboxMode)")
+}
+
 // Start implements Commander for backends that have it, and refuses for others.
 func (l labelled) Start(ctx context.Context, c Command) (Ended, error) {
 	to, ok := l.Sandbox.(Commander)
 	if !ok {
-		return Ended{}, run.Errorf(run.KindSandboxUnavailable, "isolate.command", "programs in the %s sandbox start no commands", l.backend).
-			WithHint("only those in the process sandbox do; do without, or have the person who runs Retort choose it (sandboxMode: process)")
+		return Ended{}, NoCommands(l.backend)
 	}
 	return to.Start(ctx, c)
 }

@@ -30,8 +30,10 @@ const (
 	// a kernel of its own needs in addition.
 	beside       = 96 << 20
 	kernelMemory = 128 << 20
-	files        = 256
-	threads      = 64
+	// relayMemory is what a relay may take, most of it what waits in its connections.
+	relayMemory = 96 << 20
+	files       = 256
+	threads     = 64
 	// builtinThreads is how many the built-in guest needs, and more.
 	builtinThreads = 32
 	// kernelThreads is how many threads gVisor has beside those of the program.
@@ -44,6 +46,9 @@ const (
 
 //go:embed seccomp/*.json
 var profiles embed.FS
+
+// relayed names the list of a runtime whose programs have a network, with what its relay needs.
+const relayed = "relayed"
 
 // profile is the list of system calls that containers of a runtime may make.
 func profile(runtime string) (string, error) {
@@ -105,37 +110,51 @@ type ulimit struct {
 
 // ask is the container that is wanted for programs of a runtime.
 func (b *backend) ask(d *daemon, m *image, name string) (*create, error) {
-	list, err := profile(m.runtime)
-	if err != nil {
-		return nil, err
-	}
 	plan := walls.Plan{Profile: m.runtime, Files: files}
-	tmpfs := map[string]string{}
+	kind := m.runtime
 	if m.i != nil {
-		plan.Argv, plan.Env, plan.Tmp, plan.Mounts = m.argv, m.i.Env, temporary, m.mounts()
-		tmpfs["/tmp"] = fmt.Sprintf("rw,noexec,nosuid,nodev,mode=1777,size=%d,nr_inodes=%d", temporary, temporary>>14)
+		plan.Argv, plan.Env, plan.Tmp, plan.Mounts = m.argv, m.env, temporary, m.mounts()
 	}
-	if d.kernel { // which shows its own files there, and counts threads for itself
-		tmpfs["/proc"], tmpfs["/sys"] = "ro,noexec,nosuid,nodev,size=4k", "ro,noexec,nosuid,nodev,size=4k"
+	if d.kernel { // which counts threads for itself
 		if plan.Processes = builtinThreads; m.i != nil {
 			plan.Processes = m.i.Threads
 		}
+	}
+	if m.network != nil {
+		plan.Network, kind = walls.Relayed, relayed
+	}
+	return b.contain(d, m, name, kind, plan, b.Limits)
+}
+
+// contain is a container with walls of a kind around and those of plan inside.
+func (b *backend) contain(d *daemon, m *image, name, kind string, plan walls.Plan, l run.Limits) (*create, error) {
+	list, err := profile(kind)
+	if err != nil {
+		return nil, err
 	}
 	text, err := json.Marshal(plan)
 	if err != nil {
 		return nil, err
 	}
-	most, pids := allowance(b.Limits)+temporary, int64(threads)
-	if d.kernel {
-		most, pids = most+kernelMemory, kernelThreads
+	tmpfs, pids := map[string]string{}, int64(threads)
+	if plan.Tmp > 0 {
+		tmpfs["/tmp"] = fmt.Sprintf("rw,noexec,nosuid,nodev,mode=1777,size=%d,nr_inodes=%d", temporary, temporary>>14)
 	}
+	if d.kernel { // which shows its own files there
+		tmpfs["/proc"], tmpfs["/sys"] = "ro,noexec,nosuid,nodev,size=4k", "ro,noexec,nosuid,nodev,size=4k"
+		pids = kernelThreads
+	}
+	if plan.Network == walls.Relayed {
+		pids += walls.RelayThreads
+	}
+	most := d.room(m, l)
 	c := &create{
 		Image: name, Entrypoint: append([]string{guestPath, walls.ContainedArgument, string(text)}, b.Guest[1:]...), Cmd: []string{}, Env: []string{}, User: fmt.Sprintf("%d:%d", nobody, nobody),
 		WorkingDir: "/", Hostname: "retort", NetworkDisabled: true, AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
 		StopSignal: "SIGKILL", Labels: b.life.labels(),
 		HostConfig: hostConfig{
 			Runtime: d.runtime, AutoRemove: true, NetworkMode: "none", IpcMode: "none", CgroupnsMode: "private", ReadonlyRootfs: true, CapDrop: []string{"ALL"},
-			SecurityOpt: []string{"no-new-privileges", "seccomp=" + list}, Tmpfs: tmpfs, Memory: most, NanoCpus: int64(b.Limits.CPU * 1e9), PidsLimit: pids, OomScoreAdj: 500,
+			SecurityOpt: []string{"no-new-privileges", "seccomp=" + list}, Tmpfs: tmpfs, Memory: most, NanoCpus: int64(l.CPU * 1e9), PidsLimit: pids, OomScoreAdj: 500,
 			Ulimits:   []ulimit{{"core", 0, 0}, {"nofile", files, files}, {"memlock", 0, 0}, {"msgqueue", 0, 0}},
 			LogConfig: map[string]string{"Type": "none"}, RestartPolicy: map[string]string{"Name": "no"}, Dns: []string{"127.0.0.1"},
 			MaskedPaths: masked,
@@ -157,11 +176,24 @@ var masked = []string{
 // its program first, and tells it of that; this holds when that does not.
 func allowance(l run.Limits) int64 { return l.Memory + beside + 2*l.Result }
 
+// room is how much memory a container of an image may take.
+func (d *daemon) room(m *image, l run.Limits) int64 {
+	most := allowance(l) + temporary
+	if d.kernel {
+		most += kernelMemory
+	}
+	if m.network != nil {
+		most += relayMemory
+	}
+	return most
+}
+
 // container is one.
 type container struct {
 	backend *backend
 	daemon  *daemon
 	i       *interpreter.Interpreter // nil for the built-in runtime
+	image   *image
 	runtime string
 	id      string
 	conn    net.Conn
@@ -185,50 +217,8 @@ func (b *backend) start(ctx context.Context, name string) (*container, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.life.begin(); err != nil {
-		return nil, run.Errorf(run.KindSandboxUnavailable, Name, "the engine's folder for containers cannot be used: %w", err).WithHint("see to it that %s is this user's, and that its disk has room", b.life.dir)
-	}
-	c, err := b.launch(ctx, d, b.images[name])
-	if answered(err, http.StatusNotFound) { // another engine may have removed the image
-		b.images[name].forget(repository + ":" + b.images[name].tag)
-		c, err = b.launch(ctx, d, b.images[name])
-	}
+	c, in, err := b.launch(ctx, d, b.images[name], func(image string) (*create, error) { return b.ask(d, b.images[name], image) })
 	if err != nil {
-		b.doubt()
-		return nil, b.explain(err)
-	}
-	return c, nil
-}
-
-// launch creates a container, takes hold of its streams and starts it.
-func (b *backend) launch(ctx context.Context, d *daemon, m *image) (_ *container, err error) {
-	name, err := m.ensure(ctx, d.api)
-	if err != nil {
-		return nil, err
-	}
-	want, err := b.ask(d, m, name)
-	if err != nil {
-		return nil, err
-	}
-	var made struct{ ID string }
-	// Once asked for, it may be there: whether or not somebody still wants it has to
-	// be known before it can be removed.
-	if err := d.api.call(context.WithoutCancel(ctx), http.MethodPost, "/containers/create", nil, want, &made); err != nil {
-		return nil, err
-	}
-	c := &container{backend: b, daemon: d, i: m.i, runtime: m.runtime, id: made.ID, limits: b.Limits, code: -1, ended: make(chan struct{}), gone: make(chan struct{})}
-	defer func() {
-		if err != nil {
-			c.discard()
-		}
-	}()
-	conn, in, err := d.api.attach(ctx, c.id)
-	if err != nil {
-		return nil, err
-	}
-	c.conn = conn
-	if err := d.api.call(ctx, http.MethodPost, "/containers/"+c.id+"/start", nil, nil, nil); err != nil {
-		_ = conn.Close()
 		return nil, err
 	}
 	read, write := io.Pipe()
@@ -236,6 +226,56 @@ func (b *backend) launch(ctx context.Context, d *daemon, m *image) (_ *container
 	go func() { _ = write.CloseWithError(demux(in, write, &c.stderr)) }()
 	go c.wait()
 	return c, nil
+}
+
+// launch starts a container of an image, as ask says, and gives what comes from it.
+func (b *backend) launch(ctx context.Context, d *daemon, m *image, ask func(image string) (*create, error)) (*container, *bufio.Reader, error) {
+	if err := b.life.begin(); err != nil {
+		return nil, nil, run.Errorf(run.KindSandboxUnavailable, Name, "the engine's folder for containers cannot be used: %w", err).WithHint("see to it that %s is this user's, and that its disk has room", b.life.dir)
+	}
+	c, in, err := b.create(ctx, d, m, ask)
+	if answered(err, http.StatusNotFound) { // another engine may have removed the image
+		m.forget(repository + ":" + m.tag)
+		c, in, err = b.create(ctx, d, m, ask)
+	}
+	if err != nil {
+		b.doubt()
+		return nil, nil, b.explain(err)
+	}
+	return c, in, nil
+}
+
+// create creates a container, takes hold of its streams and starts it.
+func (b *backend) create(ctx context.Context, d *daemon, m *image, ask func(image string) (*create, error)) (_ *container, in *bufio.Reader, err error) {
+	name, err := m.ensure(ctx, d.api)
+	if err != nil {
+		return nil, nil, err
+	}
+	want, err := ask(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	var made struct{ ID string }
+	// Once asked for, it may be there: whether or not somebody still wants it has to
+	// be known before it can be removed.
+	if err := d.api.call(context.WithoutCancel(ctx), http.MethodPost, "/containers/create", nil, want, &made); err != nil {
+		return nil, nil, err
+	}
+	c := &container{backend: b, daemon: d, i: m.i, image: m, runtime: m.runtime, id: made.ID, limits: b.Limits, code: -1, ended: make(chan struct{}), gone: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			c.discard()
+		}
+	}()
+	c.conn, in, err = d.api.attach(ctx, c.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := d.api.call(ctx, http.MethodPost, "/containers/"+c.id+"/start", nil, nil, nil); err != nil {
+		_ = c.conn.Close()
+		return nil, nil, err
+	}
+	return c, in, nil
 }
 
 // discard removes a container that was not started.

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/standby"
 	"retort/internal/run"
@@ -64,6 +65,11 @@ type Options struct {
 	Limits run.Limits
 	// Interpreters are runtimes beside the built-in one.
 	Interpreters []interpreter.Interpreter
+	// Commands are what programs can start, each in a container of its own.
+	Commands commands.Set
+	// Network, unless it is nil, gives programs of proxied interpreters a way to an
+	// isolate.Proxy, if their Host is one. Their containers have none all the same.
+	Network *interpreter.Network
 }
 
 // backend is what the containers of one engine have in common.
@@ -112,7 +118,7 @@ func New(o Options) *standby.Backend {
 	if stale(b.life.dir) {
 		go b.Capabilities() // which removes what they have left
 	}
-	return standby.New(standby.Options{Name: Name, Kinds: kinds, Capabilities: b.Capabilities, Closed: b.close})
+	return standby.New(standby.Options{Name: Name, Kinds: kinds, Capabilities: b.Capabilities, Command: b.command, Closed: b.close})
 }
 
 func newBackend(o Options) *backend {
@@ -122,11 +128,18 @@ func newBackend(o Options) *backend {
 	if len(b.Guest) == 0 {
 		b.Guest = []string{"/proc/self/exe", "guest"}
 	}
+	for _, c := range o.Commands.All() {
+		b.images[commandImage(c.Name)] = &image{runtime: commandImage(c.Name), guest: b.Guest[0], command: c, labels: b.life.labels()}
+	}
 	return b
 }
 
 func (b *backend) kind(name string, i *interpreter.Interpreter) standby.Kind {
-	b.images[name] = &image{runtime: name, guest: b.Guest[0], i: i, base: b.Images[name], labels: b.life.labels()}
+	m := &image{runtime: name, guest: b.Guest[0], i: i, base: b.Images[name], labels: b.life.labels()}
+	if i != nil && i.Proxied {
+		m.network = b.Network
+	}
+	b.images[name] = m
 	start := func(ctx context.Context) (standby.Guest, error) {
 		c, err := b.start(ctx, name)
 		if err != nil {
@@ -134,7 +147,7 @@ func (b *backend) kind(name string, i *interpreter.Interpreter) standby.Kind {
 		}
 		return c, nil
 	}
-	return standby.Kind{Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead, Bounds: "container"}
+	return standby.Kind{Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead, Bounds: "container", Relayed: m.network != nil}
 }
 
 // How long what was found out about the daemon counts: that it is there, and that it is not.
@@ -165,7 +178,7 @@ func (b *backend) doubt() {
 
 // look finds out what the daemon can do. b.mu is held.
 func (b *backend) look() isolate.Capabilities {
-	have := isolate.Capabilities{Name: Name, Strength: isolate.Container, Walls: walled}
+	have := isolate.Capabilities{Name: Name, Strength: isolate.Container, Walls: walled, Proxies: b.Network != nil}
 	ctx, cancel := context.WithTimeout(context.Background(), answering)
 	defer cancel()
 	d, err := b.meet(ctx)
@@ -200,6 +213,7 @@ func (b *backend) look() isolate.Capabilities {
 		have.Runtimes = append(have.Runtimes, i.Runtime)
 	}
 	slices.Sort(have.Runtimes)
+	b.Commands.Note(&have)
 	return have
 }
 

@@ -3,9 +3,12 @@
 package docker
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	"retort/internal/guest"
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/isolatetest"
 	"retort/internal/pipeline/isolate/process/walls"
@@ -25,8 +29,8 @@ import (
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 2 && args[0] == walls.ContainedArgument {
-		if walls.EnterContained(args[1]) != nil {
-			os.Exit(1)
+		if err := walls.EnterContained(args[1]); err != nil {
+			os.Exit(walls.Status(err))
 		}
 		args = args[2:]
 	}
@@ -36,6 +40,9 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if len(args) > 1 && args[0] == "command" {
+		os.Exit(isolatetest.BeCommand(args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(args) > 1 && args[0] == "probe" {
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
@@ -55,8 +62,12 @@ var update = flag.Bool("update", false, "write the profiles of system calls")
 
 // The profiles are those of the walls.
 func TestProfiles(t *testing.T) {
-	for _, runtime := range []string{"quickjs", "python", "node", "bun", "deno"} {
-		want, err := walls.ContainerProfile(runtime)
+	for _, runtime := range []string{"quickjs", "python", "node", "bun", "deno", relayed, commandProfile} {
+		of, network := runtime, walls.NoNetwork
+		if runtime == relayed {
+			of, network = "python", walls.Relayed
+		}
+		want, err := walls.ContainerProfile(of, network)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,14 +114,18 @@ func pythonHere(t testing.TB) interpreter.Interpreter {
 
 func TestContract(t *testing.T) {
 	for _, runner := range []string{"runc", "runsc"} {
-		for _, language := range []string{quickjs, "python"} {
-			t.Run(runner+"/"+language, func(t *testing.T) {
+		for _, name := range []string{quickjs, "python", "python with a network"} {
+			t.Run(runner+"/"+name, func(t *testing.T) {
+				language, _, networked := strings.Cut(name, " ")
 				if runner == gvisor {
 					testenv.Need(t, "runsc")
 				}
 				o := options(t, runner)
 				if language == "python" {
 					o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+				}
+				if networked {
+					o.Network = &interpreter.Network{}
 				}
 				isolatetest.Run(t, language, func(t *testing.T) isolate.Backend { return New(o) })
 			})
@@ -158,6 +173,75 @@ func TestEscapes(t *testing.T) {
 			isolatetest.PythonEscapes(t, b, without...)
 		})
 	}
+}
+
+// TestNetworked holds what programs can do that have a network: a native one, which tries
+// every way out, and one in Python.
+func TestNetworked(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, runner := range []string{"runc", gvisor} {
+		t.Run(runner, func(t *testing.T) {
+			out := []string{"a thousand threads"} // as in TestEscapes
+			if runner == gvisor {
+				testenv.Need(t, "runsc")
+				out = append(out, "read /etc/hostname", "list /sys", "a million files")
+			}
+			probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: threads, Proxied: true}
+			o := options(t, runner)
+			o.Guest, o.Warm, o.Network, o.Interpreters = []string{self, "guest"}, -1, &interpreter.Network{}, []interpreter.Interpreter{probe, pythonHere(t)}
+			b := New(o)
+			defer b.Close()
+			isolatetest.NetworkedEscapes(t, b, "node", out...)
+			isolatetest.Connections(t, b)
+		})
+	}
+}
+
+// TestCommands holds the contract of commands, and that what runs is the file that was looked
+// at, or nothing.
+func TestCommands(t *testing.T) {
+	for _, runner := range []string{"runc", gvisor} {
+		t.Run(runner, func(t *testing.T) {
+			if runner == gvisor {
+				testenv.Need(t, "runsc")
+			}
+			b, path := commander(t, runner)
+			isolatetest.Commands(t, b, path)
+			if have := b.Capabilities(); !slices.Equal(have.Commands, []string{"tool"}) {
+				t.Error(have.Commands)
+			}
+		})
+	}
+	b, path := commander(t, "runc")
+	if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("#!/bin/sh"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if ended, failed, _ := isolatetest.Started(t, b, run.Limits{}, isolatetest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "is not the file that it was") {
+		t.Errorf("%+v %v", ended, failed)
+	}
+}
+
+// commander is a backend whose programs can start this binary as tool.
+func commander(t *testing.T, runner string) (isolate.Backend, string) {
+	t.Helper()
+	o, path := options(t, runner), filepath.Join(t.TempDir(), "tool")
+	data, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = os.WriteFile(path, data, 0o755)
+	}
+	if err == nil {
+		o.Commands, err = commands.Look([]string{path})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Warm = -1
+	b := New(o)
+	t.Cleanup(func() { _ = b.Close() })
+	return b, path
 }
 
 // TestFloods holds that the control group ends what gVisor, or the user that all programs

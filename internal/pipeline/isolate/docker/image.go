@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/process/walls"
 	"retort/internal/run"
@@ -29,7 +30,7 @@ import (
 
 const (
 	repository = "retort/guest"
-	guestPath  = "/retort" // of this binary, in a container
+	guestPath  = walls.ProgramPath // of this binary, in a container
 	importing  = 3 * time.Minute
 	tagLength  = 24
 )
@@ -42,10 +43,13 @@ type image struct {
 	i       *interpreter.Interpreter // nil for the built-in runtime
 	base    string                   // NAME@DIGEST that it is made from, where the settings name one
 	labels  map[string]string        // of containers that are never started
+	network *interpreter.Network     // nil if its programs have none
+	command *commands.Command        // nil if it is for programs
 
 	mu    sync.Mutex
 	ready string   // its name, once the daemon has it
 	argv  []string // of the interpreter
+	env   []string
 	empty []string
 	files []file
 	tag   string
@@ -55,6 +59,15 @@ type image struct {
 type file struct {
 	inside, source string // source is empty for data
 	data           []byte
+	program        bool // which is data that can be executed
+}
+
+// mode is that of data.
+func (f file) mode() int64 {
+	if f.program {
+		return 0o755
+	}
+	return 0o644
 }
 
 // ensure gives the name of the image, which the daemon has when it returns.
@@ -126,6 +139,14 @@ func (m *image) gather(ctx context.Context, a *api) error {
 		if err := m.interpreter(ctx, a, sum); err != nil {
 			return err
 		}
+		if err := m.authorities(sum); err != nil {
+			return err
+		}
+	}
+	if m.command != nil {
+		if err := m.program(sum); err != nil {
+			return err
+		}
 	}
 	m.tag = m.runtime + "-" + hex.EncodeToString(sum.Sum(nil))[:tagLength]
 	return nil
@@ -165,6 +186,47 @@ func (m *image) interpreter(ctx context.Context, a *api, sum io.Writer) error {
 		}
 	}
 	m.empty = append(m.empty, needed.Empty...)
+	return nil
+}
+
+// authorities adds the file by which servers prove who they are, if programs have a network.
+func (m *image) authorities(sum io.Writer) error {
+	env, source := m.network.Join(m.i.Env, walls.ProxyPort)
+	if m.env = env; source == "" {
+		return nil
+	}
+	m.files = append(m.files, file{inside: interpreter.CertificatesPath, source: source})
+	fmt.Fprintf(sum, "authorities\n")
+	return hashFile(sum, source)
+}
+
+// program adds a command, as it was looked at, and the libraries that it is linked with.
+func (m *image) program(sum io.Writer) error {
+	f, err := m.command.Open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err := errors.Join(err, m.command.Check(f)); err != nil { // which may have changed meanwhile
+		return err
+	}
+	needed, err := m.command.Image()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(sum, "%q %q\n", m.command.Inside, data)
+	m.files = append(m.files, file{inside: m.command.Inside, data: data, program: true})
+	for _, inside := range slices.Sorted(maps.Keys(needed.Sources)) {
+		if inside == m.command.Inside {
+			continue
+		}
+		m.files = append(m.files, file{inside: inside, source: needed.Sources[inside]})
+		fmt.Fprintf(sum, "%q\n", inside)
+		if err := hashFile(sum, needed.Sources[inside]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -227,7 +289,7 @@ func (m *image) write(w *tar.Writer) error {
 	}
 	for _, f := range m.files {
 		if f.source == "" {
-			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.inside, "/"), Mode: 0o644, Size: int64(len(f.data))}); err != nil {
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.inside, "/"), Mode: f.mode(), Size: int64(len(f.data))}); err != nil {
 				return err
 			}
 			if _, err := w.Write(f.data); err != nil {

@@ -12,6 +12,8 @@ import (
 const (
 	// footing is what a guest has of memory before its program comes, at least.
 	footing = 8 << 20
+	// relayFooting is what a relay has, at least.
+	relayFooting = 4 << 20
 	// lookEvery is how often the daemon is asked what a program takes that runs for
 	// longer than that. To ask costs the daemon some milliseconds.
 	lookEvery = 250 * time.Millisecond
@@ -30,10 +32,7 @@ const (
 func (c *container) Limit(l run.Limits) {
 	c.began = time.Now()
 	if allowance(l) > allowance(c.limits) || l.CPU != c.limits.CPU {
-		most := max(allowance(l), allowance(c.limits)) + temporary
-		if c.daemon.kernel {
-			most += kernelMemory
-		}
+		most := max(c.daemon.room(c.image, l), c.daemon.room(c.image, c.limits))
 		update := map[string]any{"Memory": most, "NanoCpus": int64(l.CPU * 1e9)}
 		if c.daemon.swap {
 			update["MemorySwap"] = most
@@ -49,6 +48,10 @@ func (c *container) Limit(l run.Limits) {
 func (c *container) watch(l run.Limits) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	most := footing + l.Memory
+	if c.image.network != nil {
+		most += relayFooting
+	}
 	for above := 0; above < stuck; {
 		select {
 		case <-c.ended:
@@ -56,7 +59,7 @@ func (c *container) watch(l run.Limits) {
 		case <-tick.C:
 		}
 		switch now := c.look(patience); {
-		case now >= footing+l.Memory:
+		case now >= most:
 			above++
 		case now > 0: // else the daemon was too busy to tell
 			above = 0

@@ -53,11 +53,14 @@ func New(o Options) *standby.Backend {
 	case err == nil && b.Guest[0] == self:
 		b.Guest = append([]string{running}, b.Guest[1:]...)
 	}
+	for _, c := range b.Commands.All() {
+		b.roots[commandRoot+c.Name] = sync.OnceValues(func() (*root, error) { return b.buildCommand(c) })
+	}
 	kinds := []standby.Kind{b.kind(quickjs, nil)}
 	for _, i := range o.Interpreters {
 		kinds = append(kinds, b.kind(i.Runtime, &i))
 	}
-	return standby.New(standby.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.look), Closed: b.close})
+	return standby.New(standby.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.look), Command: b.command, Closed: b.close})
 }
 
 // spawn is what starts containers, made when it is first needed.
@@ -93,7 +96,15 @@ func (b *backend) kind(runtime string, i *interpreter.Interpreter) standby.Kind 
 		}
 		return g, nil
 	}
-	return standby.Kind{Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "rlimits, watcher, and a control group where there is one"}
+	return standby.Kind{Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "rlimits, watcher, and a control group where there is one", Relayed: b.network(i) != nil}
+}
+
+// network is that of programs of an interpreter; nil if they have none.
+func (b *backend) network(i *interpreter.Interpreter) *interpreter.Network {
+	if i == nil || !i.Proxied {
+		return nil
+	}
+	return b.Network
 }
 
 // find looks for gVisor's program.
@@ -119,7 +130,7 @@ const trialTime = 20 * time.Second
 // look finds out what the backend can do, by starting a container. What is installed
 // later is not noticed.
 func (b *backend) look() isolate.Capabilities {
-	have := isolate.Capabilities{Name: Name, Strength: isolate.UserKernel, Walls: walled, Runtimes: []string{quickjs}}
+	have := isolate.Capabilities{Name: Name, Strength: isolate.UserKernel, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
 	if err := b.try(); err != nil {
 		have.Unavailable = run.AsError(err)
 		return have
@@ -132,6 +143,7 @@ func (b *backend) look() isolate.Capabilities {
 		have.Runtimes = append(have.Runtimes, i.Runtime)
 	}
 	slices.Sort(have.Runtimes)
+	b.Commands.Note(&have)
 	return have
 }
 
@@ -220,23 +232,33 @@ func (b *backend) launch(ctx context.Context, runsc string, r *root, dir string)
 		return nil, err
 	}
 	defer out.Close()
-	cmd := exec.Command(runsc, arguments(dir)...)
-	cmd.Env, cmd.Dir = []string{"TMPDIR=" + dir}, dir
-	cmd.Stdin, cmd.Stdout = in, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.WaitDelay = time.Second
-	g := &container{dir: dir, cmd: cmd, root: r, in: fromGuest, out: toGuest, gone: make(chan struct{}), watching: make(chan struct{})}
-	cmd.Stderr = &g.stderr
-	if ctx.Err() == nil {
-		g.group, err = b.spawn().Start(cmd)
-	} else {
-		err = ctx.Err()
-	}
-	if err != nil {
+	g := newContainer(runsc, r, dir)
+	g.in, g.out = fromGuest, toGuest
+	g.cmd.Stdin, g.cmd.Stdout, g.cmd.Stderr = in, out, &g.stderr
+	if err := b.run(ctx, g); err != nil {
 		return nil, errors.Join(err, toGuest.Close(), fromGuest.Close())
 	}
-	go g.reap()
 	return g, nil
+}
+
+// newContainer is one whose bundle is in dir, and which has not been started.
+func newContainer(runsc string, r *root, dir string) *container {
+	cmd := exec.Command(runsc, arguments(dir)...)
+	cmd.Env, cmd.Dir = []string{"TMPDIR=" + dir}, dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = time.Second
+	return &container{dir: dir, cmd: cmd, root: r, gone: make(chan struct{}), watching: make(chan struct{})}
+}
+
+// run starts a container.
+func (b *backend) run(ctx context.Context, g *container) (err error) {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if g.group, err = b.spawn().Start(g.cmd); err == nil {
+		go g.reap()
+	}
+	return err
 }
 
 // arguments are what makes a container of a bundle: without network, host files,
@@ -270,7 +292,7 @@ func (b *backend) build(runtime string, i *interpreter.Interpreter) (*root, erro
 	if err != nil {
 		return nil, full(err)
 	}
-	r, err := newRoot(dir, runtime, b.Guest, i)
+	r, err := newRoot(dir, runtime, b.Guest, i, b.network(i))
 	if err != nil {
 		return nil, full(fmt.Errorf("%s: %w", runtime, err))
 	}

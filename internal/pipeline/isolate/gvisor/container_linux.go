@@ -20,8 +20,10 @@ import (
 
 const (
 	// beside is what a guest and its kernel need beside the program's own memory.
-	beside    = 96 << 20
-	lookEvery = 20 * time.Millisecond
+	beside = 96 << 20
+	// relayMemory is what a relay may take, most of it what waits in its connections.
+	relayMemory = 96 << 20
+	lookEvery   = 20 * time.Millisecond
 	// ending is how long the processes of a container may take to go.
 	ending = 5 * time.Second
 	// threads is how many gVisor itself may have, beside two for each of the program's.
@@ -40,6 +42,7 @@ type container struct {
 	closing sync.Once
 
 	gone     chan struct{}
+	began    bool // it had a kernel; known when it is gone
 	watch    sync.Once
 	watching chan struct{} // closed when the guest goes
 	pid      int           // of the kernel, when the program came
@@ -74,6 +77,7 @@ func (g *container) reap() {
 	_ = g.cmd.Wait() // how it ended is in ProcessState
 	close(g.watching)
 	pid := g.kernel()
+	g.began = pid > 1
 	for end := time.Now().Add(ending); g.runs(pid) && time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -114,14 +118,22 @@ func (g *container) Limit(l run.Limits) {
 	g.watch.Do(func() {
 		g.pid = g.kernel()
 		g.memory = openMemory(g.pid)
-		g.footing = g.used()
-		g.group.Limit(g.group.Used()+allowance(l), l, threads+2*g.root.threads)
+		if !g.root.command { // which has had its program from the beginning
+			g.footing = g.used()
+		}
+		g.group.Limit(g.group.Used()+g.root.allowance(l), l, threads+2*g.root.threads)
 		go g.look(l)
 	})
 }
 
 // allowance is how much more memory a container may take than at its start.
-func allowance(l run.Limits) int64 { return l.Memory + beside + 2*l.Result }
+func (r *root) allowance(l run.Limits) int64 {
+	most := l.Memory + beside + 2*l.Result
+	if r.relayed {
+		most += relayMemory
+	}
+	return most
+}
 
 // look ends a container that takes more memory than it may.
 func (g *container) look(l run.Limits) {
@@ -134,7 +146,7 @@ func (g *container) look(l run.Limits) {
 			return
 		case <-tick.C:
 		}
-		if g.measure() > g.footing+allowance(l) {
+		if g.measure() > g.footing+g.root.allowance(l) {
 			g.outgrown.Store(true)
 			g.Kill()
 			return

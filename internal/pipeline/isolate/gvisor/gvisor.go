@@ -5,6 +5,7 @@
 package gvisor
 
 import (
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/run"
 )
@@ -32,6 +33,11 @@ type Options struct {
 	Limits run.Limits
 	// Interpreters are runtimes that the machine may have.
 	Interpreters []interpreter.Interpreter
+	// Commands are what programs can start, each in a container of its own.
+	Commands commands.Set
+	// Network, unless it is nil, gives programs of proxied interpreters a way to an
+	// isolate.Proxy, if their Host is one. Their containers have none all the same.
+	Network *interpreter.Network
 }
 
 const quickjs = "quickjs"

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"retort/internal/guest"
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/isolatetest"
 	"retort/internal/pipeline/isolate/process/walls"
@@ -26,8 +28,8 @@ import (
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 2 && args[0] == walls.ContainedArgument {
-		if walls.EnterContained(args[1]) != nil {
-			os.Exit(1)
+		if err := walls.EnterContained(args[1]); err != nil {
+			os.Exit(walls.Status(err))
 		}
 		args = args[2:]
 	}
@@ -42,6 +44,8 @@ func TestMain(m *testing.M) {
 		}
 	case "engine":
 		engine(args[1], args[2])
+	case "command":
+		os.Exit(isolatetest.BeCommand(args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case "probe":
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
 	default:
@@ -85,11 +89,15 @@ func pythonHere(t testing.TB) interpreter.Interpreter {
 }
 
 func TestContract(t *testing.T) {
-	for _, runtime := range []string{quickjs, "python"} {
-		t.Run(runtime, func(t *testing.T) {
+	for _, name := range []string{quickjs, "python", "python with a network"} {
+		t.Run(name, func(t *testing.T) {
 			o := optionsHere(t)
+			runtime, _, networked := strings.Cut(name, " ")
 			if runtime == "python" {
 				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+			}
+			if networked {
+				o.Network = &interpreter.Network{}
 			}
 			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend { return New(o) })
 		})
@@ -126,6 +134,56 @@ func TestEscapes(t *testing.T) {
 		defer b.Close()
 		isolatetest.PythonEscapes(t, b)
 	})
+}
+
+// TestNetworked holds what programs can do that have a network: a native one, which tries
+// every way out, and one in Python.
+func TestNetworked(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := optionsHere(t)
+	probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: 64, Proxied: true}
+	o.Guest, o.Warm, o.Network, o.Interpreters = []string{self, "guest"}, -1, &interpreter.Network{}, []interpreter.Interpreter{probe, pythonHere(t)}
+	b := New(o)
+	defer b.Close()
+	isolatetest.NetworkedEscapes(t, b, "node", "a million files", "a thousand threads") // TestMillionFiles; there are those of the relay besides
+	isolatetest.Connections(t, b)
+}
+
+// TestCommands holds the contract of commands, and that what runs is the file that was looked
+// at, or nothing.
+func TestCommands(t *testing.T) {
+	open := func(t *testing.T) (isolate.Backend, string) {
+		o, path := optionsHere(t), filepath.Join(t.TempDir(), "tool")
+		data, err := os.ReadFile("/proc/self/exe")
+		if err == nil {
+			err = os.WriteFile(path, data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Commands, err = commands.Look([]string{path}); err != nil {
+			t.Fatal(err)
+		}
+		o.Warm = -1
+		b := New(o)
+		t.Cleanup(func() { _ = b.Close() })
+		return b, path
+	}
+	b, path := open(t)
+	isolatetest.Commands(t, b, path)
+	if have := b.Capabilities(); !slices.Equal(have.Commands, []string{"tool"}) {
+		t.Error(have.Commands)
+	}
+	b, path = open(t)
+	if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("#!/bin/sh"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if ended, failed, _ := isolatetest.Started(t, b, run.Limits{}, isolatetest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "is not the file that it was") {
+		t.Errorf("%+v %v", ended, failed)
+	}
 }
 
 // A program in Python can make very many empty files, which take memory of the kernel

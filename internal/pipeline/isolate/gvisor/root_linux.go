@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	guestPath = "/retort" // of this binary, in a container
+	guestPath = walls.ProgramPath // of this binary, in a container
 	// user is who programs are. There is no such user on the machine: gVisor keeps count
 	// of users for itself.
 	user = 1000
@@ -35,6 +35,8 @@ type root struct {
 	spec    spec
 	i       *interpreter.Interpreter // nil for the built-in one
 	threads int
+	relayed bool // its programs have a network
+	command bool // what runs is a command, and no guest
 }
 
 // spec is the part of an OCI runtime specification that is used here.
@@ -80,35 +82,55 @@ type specLinux struct {
 }
 
 // newRoot makes the root of a runtime in dir, whose guest is command.
-func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter) (*root, error) {
-	r := &root{runtime: runtime, dir: dir, i: i, threads: 32}
+func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, network *interpreter.Network) (*root, error) {
+	r := &root{runtime: runtime, dir: dir, i: i, threads: 32, relayed: network != nil}
 	bounded := walls.Plan{Profile: runtime, Processes: r.threads, Files: files}
-	if err := r.copy(guestPath, command[0]); err != nil {
+	empty, err := r.base(command[0])
+	if err != nil {
 		return nil, err
 	}
-	empty := filepath.Join(filepath.Dir(dir), "empty")
-	if err := os.MkdirAll(empty, 0o755); err != nil {
-		return nil, err
-	}
-	// What gVisor would put there tells of nothing but itself, and nobody needs it.
-	r.mount("/proc", empty, "bind", "ro", "nosuid", "nodev", "noexec")
-	r.mount("/sys", empty, "bind", "ro", "nosuid", "nodev", "noexec")
 	if i != nil {
 		image, err := r.interpreter(*i, empty)
 		if err != nil {
 			return nil, err
 		}
 		r.threads = i.Threads
-		bounded.Argv, bounded.Env, bounded.Tmp, bounded.Processes = i.Argv(image), i.Env, temporary, i.Threads
+		bounded.Argv, bounded.Tmp, bounded.Processes = i.Argv(image), temporary, i.Threads
+		if bounded.Env, err = r.authorities(i.Env, network); err != nil {
+			return nil, err
+		}
+	}
+	if r.relayed {
+		bounded.Network = walls.Relayed
+		r.threads += walls.RelayThreads
 	}
 	text, err := json.Marshal(bounded)
 	if err != nil {
 		return nil, err
 	}
+	r.specify(string(text), command[1:])
+	return r, nil
+}
+
+// base is what every root has: this binary, and nothing where gVisor would put what tells of
+// itself, which nobody needs.
+func (r *root) base(guest string) (empty string, err error) {
+	if err := r.copy(guestPath, guest); err != nil {
+		return "", err
+	}
+	empty = filepath.Join(filepath.Dir(r.dir), "empty")
+	r.mount("/proc", empty, "bind", "ro", "nosuid", "nodev", "noexec")
+	r.mount("/sys", empty, "bind", "ro", "nosuid", "nodev", "noexec")
+	return empty, os.MkdirAll(empty, 0o755)
+}
+
+// specify writes down how containers are started: walled is the plan of what bounds the first
+// process once more.
+func (r *root) specify(walled string, command []string) {
 	r.spec = spec{
-		Version: "1.0.2", Root: specRoot{Path: dir, Readonly: true}, Hostname: "retort", Mounts: r.spec.Mounts,
+		Version: "1.0.2", Root: specRoot{Path: r.dir, Readonly: true}, Hostname: "retort", Mounts: r.spec.Mounts,
 		Process: process{
-			User: map[string]int{"uid": user, "gid": user}, Args: append([]string{guestPath, walls.ContainedArgument, string(text)}, command[1:]...), Env: []string{}, Cwd: "/",
+			User: map[string]int{"uid": user, "gid": user}, Args: append([]string{guestPath, walls.ContainedArgument, walled}, command...), Env: []string{}, Cwd: "/",
 			Capabilities: map[string][]string{}, NoNewPrivileges: true,
 			Rlimits: []rlimit{{"RLIMIT_CORE", 0, 0}, {"RLIMIT_NOFILE", files, files}},
 		},
@@ -116,7 +138,16 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter) 
 	for _, kind := range []string{"pid", "network", "ipc", "uts", "mount"} {
 		r.spec.Linux.Namespaces = append(r.spec.Linux.Namespaces, map[string]string{"type": kind})
 	}
-	return r, nil
+}
+
+// authorities adds the file by which servers prove who they are, if programs have a network,
+// and gives their environment.
+func (r *root) authorities(env []string, network *interpreter.Network) ([]string, error) {
+	env, source := network.Join(env, walls.ProxyPort)
+	if source == "" {
+		return env, nil
+	}
+	return env, r.copy(interpreter.CertificatesPath, source)
 }
 
 // interpreter adds the files of an interpreter: directories stay where they are on
@@ -151,8 +182,13 @@ func (r *root) interpreter(i interpreter.Interpreter, empty string) (*interprete
 			return nil, err
 		}
 	}
-	r.mount("/tmp", "tmpfs", "tmpfs", "nosuid", "nodev", "noexec", "mode=1777", "size="+strconv.Itoa(temporary))
+	r.scratch()
 	return image, nil
+}
+
+// scratch adds /tmp.
+func (r *root) scratch() {
+	r.mount("/tmp", "tmpfs", "tmpfs", "nosuid", "nodev", "noexec", "mode=1777", "size="+strconv.Itoa(temporary))
 }
 
 func (r *root) mount(target, source, kind string, options ...string) {

@@ -64,13 +64,18 @@ func secret(t *testing.T) string {
 // tried is the output of a program.
 func tried(t *testing.T, b isolate.Backend, runtime, code string) string {
 	t.Helper()
+	return triedWith(t, b, runtime, code, echo)
+}
+
+func triedWith(t *testing.T, b isolate.Backend, runtime, code string, h isolate.Host) string {
+	t.Helper()
 	l := run.Limits{Timeout: hang}.Or(run.DefaultLimits())
 	s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(context.Background(), run.Program{Code: code, Name: "program", Limits: l}, echo)
+	r, err := s.Run(context.Background(), run.Program{Code: code, Name: "program", Limits: l}, h)
 	if err != nil || r.Status != run.StatusOK {
 		t.Fatalf("%v, %s: %v\n%s", err, r.Status, r.Error, r.Output)
 	}

@@ -1,9 +1,20 @@
 package isolatetest
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
 )
 
 // proxyPort is where programs with a network find the proxy on the loopback device.
@@ -41,6 +52,13 @@ func networkAttempts() []attempt {
 		calling("a socket: IPv4 raw", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), calling("a socket: MPTCP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 262), calling("a socket: SCTP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 132),
 		calling("a socket: ping", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP), calling("a socket: SEQPACKET", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_SEQPACKET, 0),
 	}
+	list = append(list, attempt{"open the memory of the first process", func() error {
+		fd, err := unix.Open("/proc/1/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Close(fd)
+	}})
 	return append(list, attempt{"listen", func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		if err != nil {
@@ -48,4 +66,124 @@ func networkAttempts() []attempt {
 		}
 		return unix.Listen(fd, 1)
 	}})
+}
+
+// proxying is a Host that sends back what comes, after a greeting.
+type proxying struct {
+	isolate.HostFunc
+	served atomic.Int64
+}
+
+func (p *proxying) ServeConn(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	p.served.Add(1)
+	_, _ = io.WriteString(conn, "hello")
+	_, _ = io.Copy(conn, conn)
+}
+
+// NetworkedEscapes is Escapes for a guest of b whose programs have a network: there is one way
+// more, which leads to the Host, and to nobody if that is no Proxy. LeftOut is as for Escapes.
+func NetworkedEscapes(t *testing.T, b isolate.Backend, runtime string, leftOut ...string) {
+	t.Helper()
+	h := &proxying{HostFunc: echo}
+	code := strings.Join(append([]string{secret(t)}, leftOut...), "\n")
+	open := []string{"OPEN a socket: IPv4", "OPEN the proxy"}
+	var rest []string
+	for line := range strings.Lines(triedWith(t, b, runtime, code, h)) {
+		if i := slices.Index(open, strings.TrimSpace(line)); i >= 0 {
+			open = slices.Delete(open, i, i+1)
+			continue
+		}
+		rest = append(rest, line)
+	}
+	Judge(t, strings.Join(rest, ""), 100)
+	if len(open) > 0 || h.served.Load() != 1 {
+		t.Errorf("closed: %v; %d connections arrived", open, h.served.Load())
+	}
+	// Without a Proxy a connection may be made, since somebody listens, and ends at once: what
+	// matters is that it leads nowhere.
+	h.served.Store(0)
+	triedWith(t, b, runtime, code, echo)
+	if h.served.Load() != 0 {
+		t.Error("there is a proxy for a host that is none")
+	}
+}
+
+// networkCode makes connections at once while it makes calls with large answers, of which it
+// reads some late, and leaves one that nobody reads from.
+const networkCode = `
+import asyncio, hashlib, os, socket, threading
+at = os.environ["HTTPS_PROXY"].rpartition("/")[2].split(":")
+at = (at[0], int(at[1]))
+def greeted(s):
+    text = b""
+    while len(text) < 5:
+        text += s.recv(5 - len(text))
+    assert text == b"hello", text
+def whole(n):
+    want = bytes([n]) * (700_000 + n)
+    s = socket.socket()
+    s.settimeout(20)
+    s.connect(at)
+    greeted(s)
+    def send():
+        s.sendall(want)
+        s.shutdown(socket.SHUT_WR)
+    sender = threading.Thread(target=send)
+    sender.start()
+    got = b""
+    while True:
+        some = s.recv(1 << 16)
+        if not some:
+            break
+        got += some
+    sender.join()
+    s.close()
+    done.append(got == want)
+done = []
+stuck = socket.socket()
+stuck.settimeout(1)
+stuck.connect(at)
+greeted(stuck)
+try:
+    while True:
+        stuck.sendall(b"x" * 100_000)
+except TimeoutError:
+    pass
+threads = [threading.Thread(target=whole, args=(n,)) for n in range(8)]
+for t in threads:
+    t.start()
+lengths = [len(search_tools("x" * 100_000)["query"]) for _ in range(5)]
+for t in threads:
+    t.join()
+for n in range(200):
+    s = socket.socket()
+    s.connect(at)
+    greeted(s)
+    s.close()
+result = [len(done), all(done), sum(lengths)]
+`
+
+// Connections has a Python program use its network: connections carry what is put in, and
+// neither hold up each other nor the calls beside them.
+func Connections(t *testing.T, b isolate.Backend) {
+	t.Helper()
+	large := isolate.HostFunc(func(_ context.Context, c run.Call) (run.Result, error) {
+		return run.Result{Value: bytes.Clone(c.Arguments)}, nil
+	})
+	h := &proxying{HostFunc: large}
+	l := run.Limits{Timeout: hang, Memory: 256 << 20}.Or(run.DefaultLimits())
+	s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "python", Limits: l, Proxied: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run(context.Background(), run.Program{Code: networkCode, Name: "program", Limits: l}, h)
+	if err != nil || r.Status != run.StatusOK || string(r.Value) != "[8,true,500000]" {
+		t.Errorf("%v %s %s %v\n%s", err, r.Status, r.Value, r.Error, r.Output)
+	}
+	if n := h.served.Load(); n != 209 {
+		t.Errorf("%d connections arrived", n)
+	}
 }

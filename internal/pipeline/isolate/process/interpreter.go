@@ -30,7 +30,7 @@ const (
 //
 // dir gives a directory for harnesses where there are no walls around files; it
 // is empty where there are.
-func interpreted(i Interpreter, guest []string, dir func() (string, error), network *Network) *kind {
+func interpreted(i Interpreter, guest []string, dir func() (string, error), network *interpreter.Network) *kind {
 	k := &kind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted, crashed: i.Crashed}
 	if i.Compiles {
 		k.harness = &compiledHarness{}
@@ -52,7 +52,7 @@ func interpreted(i Interpreter, guest []string, dir func() (string, error), netw
 		if err == nil && weak != "" {
 			k.plan, err = bare(i, k.plan, weak)
 		} else if err == nil && i.Proxied && network != nil {
-			network.join(&k.plan)
+			join(network, &k.plan)
 		}
 		if err != nil {
 			return run.Errorf(run.KindInternal, "process", "the harness of %s cannot be written: %w", i.Runtime, err)

@@ -76,7 +76,7 @@ func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error
 	cmd = exec.Command(k.command[0], append([]string{walls.Argument}, k.command[1:]...)...)
 	cmd.ExtraFiles = []*os.File{read}
 	cmd.SysProcAttr = attributes(weak)
-	if k.plan.Network && !weak {
+	if k.plan.Network == walls.Handed && !weak {
 		near, far, err := descriptorPair()
 		if err != nil {
 			_, _ = read.Close(), write.Close()

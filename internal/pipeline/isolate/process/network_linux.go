@@ -4,41 +4,25 @@ import (
 	"context"
 	"net"
 	"os"
-	"path/filepath"
-	"strconv"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/process/walls"
 )
-
-// insideCertificates is where authorities are behind the walls.
-const insideCertificates = "/etc/ssl/certs/ca-certificates.crt"
 
 // maxConnections is how many of a program's connections are taken at once.
 const maxConnections = 128
 
-// bundles are where systems keep the authorities that they trust.
-var bundles = []string{insideCertificates, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"}
-
 // join adds a network to a plan.
-func (n *Network) join(p *walls.Plan) {
-	proxy := "http://127.0.0.1:" + strconv.Itoa(walls.ProxyPort)
-	p.Network = true
-	p.Env = append(append([]string{}, p.Env...), "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy, "NO_PROXY=")
-	candidates := bundles
-	if n.Certificates != "" {
-		candidates = []string{n.Certificates}
-	}
-	for _, file := range candidates {
-		if real, err := filepath.EvalSymlinks(file); err == nil && isFile(real) {
-			p.Mounts = append(p.Mounts, walls.Mount{Source: real, Target: insideCertificates})
-			p.Env = append(p.Env, "SSL_CERT_FILE="+insideCertificates)
-			return
-		}
+func join(n *interpreter.Network, p *walls.Plan) {
+	env, authorities := n.Join(p.Env, walls.ProxyPort)
+	p.Network, p.Env = walls.Handed, env
+	if authorities != "" {
+		p.Mounts = append(p.Mounts, walls.Mount{Source: authorities, Target: interpreter.CertificatesPath})
 	}
 }
 
@@ -139,9 +123,4 @@ func (c *child) lead(h isolate.Host) (shut func()) {
 		_ = l.Close()
 		all.Wait()
 	}
-}
-
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
 }

@@ -8,10 +8,11 @@ import (
 	"syscall"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/process/walls"
 )
 
-func (n *Network) join(*walls.Plan) {}
+func join(*interpreter.Network, *walls.Plan) {}
 
 func networked(*syscall.SysProcAttr) {}
 

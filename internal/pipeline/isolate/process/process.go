@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
+	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/pipeline/isolate/standby"
 	"retort/internal/run"
@@ -56,17 +58,12 @@ type Options struct {
 	Fallback Fallback
 	// Network, unless it is nil, gives programs of proxied interpreters a way to an
 	// isolate.Proxy, if their Host is one.
-	Network *Network
+	Network *interpreter.Network
 	// Interpreters are runtimes that the machine may have. Their children are
 	// started when they are first needed.
 	Interpreters []Interpreter
 	// Commands are what programs can start, each in a sandbox of its own.
-	Commands Commands
-}
-
-// Network is how programs reach their proxy.
-type Network struct {
-	Certificates string // a file with authorities, PEM; the machine's if empty
+	Commands commands.Set
 }
 
 // Backend is an isolate.Backend of child processes. It is safe for use by
@@ -76,7 +73,7 @@ type Backend struct {
 	fallback Fallback
 	proxies  bool
 	limits   run.Limits // foreseen
-	commands Commands
+	commands commands.Set
 	spawner  *spawn.Spawner
 	check    func() state // what probe found, once it is known
 	first    chan *child  // the one that probe started
@@ -196,7 +193,7 @@ func (b *Backend) look(interpreters []Interpreter) isolate.Capabilities {
 		}
 	}
 	slices.Sort(have.Runtimes)
-	b.commands.note(&have)
+	b.commands.Note(&have)
 	return have
 }
 

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	case "devour":
 		devour()
 	case "command":
-		beCommand(os.Args[2:])
+		os.Exit(isolatetest.BeCommand(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	case "engine":
 		host(os.Args[2:]...)
 	case "confine":

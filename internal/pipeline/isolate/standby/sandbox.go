@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
 	"retort/internal/wire"
 )
+
+// parting is how long the connections of a program that has ended may take to end.
+const parting = time.Second
 
 // sandbox is one guest with its limits. It runs one program.
 type sandbox struct {
@@ -21,6 +25,7 @@ type sandbox struct {
 
 	mu     sync.Mutex
 	used   bool
+	over   bool // its program has ended
 	closed bool
 	cancel context.CancelCauseFunc // while a program runs
 }
@@ -33,9 +38,14 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 		return isolate.Report{}, err
 	}
 	defer s.backend.forget(s)
+	defer s.leave()
 	p.Limits = p.Limits.Or(s.spec.Limits).Or(run.DefaultLimits())
 	s.member.guest.Limit(p.Limits)
+	shut := lead(s.member.guest, h)
 	end, err := wire.Serve(ctx, s.member.conn, p, h)
+	late := time.AfterFunc(parting, s.member.guest.Kill) // should its relay not listen to anybody
+	shut()
+	late.Stop()
 	if errors.Is(err, wire.ErrGone) {
 		s.explain(&end, p)
 	}
@@ -84,4 +94,40 @@ func (s *sandbox) Close() error {
 	s.member.Kill()
 	s.backend.forget(s)
 	return nil
+}
+
+// leave says that the program has ended.
+func (s *sandbox) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}
+
+// Start implements isolate.Commander, for backends that have commands.
+func (s *sandbox) Start(ctx context.Context, c isolate.Command) (isolate.Ended, error) {
+	if s.backend.Command == nil {
+		return isolate.Ended{}, isolate.NoCommands(s.backend.Name)
+	}
+	done, refused := s.enter()
+	if refused != nil {
+		return isolate.Ended{}, refused
+	}
+	defer done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.backend.ctx, cancel)()
+	return s.backend.Command(ctx, c, s.spec.Limits.Or(run.DefaultLimits()))
+}
+
+// enter begins something that Close of the backend waits for, if the program still runs.
+func (s *sandbox) enter() (done func(), refused *run.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.backend.mu.Lock()
+	defer s.backend.mu.Unlock()
+	if !s.used || s.over || s.closed || s.backend.closed {
+		return nil, run.Errorf(run.KindCancelled, s.backend.Name+".command", "the program has ended")
+	}
+	s.backend.guests.Add(1)
+	return s.backend.guests.Done, nil
 }

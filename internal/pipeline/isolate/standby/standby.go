@@ -56,6 +56,10 @@ type Kind struct {
 	Ahead bool
 	// Bounds says what holds the limits, for reports.
 	Bounds string
+	// Relayed says that guests are those of a relay (walls.Relayed): what they send are
+	// lanes, of which the first is the wire and the others are connections for the Proxy
+	// that the program's Host is.
+	Relayed bool
 }
 
 // Options configure a Backend.
@@ -65,6 +69,10 @@ type Options struct {
 	// at once when it has answered before. Its Warning ends up in every report.
 	Capabilities func() isolate.Capabilities
 	Kinds        []Kind
+	// Command starts a command in a sandbox of its own, with the limits of the program that
+	// wants it, and returns when nothing of it is left; nil if there are none. Its error is a
+	// *run.Error.
+	Command func(ctx context.Context, c isolate.Command, l run.Limits) (isolate.Ended, error)
 	// Closed is called once, when every guest is gone; nil if there is nothing to do.
 	Closed func() error
 }
@@ -147,6 +155,9 @@ func (b *Backend) start(k Kind) (*member, error) {
 	guest, err := b.begin(ctx, k)
 	if err != nil {
 		return nil, err
+	}
+	if k.Relayed {
+		guest = relay(guest)
 	}
 	m := &member{guest, wire.NewConn(guest)}
 	release := context.AfterFunc(ctx, m.Kill)

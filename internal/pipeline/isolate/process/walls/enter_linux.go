@@ -2,6 +2,7 @@ package walls
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +18,7 @@ import (
 // Enter builds the walls that the plan on descriptor 3 asks for. If the plan
 // names an interpreter, Enter does not return: the process becomes it. Else the
 // whole process is behind the walls when it returns. After an error, which the
-// parent reads on standard error, the process must end.
+// parent reads on standard error, the process must end, with the error's Status.
 //
 // harness gives the files of a profile's harness by name.
 func Enter(harness func(profile string) map[string][]byte) error {
@@ -41,7 +42,8 @@ func EnterContained(plan string) error {
 
 // told tells the parent.
 func told(err error) error {
-	if err != nil {
+	var ended *Ended
+	if err != nil && !errors.As(err, &ended) {
 		_, _ = unix.Write(standardError, []byte(err.Error()+"\n"))
 	}
 	return err
@@ -54,6 +56,9 @@ func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 		return err
 	}
 	closeInherited(p.Keep)
+	if p.Network == Relayed {
+		return p.relay()
+	}
 	program, err := p.interpreter()
 	if err != nil {
 		return err
@@ -63,6 +68,14 @@ func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 			return err
 		}
 	}
+	if err := p.bound(program); err != nil || program == nil {
+		return err
+	}
+	return failed("start "+p.Argv[0], program.become(p.Argv, p.Env))
+}
+
+// bound builds the walls that are around a process itself.
+func (p *Plan) bound(program *interpreter) error {
 	for _, step := range []struct {
 		name  string
 		build func() error
@@ -78,10 +91,7 @@ func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 			return err
 		}
 	}
-	if program == nil {
-		return nil
-	}
-	return failed("start "+p.Argv[0], program.become(p.Argv, p.Env))
+	return nil
 }
 
 // receive reads the plan.

@@ -29,7 +29,7 @@ func (p *Plan) landlock() error {
 	if p.Tmp > 0 && !p.Weak {
 		rules = append(rules, landlock.RWDirs("/tmp"))
 	}
-	if p.Network && !p.Weak {
+	if p.Network != NoNetwork && !p.Weak {
 		rules = append(rules, landlock.ConnectTCP(ProxyPort))
 	}
 	if p.Weak && len(p.Argv) > 0 {

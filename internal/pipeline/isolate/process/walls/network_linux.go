@@ -9,33 +9,38 @@ import (
 // listenerDescriptor is where a child with a network sends its listener.
 const listenerDescriptor = 4
 
-// ProxyPort is the port at which a program behind the walls finds its proxy, on its own
-// loopback address. Nothing else is in its network.
-const ProxyPort = 3128
-
 // openNetwork begins to listen in the network namespace of this process, which has nothing
 // but a loopback device, and hands the listener to the parent: what connects to it is
 // answered outside of the walls. No process behind them has the listener.
 func (p *Plan) openNetwork() error {
-	if !p.Network || p.Weak {
+	if p.Network != Handed || p.Weak {
 		return nil
 	}
 	defer unix.Close(listenerDescriptor)
 	if err := raiseLoopback(); err != nil {
 		return fmt.Errorf("loopback device: %w", err)
 	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := listen()
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: ProxyPort, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		return err
-	}
-	if err := unix.Listen(fd, 128); err != nil {
-		return err
-	}
 	return unix.Sendmsg(listenerDescriptor, []byte{0}, unix.UnixRights(fd), nil, 0)
+}
+
+// listen begins to listen at ProxyPort.
+func listen() (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	if err = unix.Bind(fd, &unix.SockaddrInet4{Port: ProxyPort, Addr: [4]byte{127, 0, 0, 1}}); err == nil {
+		err = unix.Listen(fd, 128)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+	}
+	return fd, err
 }
 
 func raiseLoopback() error {

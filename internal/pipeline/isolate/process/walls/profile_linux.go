@@ -53,22 +53,32 @@ var settingUp = []uintptr{
 	unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF,
 }
 
+// leading are what a relay needs before it bounds itself: it begins to listen.
+var leading = []uintptr{unix.SYS_BIND, unix.SYS_LISTEN}
+
 // ContainerProfile is the allow list of a runtime for containers, as JSON. It is the
-// list of the walls, with what the first process needs to build them.
-func ContainerProfile(profile string) ([]byte, error) {
+// list of the walls, with what the first process needs to build them, and with what a relay
+// does if that is the network: it starts one process more.
+func ContainerProfile(profile string, network Network) ([]byte, error) {
 	lists, ok := profiles[profile]
 	if !ok {
 		return nil, fmt.Errorf("there is no profile %q", profile)
 	}
+	lists = append(slices.Clone(lists), files, settingUp)
+	rules := (&Plan{Profile: profile, Network: network}).conditional(nil)
+	if network == Relayed {
+		lists = append(append(lists, profiles["relay"]...), leading)
+		rules = append(rules, rule{number: unix.SYS_CLONE, conditions: []condition{{0, noneSet, namespaces}}})
+	}
 	plain := map[string]bool{}
-	for _, list := range append(slices.Clone(lists), files, settingUp) {
+	for _, list := range lists {
 		for _, number := range list {
 			plain[nameOf(number)] = true
 		}
 	}
 	machines := []containerMachine{{"SCMP_ARCH_X86_64", []string{"SCMP_ARCH_X86", "SCMP_ARCH_X32"}}, {"SCMP_ARCH_AARCH64", []string{"SCMP_ARCH_ARM"}}}
 	p := containerProfile{Default: refuse, Errno: uint(unix.ENOSYS), Machines: machines, Syscalls: []containerSyscalls{{Names: slices.Sorted(maps.Keys(plain)), Action: allow}}}
-	for _, r := range (&Plan{Profile: profile}).conditional(nil) {
+	for _, r := range rules {
 		name := nameOf(r.number)
 		if plain[name] {
 			continue

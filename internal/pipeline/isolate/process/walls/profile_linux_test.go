@@ -4,6 +4,7 @@ package walls
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,7 +12,7 @@ import (
 // Every system call has a name, and conditions on one argument become one.
 func TestContainerProfile(t *testing.T) {
 	for profile := range profiles {
-		data, err := ContainerProfile(profile)
+		data, err := ContainerProfile(profile, NoNetwork)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +31,36 @@ func TestContainerProfile(t *testing.T) {
 			}
 		}
 	}
-	if _, err := ContainerProfile("none"); err == nil {
+	if _, err := ContainerProfile("none", NoNetwork); err == nil {
 		t.Error("a profile that is none")
+	}
+}
+
+// A relay starts a process, and nothing in a namespace; sockets are those of TCP.
+func TestRelayedProfile(t *testing.T) {
+	data, err := ContainerProfile("python", Relayed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p containerProfile
+	if err := json.Unmarshal(data, &p); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.Syscalls {
+		for _, name := range s.Names {
+			switch {
+			case s.Action != allow:
+			case name == "clone":
+				if len(s.Args) != 1 || s.Args[0].Value&namespaces != namespaces || s.Args[0].Two&namespaces != 0 {
+					t.Errorf("clone %+v", s.Args)
+				}
+			case name == "socket":
+				if len(s.Args) != 3 || s.Args[0].Value != 2 || s.Args[1].Value != 0xf || s.Args[1].Two != 1 {
+					t.Errorf("socket %+v", s.Args)
+				}
+			case slices.Contains(strings.Fields("mount unshare setns ptrace bpf io_uring_setup kexec_load kill tkill fork vfork execveat"), name):
+				t.Errorf("%q is allowed", name)
+			}
+		}
 	}
 }

@@ -47,6 +47,9 @@ var (
 // and KVM, if its device is among the Mounts.
 var emulation = []uintptr{unix.SYS_MMAP, unix.SYS_IOCTL, unix.SYS_SIGNALFD4, unix.SYS_MSYNC, unix.SYS_MLOCK, unix.SYS_MUNLOCK, unix.SYS_MBIND}
 
+// relaying is what a relay needs of its listener and its guest, both of which it has.
+var relaying = []uintptr{unix.SYS_ACCEPT4, unix.SYS_WAIT4, unix.SYS_WAITID}
+
 // profiles are the system calls of each runtime, beside those that are allowed
 // with certain arguments only.
 var profiles = map[string][][]uintptr{
@@ -57,6 +60,7 @@ var profiles = map[string][][]uintptr{
 	"deno":    {basic, olderBasic, files, olderFiles, pair, scheduling},
 	"command": {basic, olderBasic, files, olderFiles},
 	"machine": {basic, olderBasic, files, olderFiles, pair, scheduling, emulation},
+	"relay":   {basic, olderBasic, pair, relaying},
 }
 
 // rule allows one system call, if all its conditions hold, or refuses it.
@@ -152,7 +156,7 @@ func (p *Plan) conditional(program *interpreter) []rule {
 // network are the system calls with which a program reaches its proxy: sockets of TCP over
 // IPv4, and connecting them. None that listens, none of UDP, IPv6, or between processes.
 func (p *Plan) network() []rule {
-	if !p.Network || p.Weak {
+	if p.Network == NoNetwork || p.Weak {
 		return nil
 	}
 	const otherTypes = 0xf &^ unix.SOCK_STREAM

@@ -22,8 +22,16 @@ const Argument = "walls"
 // the second. The rest of its arguments are for the guest.
 const ContainedArgument = "contained"
 
+// ProgramPath is where this program lies in the root of a container or a machine. Where one
+// stays as a relay, it is started from there once more.
+const ProgramPath = "/retort"
+
 // planDescriptor is where a child finds its Plan.
 const planDescriptor = 3
+
+// ProxyPort is the port at which a program behind the walls finds its proxy, on its own
+// loopback address. Nothing else is in its network.
+const ProxyPort = 3128
 
 // Plan says what walls to build, and what is to live behind them.
 type Plan struct {
@@ -54,9 +62,9 @@ type Plan struct {
 	Processes int
 	// Files bounds the open descriptors.
 	Files int
-	// Network opens a loopback device with a listener at ProxyPort, which the parent is
-	// given over descriptor 4, and lets the interpreter connect to it. Never with Weak.
-	Network bool
+	// Network lets the interpreter connect to ProxyPort on its loopback address, and says
+	// who listens there. Never with Weak.
+	Network Network
 	// Weak leaves out the namespaces and with them the file system: Landlock,
 	// system calls and limits are all that is left.
 	Weak bool
@@ -68,6 +76,27 @@ type Plan struct {
 	// is taken where the kernel has it, for what Mounts name if there are any.
 	Contained bool
 }
+
+// Network is who listens at ProxyPort in a network that has nothing else.
+type Network int
+
+const (
+	// NoNetwork has nobody listen, and no socket made.
+	NoNetwork Network = iota
+	// Handed has this process begin to listen, and hand the listener to the parent over
+	// descriptor 4.
+	Handed
+	// Relayed has this process stay, and start the guest as another one. It leads
+	// connections to the parent beside what the guest says, as lanes (package lanes) on its
+	// standard input and output, and ends as the guest does. It is for where no descriptor
+	// reaches the parent, and must be the first process of its namespace.
+	Relayed
+	// reached is what a relay tells the guest: somebody listens.
+	reached
+)
+
+// RelayThreads is how many threads a relay has, at most, beside those of its guest.
+const RelayThreads = 16
 
 // Mount makes a file or directory of the machine appear behind the walls.
 type Mount struct {
@@ -103,6 +132,22 @@ func failed(step string, err error) error {
 		return nil
 	}
 	return &Failure{step, err}
+}
+
+// Ended says that this process was a relay, and that its guest has ended.
+type Ended struct {
+	Code int // exit status, or 128 and the number of a signal
+}
+
+func (e *Ended) Error() string { return fmt.Sprintf("walls: the guest has ended (%d)", e.Code) }
+
+// Status is with which status a process ends for which Enter or EnterContained gave an error.
+func Status(err error) int {
+	var ended *Ended
+	if errors.As(err, &ended) {
+		return ended.Code
+	}
+	return 1
 }
 
 // ErrOther says that a file is not the one that it has to be.

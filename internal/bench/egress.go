@@ -1,0 +1,250 @@
+package bench
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"retort/internal/egress"
+)
+
+// allowedHost is the one that the requests are for.
+const allowedHost = "api.example.com"
+
+// egress measures what the way of programs' requests costs: against the same requests without
+// it, to a server of this machine. Nothing leaves the machine.
+func (b *bench) egress(ctx context.Context) error {
+	site, err := newSite()
+	if err != nil {
+		return err
+	}
+	defer site.close()
+	allowed := egress.Rule{Domain: allowedHost}
+	n, err := egress.New(egress.Options{Allow: []egress.Rule{allowed}, Rate: 1 << 30, Per: time.Minute, Roots: site.roots, Resolver: site, Dialer: site})
+	if err != nil {
+		return err
+	}
+	proxy, err := newProxy(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer proxy.close()
+	direct, through := site.client(nil), site.client(proxy.address)
+	for _, m := range []struct {
+		name  string
+		alone bool
+	}{{"a connection each", true}, {"one connection", false}} {
+		ways := []asking{{"direct", func() error { return asked(direct, m.alone) }}, {"through the proxy", func() error { return asked(through, m.alone) }}}
+		if !m.alone {
+			ways = append(ways, asking{"fetch", func() error { return fetched(ctx, proxy.session, allowedHost) }})
+		}
+		if err := b.compare("egress: https request, "+m.name, ways); err != nil {
+			return err
+		}
+	}
+	return b.refusals(ctx, n)
+}
+
+// asking is one of several ways to do the same.
+type asking struct {
+	name string
+	ask  func() error
+}
+
+// compare measures ways in turn, so that none of them has the machine to itself, and adds rows
+// with how many times as long as the first the others take.
+func (b *bench) compare(name string, ways []asking) error {
+	const warm, runs = 50, 500
+	took := make([][]float64, len(ways))
+	for i := range warm + runs {
+		for j, w := range ways {
+			began := time.Now()
+			if err := w.ask(); err != nil {
+				return err
+			}
+			if i >= warm {
+				took[j] = append(took[j], float64(time.Since(began))/float64(time.Microsecond))
+			}
+		}
+	}
+	for j, w := range ways {
+		b.add(name+": "+w.name, took[j], "µs", 0)
+	}
+	measured := b.rows[len(b.rows)-len(ways):]
+	for j, w := range ways[1:] {
+		b.rows = append(b.rows, Row{Name: name + ": " + w.name + " against direct", Median: measured[j+1].Median / measured[0].Median, Unit: "times"})
+	}
+	return nil
+}
+
+// refusals measures how many requests are refused in a second, one after the other, each noted.
+func (b *bench) refusals(ctx context.Context, n *egress.Network) error {
+	const many = 5000 // fewer than one execution may attempt
+	session := n.Open(egress.Execution{})
+	defer session.Close()
+	began := time.Now()
+	for range many {
+		if fetched(ctx, session, "evil.example.com") == nil {
+			return errors.New("a request that nobody allows was made")
+		}
+	}
+	b.rows = append(b.rows, Row{Name: "egress: refusals of fetch in a second", Median: many / time.Since(began).Seconds(), Runs: many})
+	proxy, err := newProxy(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer proxy.close()
+	began = time.Now()
+	for range many / 5 {
+		if err := refusedTunnel(proxy.address.Host); err != nil {
+			return err
+		}
+	}
+	b.rows = append(b.rows, Row{Name: "egress: refusals of the proxy in a second, a connection each", Median: many / 5 / time.Since(began).Seconds(), Runs: many / 5})
+	return nil
+}
+
+func refusedTunnel(proxy string) error {
+	conn, err := net.Dial("tcp", proxy)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "CONNECT evil.example.com:443 HTTP/1.1\r\nHost: evil.example.com:443\r\n\r\n"); err != nil {
+		return err
+	}
+	status := make([]byte, 12)
+	if _, err := io.ReadFull(conn, status); err != nil || string(status) != "HTTP/1.1 403" {
+		return fmt.Errorf("a tunnel that nobody allows: %q, %w", status, err)
+	}
+	return nil
+}
+
+// asked makes a request, over a connection of its own if it is to be alone.
+func asked(c *http.Client, alone bool) error {
+	if alone {
+		c.CloseIdleConnections()
+	}
+	r, err := c.Get("https://" + allowedHost + "/")
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	_, err = io.Copy(io.Discard, r.Body)
+	return err
+}
+
+// fetched makes a request as fetch does.
+func fetched(ctx context.Context, s *egress.Session, host string) error {
+	arguments, err := json.Marshal(egress.Request{URL: "https://" + host + "/", Method: http.MethodGet})
+	if err != nil {
+		return err
+	}
+	_, err = s.Functions()["fetch"](ctx, arguments)
+	return err
+}
+
+// site is one server of this machine, which is taken for a host elsewhere.
+type site struct {
+	roots    *x509.CertPool
+	listener net.Listener
+	server   *http.Server
+}
+
+// elsewhere is the address that the host has. Nobody dials it.
+var elsewhere = netip.MustParseAddr("93.184.215.14")
+
+func newSite() (*site, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	own := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: allowedHost}, DNSNames: []string{allowedHost}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, own, own, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParseCertificate(signed)
+	if err != nil {
+		return nil, err
+	}
+	s := &site{roots: x509.NewCertPool()}
+	s.roots.AddCert(parsed)
+	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	s.server = &http.Server{
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{signed}, PrivateKey: key}}}, ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"ok":true}`) }),
+	}
+	go s.server.ServeTLS(s.listener, "", "")
+	return s, nil
+}
+
+func (s *site) close() { _ = s.server.Close() }
+
+// LookupNetIP implements egress.Resolver.
+func (s *site) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{elsewhere}, nil
+}
+
+// DialContext implements egress.Dialer: it leads to the server, wherever that shall be.
+func (s *site) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", s.listener.Addr().String())
+}
+
+// client asks the server, through a proxy if there is one.
+func (s *site) client(proxy *url.URL) *http.Client {
+	t := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots, MinVersion: tls.VersionTLS12}, DialContext: s.DialContext}
+	if proxy != nil {
+		t.Proxy, t.DialContext = http.ProxyURL(proxy), nil
+	}
+	return &http.Client{Transport: t, Timeout: time.Minute}
+}
+
+// proxy is the proxy of one execution, at a port of this machine.
+type proxy struct {
+	session *egress.Session
+	address *url.URL
+	close   func()
+}
+
+func newProxy(ctx context.Context, n *egress.Network) (*proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{session: n.Open(egress.Execution{}), address: &url.URL{Scheme: "http", Host: l.Addr().String()}}
+	p.close = func() {
+		_ = l.Close()
+		p.session.Close()
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.session.ServeConn(ctx, conn)
+		}
+	}()
+	return p, nil
+}

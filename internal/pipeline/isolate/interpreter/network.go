@@ -1,0 +1,44 @@
+package interpreter
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Network is how programs of proxied interpreters reach their proxy.
+type Network struct {
+	Certificates string // a file with authorities, PEM; the machine's if empty
+}
+
+// CertificatesPath is where authorities are inside of a sandbox.
+const CertificatesPath = "/etc/ssl/certs/ca-certificates.crt"
+
+// bundles are where systems keep the authorities that they trust.
+var bundles = []string{CertificatesPath, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"}
+
+// Join says how the interpreter learns of a proxy at a port of its own loopback address: its
+// environment, and the file of this machine with the authorities, which is to be at
+// CertificatesPath; none if it is empty. A nil Network adds nothing.
+func (n *Network) Join(env []string, port int) (joined []string, authorities string) {
+	joined = append([]string{}, env...)
+	if n == nil {
+		return joined, ""
+	}
+	proxy := "http://127.0.0.1:" + strconv.Itoa(port)
+	joined = append(joined, "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy, "NO_PROXY=")
+	candidates := bundles
+	if n.Certificates != "" {
+		candidates = []string{n.Certificates}
+	}
+	for _, file := range candidates {
+		real, err := filepath.EvalSymlinks(file)
+		if err != nil {
+			continue
+		}
+		if info, err := os.Stat(real); err == nil && info.Mode().IsRegular() {
+			return append(joined, "SSL_CERT_FILE="+CertificatesPath), real
+		}
+	}
+	return joined, ""
+}
