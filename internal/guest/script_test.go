@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"retort/internal/guest/guesttest"
 	"retort/internal/guest/script"
 	"retort/internal/run"
 	"retort/internal/testenv"
@@ -42,7 +43,8 @@ func onScripted(t *testing.T, test func(t *testing.T, r *scripted)) {
 
 func TestProgramsOnRuntimes(t *testing.T) {
 	onScripted(t, func(t *testing.T, r *scripted) {
-		testSuite(t, r.name, func(t *testing.T, p run.Program) wire.End { return r.run(t, p, newSuiteHost()) })
+		s := guesttest.Suite{Runtime: r.name, Update: *update, Run: r.run}
+		s.Test(t)
 	})
 }
 

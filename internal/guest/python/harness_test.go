@@ -44,17 +44,17 @@ func TestDescriptors(t *testing.T) {
 // TestLargeFile reads a file that is larger than the memory it may take.
 func TestLargeFile(t *testing.T) {
 	const rows = 600_000
-	h := &fakeHost{files: map[string]string{"workspace/large.csv": strings.Repeat(strings.Repeat("x", 99)+"\n", rows)}}
+	h := &fakeHost{Files: map[string]string{"workspace/large.csv": strings.Repeat(strings.Repeat("x", 99)+"\n", rows)}}
 	p := code("n = size = 0", "for line in open('workspace/large.csv'):", "    n += 1", "    size += len(line)",
 		"with open('workspace/copy.csv', 'wb') as out, open('workspace/large.csv', 'rb') as f:", "    while True:", "        part = f.read(1 << 20)", "        if not part: break", "        out.write(part)",
 		"result = [n, size]")
 	p.Limits = run.Limits{Memory: 24 << 20}
 	end := newStarter(t).run(t, p, h)
-	if end.Status != run.StatusOK || string(end.Value) != fmt.Sprintf("[%d,%d]", rows, 100*rows) || h.files["workspace/copy.csv"] != h.files["workspace/large.csv"] {
+	if end.Status != run.StatusOK || string(end.Value) != fmt.Sprintf("[%d,%d]", rows, 100*rows) || h.Files["workspace/copy.csv"] != h.Files["workspace/large.csv"] {
 		t.Errorf("%s %v %s", end.Status, end.Error, end.Value)
 	}
-	if h.largest > 4<<20 {
-		t.Errorf("a read of %d bytes", h.largest)
+	if h.Largest() > 4<<20 {
+		t.Errorf("a read of %d bytes", h.Largest())
 	}
 }
 

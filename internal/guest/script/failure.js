@@ -3,6 +3,7 @@
 const { head, column, isSkill } = require('stack');
 const { describe } = require('errors');
 const { parse } = JSON;
+const { max } = Math;
 const uncurry = (method) => Function.prototype.call.bind(method);
 const exec = uncurry(RegExp.prototype.exec), slice = uncurry(String.prototype.slice), indexOf = uncurry(String.prototype.indexOf);
 const toFixed = uncurry(Number.prototype.toFixed), setPrototypeOf = Object.setPrototypeOf;
@@ -57,10 +58,13 @@ exports.thrown = function thrown(value, file, memory) {
 const ownFrame = /^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\)?$/;
 
 // located adds the frames of stack that are the program's own, and the position
-// of the innermost.
+// of the innermost. Where garbage was collected after the functions of the frames had
+// ended, Bun has written the stack itself: with a first line, and before positions were
+// corrected.
 function located(done, stack, file) {
 	const { error } = done;
 	const text = clip(stack ?? '', 64 << 10);
+	const raw = native.runtime === 'bun' && exec(ownFrame, slice(text, 0, max(0, indexOf(text, '\n')))) === null;
 	let own = '', found = 0;
 	for (let from = 0; from < text.length && found < 10;) {
 		let to = indexOf(text, '\n', from);
@@ -71,12 +75,13 @@ function located(done, stack, file) {
 			continue;
 		}
 		found++;
+		const line = +match[3], at = raw ? column(line, +match[4]) : +match[4];
 		if (match[2] === file && error.line === undefined) {
-			error.line = +match[3];
-			error.column = +match[4];
+			error.line = line;
+			error.column = at;
 		}
 		const name = clip(match[1] ?? '', 100);
-		const place = `${match[2]}:${match[3]}:${match[4]}`;
+		const place = `${match[2]}:${line}:${at}`;
 		own += `${own === '' ? '' : '\n'}at ${name === '' || name === '<anonymous>' ? place : `${name} (${place})`}`;
 	}
 	error.stack = own;
@@ -92,5 +97,5 @@ exports.syntax = function syntax(error, file) {
 		return done;
 	}
 	const line = +place[1];
-	return located(done, `    at ${file}:${line}:${column(line, place[2].length + 1)}`, file);
+	return located(done, `    at ${file}:${line}:${column(line, place[2].length + 1)}\n`, file);
 };

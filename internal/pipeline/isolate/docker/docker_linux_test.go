@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 	if len(args) > 1 && args[0] == "probe" {
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
 	}
-	if len(args) > 2 && args[0] == "engine" {
-		engine(args[1], args[2])
+	if len(args) > 4 && args[0] == "engine" {
+		engine(args[1], args[2], args[3], args[4])
 		os.Exit(0)
 	}
 	code := m.Run()
@@ -103,7 +103,10 @@ func options(t testing.TB, runtime string) Options {
 // pythonHere describes the machine's Python as the engine does, or skips the test.
 func pythonHere(t testing.TB) interpreter.Interpreter {
 	t.Helper()
-	path := testenv.Need(t, "python")
+	return pythonAt(testenv.Need(t, "python"))
+}
+
+func pythonAt(path string) interpreter.Interpreter {
 	for _, i := range runtimes.All(map[string]string{"python": path}, run.DefaultLimits().Memory) {
 		if i.Runtime == "python" {
 			return i

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	case "engine":
-		engine(args[1], args[2])
+		engine(args[1], args[2], args[3])
 	case "command":
 		os.Exit(isolatetest.BeCommand(args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case "probe":
@@ -79,7 +79,10 @@ func shortDir(t testing.TB) string {
 // pythonHere describes the machine's Python as the engine does, or skips the test.
 func pythonHere(t testing.TB) interpreter.Interpreter {
 	t.Helper()
-	path := testenv.Need(t, "python")
+	return pythonAt(testenv.Need(t, "python"))
+}
+
+func pythonAt(path string) interpreter.Interpreter {
 	for _, i := range runtimes.All(map[string]string{"python": path}, run.DefaultLimits().Memory) {
 		if i.Runtime == "python" {
 			return i

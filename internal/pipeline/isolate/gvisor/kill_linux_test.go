@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/run"
 	"retort/internal/testenv"
 )
@@ -20,9 +21,16 @@ import (
 const atOnce = 50
 
 // engine has programs running, says so, and waits to be killed. Its arguments are gVisor's
-// program and the folder of containers.
-func engine(runsc, dir string) {
-	b := New(Options{Guest: []string{os.Args[0], "guest"}, Runsc: runsc, Dir: dir, Warm: 1})
+// program, the folder of containers, and a Python to run programs on instead of QuickJS, if
+// it is one.
+func engine(runsc, dir, python string) {
+	o := Options{Guest: []string{os.Args[0], "guest"}, Runsc: runsc, Dir: dir, Warm: 1}
+	runtime, code := quickjs, "await callMCPTool('x'); await sleep(1e6)"
+	if python != "" {
+		runtime, code = "python", "call_mcp_tool('x')\nawait sleep(1e6)"
+		o.Interpreters = []interpreter.Interpreter{pythonAt(python)}
+	}
+	b := New(o)
 	var calls sync.WaitGroup
 	calls.Add(atOnce)
 	host := isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) {
@@ -31,11 +39,11 @@ func engine(runsc, dir string) {
 	})
 	for range atOnce {
 		go func() {
-			s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: quickjs, Limits: run.DefaultLimits()})
+			s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: run.DefaultLimits()})
 			if err != nil {
 				panic(err)
 			}
-			_, _ = s.Run(context.Background(), run.Program{Code: "await callMCPTool('x'); await sleep(1e6)"}, host)
+			_, _ = s.Run(context.Background(), run.Program{Code: code}, host)
 		}()
 	}
 	calls.Wait()
@@ -46,12 +54,17 @@ func engine(runsc, dir string) {
 // TestKilledEngine kills an engine with many containers. All of them end by themselves,
 // and the next engine removes the rest.
 func TestKilledEngine(t *testing.T) {
+	t.Run(quickjs, func(t *testing.T) { testKilledEngine(t, "") })
+	t.Run("python", func(t *testing.T) { testKilledEngine(t, pythonHere(t).Command) })
+}
+
+func testKilledEngine(t *testing.T, python string) {
 	runsc, dir := testenv.Need(t, "runsc"), shortDir(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "engine", runsc, dir)
+	cmd := exec.Command(self, "engine", runsc, dir, python)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

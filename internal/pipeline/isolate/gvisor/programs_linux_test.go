@@ -1,0 +1,22 @@
+package gvisor
+
+import (
+	"testing"
+
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/isolatetest"
+)
+
+func TestPrograms(t *testing.T) {
+	for _, runtime := range []string{quickjs, "python"} {
+		t.Run(runtime, func(t *testing.T) {
+			o := optionsHere(t)
+			if runtime == "python" {
+				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+			}
+			b := New(o)
+			defer b.Close()
+			isolatetest.Programs(t, b, runtime)
+		})
+	}
+}

@@ -1,0 +1,50 @@
+package isolatetest
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"retort/internal/guest/guesttest"
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+	"retort/internal/wire"
+)
+
+// programsAtOnce is how many programs run at the same time.
+const programsAtOnce = 8
+
+// Programs runs the programs of package guesttest on one runtime of a backend: all of an
+// ending is the same in each, and the same as without a sandbox. The caller closes b.
+func Programs(t *testing.T, b isolate.Backend, runtime string) {
+	s := &suite{runtime: runtime}
+	programs := guesttest.Suite{Runtime: runtime, AtOnce: programsAtOnce, Run: func(t testing.TB, p run.Program, h wire.Host) wire.End {
+		t.Helper()
+		return s.end(t, b, p, h)
+	}}
+	if runtime == "python" {
+		const version = "import platform\nplatform.python_version()"
+		end := s.end(t, b, run.Program{Code: version}, echo)
+		if err := json.Unmarshal(end.Value, &programs.Version); err != nil {
+			t.Fatalf("%s %v: %v", end.Status, end.Error, err)
+		}
+	}
+	programs.Test(t)
+}
+
+// end is how a program ends in a sandbox of its own. The warnings that a backend has for every
+// program are not the program's.
+func (s *suite) end(t testing.TB, b isolate.Backend, p run.Program, h wire.Host) wire.End {
+	t.Helper()
+	p.Limits = p.Limits.Or(limits())
+	p.ID, p.Language = "test", s.program(text{}, p.Limits).Language
+	sandbox := s.prepare(t, b, p.Limits)
+	defer sandbox.Close()
+	r, err := sandbox.Run(t.Context(), p, h)
+	if err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	about := b.Capabilities().Warning
+	warnings := slices.DeleteFunc(r.Warnings, func(w string) bool { return about != "" && w == about })
+	return wire.End{Status: r.Status, Value: r.Value, Error: r.Error, Output: r.Output, Warnings: warnings}
+}
