@@ -110,15 +110,19 @@ func (b *backend) kind(runtime string, i *interpreter.Interpreter) standby.Kind 
 		return &kept{described, dir}, err
 	})
 	start := func(ctx context.Context) (standby.Guest, error) {
-		k, err := b.images[runtime]()
-		if err != nil {
-			return nil, unusable(err)
+		for again := false; ; again = true {
+			k, err := b.images[runtime]()
+			if err != nil {
+				return nil, unusable(err)
+			}
+			m, err := b.restore(ctx, k.image, k.dir)
+			switch {
+			case err == nil:
+				return m, nil
+			case again || there(k):
+				return nil, unusable(err) // not a *vm that is nil
+			} // another engine has just removed it
 		}
-		m, err := b.restore(ctx, k.image, k.dir)
-		if err != nil {
-			return nil, unusable(err) // not a *vm that is nil
-		}
-		return m, nil
 	}
 	return standby.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "the machine's memory, watcher, and a control group where there is one"}
 }

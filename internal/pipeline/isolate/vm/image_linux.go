@@ -32,6 +32,11 @@ const (
 	making      = "making-"
 	// temporary is the size of /tmp for interpreters, in bytes. It is memory.
 	temporary = 64 << 20
+	// otherMachines is how many machines of a runtime are kept beside the one in use, for engines
+	// of another version or with another interpreter, and forgotten how long they are if nobody
+	// uses them.
+	otherMachines = 2
+	forgotten     = 7 * 24 * time.Hour
 	// bootTime is how long a machine may take from its start until its guest is at rest.
 	bootTime = 4 * time.Minute
 )
@@ -190,7 +195,8 @@ func (b *backend) made(i *image) (string, error) {
 	}
 	defer unlock()
 	dir := filepath.Join(b.Dir, prefix+i.runtime+"-"+key)
-	if _, err := os.Stat(filepath.Join(dir, readyFile)); err == nil {
+	now := time.Now()
+	if os.Chtimes(filepath.Join(dir, readyFile), now, now) == nil { // it is there, and in use
 		return dir, nil
 	}
 	b.tidy(i.runtime)
@@ -204,12 +210,24 @@ func (b *backend) made(i *image) (string, error) {
 	return dir, errors.Join(os.RemoveAll(dir), os.Rename(part, dir))
 }
 
-// tidy removes what was made for another binary, kernel or QEMU, and what somebody who
-// died has left half done. Machines that run have their memory open. The lock is held.
+// tidy makes room for a machine of a runtime: those for other binaries, kernels or interpreters go
+// that nobody has used for a while, or that are too many, and what somebody who died has left half
+// done. Machines that run have their memory open. The lock is held.
 func (b *backend) tidy(runtime string) {
-	for _, pattern := range []string{prefix + runtime + "-*", making + "*"} {
-		old, _ := filepath.Glob(filepath.Join(b.Dir, pattern))
-		for _, dir := range old {
+	half, _ := filepath.Glob(filepath.Join(b.Dir, making+"*"))
+	for _, dir := range half {
+		_ = os.RemoveAll(dir)
+	}
+	others, _ := filepath.Glob(filepath.Join(b.Dir, prefix+runtime+"-*"))
+	used := map[string]time.Time{} // zero for what is not whole
+	for _, dir := range others {
+		if info, err := os.Stat(filepath.Join(dir, readyFile)); err == nil {
+			used[dir] = info.ModTime()
+		}
+	}
+	slices.SortFunc(others, func(a, b string) int { return used[b].Compare(used[a]) })
+	for n, dir := range others {
+		if n >= otherMachines || time.Since(used[dir]) > forgotten {
 			_ = os.RemoveAll(dir)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // put writes a file below a folder.
@@ -138,5 +139,29 @@ func TestGuestIsStatic(t *testing.T) {
 	b := newBackend(Options{Dir: t.TempDir(), Kernel: dir, Guest: []string{"/bin/sh", "guest"}})
 	if _, err := b.describe(quickjs, nil); err == nil || !strings.Contains(err.Error(), "needs the libraries of a system") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestTidy keeps what other engines have used lately.
+func TestTidy(t *testing.T) {
+	b := newBackend(Options{Dir: t.TempDir()})
+	for name, days := range map[string]int{"a": 0, "b": 1, "c": 2, "old": 9} {
+		file := filepath.Join(b.Dir, prefix+"python-"+name, readyFile)
+		put(t, b.Dir, prefix+"python-"+name+"/"+readyFile, "")
+		then := time.Now().Add(-time.Duration(days) * 24 * time.Hour)
+		if err := os.Chtimes(file, then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, b.Dir, prefix+"python-half/"+memoryFile, "")
+	put(t, b.Dir, prefix+"quickjs-old/"+memoryFile, "")
+	put(t, b.Dir, making+"python/"+memoryFile, "")
+	b.tidy("python")
+	left, _ := filepath.Glob(filepath.Join(b.Dir, "*"))
+	for n := range left {
+		left[n] = strings.TrimPrefix(filepath.Base(left[n]), prefix)
+	}
+	if got := strings.Join(left, " "); got != "python-a python-b quickjs-old" {
+		t.Errorf("left are %s", got)
 	}
 }

@@ -230,3 +230,19 @@ func TestQEMUIsWalled(t *testing.T) {
 		t.Errorf("QEMU can write to %v", writable)
 	}
 }
+
+// TestPrograms runs the programs of all sandboxes in machines.
+func TestPrograms(t *testing.T) {
+	o := optionsHere(t)
+	t.Run(quickjs, func(t *testing.T) {
+		b := New(o)
+		defer b.Close()
+		isolatetest.Programs(t, b, quickjs)
+	})
+	t.Run("python", func(t *testing.T) {
+		o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+		b := New(o)
+		defer b.Close()
+		isolatetest.Programs(t, b, "python")
+	})
+}
