@@ -97,8 +97,8 @@ func machines(t *testing.T) (n int) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if bytes.Contains(line, []byte("microvm")) && bytes.Contains(line, []byte("mem-path="+cache+"/")) {
+		mounts, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "mountinfo"))
+		if bytes.Contains(mounts, []byte(cache+"/"+prefix)) && bytes.Contains(mounts, []byte(memoryPath)) {
 			n++
 		}
 	}

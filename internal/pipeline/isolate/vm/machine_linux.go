@@ -67,6 +67,16 @@ func (b *backend) begin(i *image, p *ports, plan *walls.Plan) (*vm, error) {
 	m.cmd.Stderr = &m.stderr
 	m.cmd.SysProcAttr = walls.Attributes(false)
 	m.cmd.WaitDelay = time.Second
+	m.group, err = b.spawn().Start(m.cmd)
+	p.started()
+	_ = read.Close()
+	if err != nil {
+		_ = write.Close()
+		p.close()
+		return nil, err
+	}
+	// From here on the kernel ends the child with this process. Who dies before has given it
+	// no plan, and it ends by itself: QEMU would not, when nobody is there any more.
 	go func() {
 		data, err := json.Marshal(plan)
 		if err == nil {
@@ -74,13 +84,6 @@ func (b *backend) begin(i *image, p *ports, plan *walls.Plan) (*vm, error) {
 		}
 		_ = write.Close()
 	}()
-	m.group, err = b.spawn().Start(m.cmd)
-	p.started()
-	_ = read.Close()
-	if err != nil {
-		p.close()
-		return nil, err
-	}
 	go m.reap()
 	return m, nil
 }

@@ -15,6 +15,16 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
+// A process that builds walls stays on its first thread until they stand: that is the one which the
+// kernel kills with the parent, and execve keeps what is so of the thread that calls it.
+func init() {
+	if onFirstThread() {
+		runtime.LockOSThread()
+	}
+}
+
+func onFirstThread() bool { return len(os.Args) > 1 && os.Args[1] == Argument }
+
 // Enter builds the walls that the plan on descriptor 3 asks for. If the plan
 // names an interpreter, Enter does not return: the process becomes it. Else the
 // whole process is behind the walls when it returns. After an error, which the
@@ -22,6 +32,9 @@ import (
 //
 // harness gives the files of a profile's harness by name.
 func Enter(harness func(profile string) map[string][]byte) error {
+	if onFirstThread() {
+		defer runtime.UnlockOSThread()
+	}
 	plan, err := receive()
 	if err != nil {
 		return told(failed("plan", err))
