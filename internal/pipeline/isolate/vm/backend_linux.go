@@ -121,7 +121,7 @@ func (b *backend) kind(runtime string, i *interpreter.Interpreter) standby.Kind 
 		}
 		return m, nil
 	}
-	return standby.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "the machine's memory, watcher, and a control group where there is one"}
+	return standby.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Relayed: i != nil && i.Proxied && b.Network != nil, Bounds: "the machine's memory, watcher, and a control group where there is one"}
 }
 
 // findKernel looks for a kernel where one may be.
@@ -164,7 +164,7 @@ func (b *backend) findProgram() error {
 // look finds out what the backend can do, by running a machine. What is installed later
 // is not noticed.
 func (b *backend) look() isolate.Capabilities {
-	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled, Runtimes: []string{quickjs}}
+	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
 	if err := b.try(); err != nil {
 		have.Unavailable = run.AsError(err)
 		return have

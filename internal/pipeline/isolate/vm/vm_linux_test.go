@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	if len(args) > 0 && args[0] == walls.Argument {
-		if walls.Enter(runtimes.Harness) != nil {
-			os.Exit(1)
+		if err := walls.Enter(runtimes.Harness); err != nil {
+			os.Exit(walls.Status(err))
 		}
 		args = args[1:]
 	}
@@ -173,4 +173,13 @@ func BenchmarkCalls(b *testing.B) {
 		r := executed(b, backend, quickjs, "const t = Date.now(); for (let i = 0; i < 1000; i++) await callMCPTool('x'); return Date.now() - t", run.Limits{})
 		b.Logf("%s %v %s", r.Status, r.Error, r.Value)
 	}
+}
+
+// TestNetworked holds what programs can do that have a network.
+func TestNetworked(t *testing.T) {
+	o := optionsHere(t)
+	o.Warm, o.Network, o.Interpreters = -1, &interpreter.Network{}, []interpreter.Interpreter{pythonHere(t)}
+	b := New(o)
+	defer b.Close()
+	isolatetest.Connections(t, b)
 }
