@@ -39,7 +39,7 @@ func SetupMachines(ctx context.Context, c Config, kernel string, progress func(s
 func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter) isolate.Backend {
 	s := p.config.Settings
 	o := machineOptions(s.VM, p.home, guest, interpreters)
-	o.Limits = s.Limits()
+	o.Limits, o.Network = s.Limits(), p.proxied()
 	o.Progress = func(what string) { p.log.Info("virtual machine", "doing", what) }
 	return vm.New(o)
 }

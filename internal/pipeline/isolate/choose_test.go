@@ -141,8 +141,8 @@ func TestOnlySomeSandboxesStartCommands(t *testing.T) {
 	if ended, err := (labelled{started{}, "process", ""}).Start(t.Context(), Command{}); err != nil || ended.Code != 5 {
 		t.Error(ended, err)
 	}
-	_, err := (labelled{struct{ Sandbox }{}, "gvisor", ""}).Start(t.Context(), Command{})
-	if e := run.AsError(err); e == nil || e.Kind != run.KindSandboxUnavailable || !strings.Contains(e.Message, "gvisor") || !strings.Contains(e.Hint, "sandboxMode: process") {
+	_, err := (labelled{struct{ Sandbox }{}, "vm", ""}).Start(t.Context(), Command{})
+	if e := run.AsError(err); e == nil || e.Kind != run.KindSandboxUnavailable || !strings.Contains(e.Message, "the vm sandbox") || !strings.Contains(e.Hint, "process, docker and gvisor") {
 		t.Error(err)
 	}
 }

@@ -207,3 +207,29 @@ func (m *Mux) send(kind byte, id uint32, n int, data []byte) error {
 	_, err := m.rw.Write(append(m.frame, data...))
 	return err
 }
+
+// Beginning reads what comes first in lane 0 of a stream, for whoever looks at that and lets
+// another one read the whole stream again: less than a lane has room for, so that nothing is
+// to be answered.
+func Beginning(stream io.Reader) io.Reader { return &beginning{in: stream} }
+
+type beginning struct {
+	in   io.Reader
+	left uint32 // of the frame
+}
+
+func (b *beginning) Read(p []byte) (int, error) {
+	for b.left == 0 && len(p) > 0 {
+		var header [headerSize]byte
+		if _, err := io.ReadFull(b.in, header[:]); err != nil {
+			return 0, err
+		}
+		if binary.BigEndian.Uint32(header[1:]) != 0 || header[0] != kindData {
+			return 0, errors.New("lanes: another frame than data of the first lane")
+		}
+		b.left = binary.BigEndian.Uint32(header[5:])
+	}
+	n, err := b.in.Read(p[:min(len(p), int(b.left))])
+	b.left -= uint32(n)
+	return n, err
+}

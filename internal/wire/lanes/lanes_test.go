@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 )
@@ -226,5 +227,19 @@ func TestOneOpens(t *testing.T) {
 	go func() { _, _ = io.WriteString(b, frame(kindOpen, 1, 0, "")) }()
 	if err := New(a, nil).Serve(); err == nil || !strings.HasPrefix(err.Error(), "lanes: ") {
 		t.Error(err)
+	}
+}
+
+func TestBeginning(t *testing.T) {
+	stream := frame(kindData, 0, 2, "ab") + frame(kindData, 0, 0, "") + frame(kindData, 0, 3, "cde")
+	for _, in := range []io.Reader{strings.NewReader(stream), iotest.OneByteReader(strings.NewReader(stream))} {
+		if got, err := io.ReadAll(Beginning(in)); err != nil || string(got) != "abcde" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	for _, other := range []string{frame(kindOpen, 1, 0, ""), frame(kindData, 1, 1, "x"), frame(kindEnd, 0, 0, "")} {
+		if got, err := io.ReadAll(Beginning(strings.NewReader(frame(kindData, 0, 1, "a") + other))); err == nil || string(got) != "a" {
+			t.Errorf("%q, %v", got, err)
+		}
 	}
 }

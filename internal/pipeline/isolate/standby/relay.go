@@ -23,7 +23,7 @@ func relay(g Guest) *relayed {
 	r := &relayed{Guest: g}
 	r.mux = lanes.New(g, r.accept)
 	r.first = r.mux.First()
-	go r.mux.Serve() // it ends with the guest
+	go func() { _ = r.mux.Serve() }() // it ends with the guest, and the wire with it
 	return r
 }
 

@@ -124,7 +124,7 @@ func (b *backend) kind(runtime string, i *interpreter.Interpreter) standby.Kind 
 			} // another engine has just removed it
 		}
 	}
-	return standby.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "the machine's memory, watcher, and a control group where there is one"}
+	return standby.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Relayed: i != nil && i.Proxied && b.Network != nil, Bounds: "the machine's memory, watcher, and a control group where there is one"}
 }
 
 // findKernel looks for the kernel that the settings name, or else that Setup has chosen.
@@ -178,7 +178,7 @@ func (b *backend) findProgram() error {
 // look finds out what the backend can do, by running a machine. What is installed later
 // is not noticed.
 func (b *backend) look() isolate.Capabilities {
-	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled(false), Runtimes: []string{quickjs}}
+	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled(false), Runtimes: []string{quickjs}, Proxies: b.Network != nil}
 	if err := b.try(); err != nil {
 		have.Unavailable = run.AsError(err)
 		return have

@@ -85,6 +85,14 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 	for _, target := range m.image.Empty {
 		p.Mounts = append(p.Mounts, walls.Mount{Target: target, Empty: true})
 	}
+	if i.Proxied && b.Network != nil { // the way of docker and gvisor: a relay in the machine
+		env, authorities := b.Network.Join(i.Env, walls.ProxyPort)
+		p.Network, p.Env = walls.Relayed, env
+		if authorities != "" {
+			m.image.Sources[interpreter.CertificatesPath] = authorities
+			p.Mounts = append(p.Mounts, walls.Mount{Source: interpreter.CertificatesPath, Target: interpreter.CertificatesPath})
+		}
+	}
 	m.config.Plan = p
 	return m, nil
 }

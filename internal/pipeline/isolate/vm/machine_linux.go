@@ -6,8 +6,11 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"retort/internal/pipeline/isolate/process/walls"
+	"retort/internal/wire/lanes"
 	"strconv"
 	"strings"
 	"sync"
@@ -181,7 +184,15 @@ func (m *vm) listen() {
 // greeting is the first frame of the guest, as it is.
 func (m *vm) greeting() ([]byte, error) {
 	var seen bytes.Buffer
-	_, err := wire.Greet(wire.NewConn(&tee{m.wire, &seen}))
+	all := &tee{m.wire, &seen}
+	var said io.ReadWriteCloser = all
+	if m.image.config.Plan.Network == walls.Relayed {
+		said = struct {
+			io.Reader
+			io.WriteCloser
+		}{lanes.Beginning(all), all}
+	}
+	_, err := wire.Greet(wire.NewConn(said))
 	return seen.Bytes(), err
 }
 

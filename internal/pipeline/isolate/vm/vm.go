@@ -41,6 +41,9 @@ type Options struct {
 	Limits run.Limits
 	// Interpreters are runtimes that the machine may have.
 	Interpreters []interpreter.Interpreter
+	// Network, unless it is nil, gives programs of proxied interpreters a way to an
+	// isolate.Proxy, if their Host is one. Their machines have none all the same.
+	Network *interpreter.Network
 }
 
 // Dir is where machines are kept that every engine of this user has in common: among the user's

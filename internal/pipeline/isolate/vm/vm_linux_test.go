@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	if len(args) > 0 && args[0] == walls.Argument {
-		if walls.Enter(runtimes.Harness) != nil {
-			os.Exit(1)
+		if err := walls.Enter(runtimes.Harness); err != nil {
+			os.Exit(walls.Status(err))
 		}
 		args = args[1:]
 	}
@@ -245,4 +245,12 @@ func TestPrograms(t *testing.T) {
 		defer b.Close()
 		isolatetest.Programs(t, b, "python")
 	})
+
+// TestNetworked holds what programs can do that have a network.
+func TestNetworked(t *testing.T) {
+	o := optionsHere(t)
+	o.Warm, o.Network, o.Interpreters = -1, &interpreter.Network{}, []interpreter.Interpreter{pythonHere(t)}
+	b := New(o)
+	defer b.Close()
+	isolatetest.Connections(t, b)
 }

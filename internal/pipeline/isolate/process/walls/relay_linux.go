@@ -108,7 +108,7 @@ func (p *Plan) startGuest() (*relayed, error) {
 // stream, until the guest or that has ended. It says with which status the guest did.
 func (g *relayed) serve(l net.Listener, stream io.ReadWriteCloser) int {
 	m := lanes.New(stream, nil)
-	go m.Serve()
+	go func() { _ = m.Serve() }() // Done tells of its end
 	go lead(l, m)
 	go func() { _, _ = io.Copy(g.in, m.First()) }()
 	ended := make(chan int, 1)
