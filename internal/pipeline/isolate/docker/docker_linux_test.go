@@ -115,6 +115,7 @@ func TestContract(t *testing.T) {
 				if language == "python" {
 					o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
 				}
+				o.Warm, o.MaxWarm = 1, 2 // each test has a pool of its own, which it leaves behind
 				isolatetest.Run(t, language, func(t *testing.T) isolate.Backend { return New(o) })
 			})
 		}
