@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,11 +74,16 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-var shared *testenv.Dockerd
+var (
+	sharing sync.Mutex
+	shared  *testenv.Dockerd
+)
 
 // daemonHere is a daemon for all tests.
 func daemonHere(t testing.TB) *testenv.Dockerd {
 	t.Helper()
+	sharing.Lock()
+	defer sharing.Unlock()
 	if shared == nil {
 		shared = testenv.StartDockerd(t)
 	}
@@ -167,6 +173,7 @@ func TestEscapes(t *testing.T) {
 // TestFloods holds that the control group ends what gVisor, or the user that all programs
 // are, does not bound: threads, and files in memory.
 func TestFloods(t *testing.T) {
+	t.Parallel()
 	const thousand = "import threading\nend, n = threading.Event(), 0\ntry:\n  while n < 1000:\n    threading.Thread(target=end.wait, daemon=True).start()\n    n += 1\nexcept RuntimeError: pass\nend.set()\nresult = n"
 	const million = "import os, ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(1_000_000):\n  os.close(libc.open(b'/tmp/%d' % i, os.O_CREAT, 0o600))"
 	for _, runner := range []string{"runc", gvisor} {
