@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -74,7 +73,7 @@ func (s *suite) time(t *testing.T) {
 			programs[i].limits.Timeout = 5 * short
 		}
 	}
-	s.reachAtOnce(t, programs, 5) // most of what they take is their own time, not the machine's
+	s.reach(t, programs)
 }
 
 // memory are programs that use memory of all kinds. Meanwhile the host, which
@@ -142,27 +141,6 @@ func (s *suite) reach(t *testing.T, programs []limited) {
 			s.reachOne(t, b, p)
 		})
 	}
-}
-
-// reachAtOnce is as reach, with n programs at the same time however few processors there are.
-func (s *suite) reachAtOnce(t *testing.T, programs []limited, n int) {
-	b := s.backend(t)
-	next := make(chan limited)
-	var all sync.WaitGroup
-	for range n {
-		all.Go(func() {
-			for p := range next {
-				t.Run(p.name, func(t *testing.T) { s.reachOne(t, b, p) })
-			}
-		})
-	}
-	for _, p := range programs {
-		if s.in(p.code) != "" {
-			next <- p
-		}
-	}
-	close(next)
-	all.Wait()
 }
 
 func (s *suite) reachOne(t *testing.T, b isolate.Backend, p limited) {
