@@ -174,6 +174,7 @@ func TestContainerRefused(t *testing.T) {
 
 // A daemon that hangs makes nobody wait for ever who does not want to.
 func TestDaemonHangs(t *testing.T) {
+	t.Parallel()
 	says := healthy()
 	done := make(chan struct{})
 	defer close(done)

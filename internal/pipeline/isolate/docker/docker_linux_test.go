@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,11 +85,16 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-var shared *testenv.Dockerd
+var (
+	sharing sync.Mutex
+	shared  *testenv.Dockerd
+)
 
 // daemonHere is a daemon for all tests.
 func daemonHere(t testing.TB) *testenv.Dockerd {
 	t.Helper()
+	sharing.Lock()
+	defer sharing.Unlock()
 	if shared == nil {
 		shared = testenv.StartDockerd(t)
 	}
@@ -130,6 +136,7 @@ func TestContract(t *testing.T) {
 				if networked {
 					o.Network = &interpreter.Network{}
 				}
+				o.Warm, o.MaxWarm = 1, 2 // each test has a pool of its own, which it leaves behind
 				isolatetest.Run(t, language, func(t *testing.T) isolate.Backend { return New(o) })
 			})
 		}
@@ -250,6 +257,7 @@ func commander(t *testing.T, runner string) (isolate.Backend, string) {
 // TestFloods holds that the control group ends what gVisor, or the user that all programs
 // are, does not bound: threads, and files in memory.
 func TestFloods(t *testing.T) {
+	t.Parallel()
 	const thousand = "import threading\nend, n = threading.Event(), 0\ntry:\n  while n < 1000:\n    threading.Thread(target=end.wait, daemon=True).start()\n    n += 1\nexcept RuntimeError: pass\nend.set()\nresult = n"
 	const million = "import os, ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(1_000_000):\n  os.close(libc.open(b'/tmp/%d' % i, os.O_CREAT, 0o600))"
 	for _, runner := range []string{"runc", gvisor} {

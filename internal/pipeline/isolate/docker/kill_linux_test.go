@@ -88,6 +88,7 @@ func containers(t *testing.T, host, dir string) (ids []string) {
 // An engine that is killed leaves nothing: its containers end with their input, and what
 // had not been started yet goes with the next engine.
 func TestKilledEngine(t *testing.T) {
+	t.Parallel()
 	d := daemonHere(t)
 	for _, c := range []struct {
 		runner, language string

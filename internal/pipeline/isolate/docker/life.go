@@ -160,11 +160,11 @@ func (b *backend) sweep(a *api) {
 		}
 	}
 	kept := reap(ctx, a)
-	for i := 0; i < len(again) && len(dying) > 0; i++ {
+	for i := 0; len(dying) > 0 && (i < len(again) || kept == nil || len(kept) > 0); i++ {
 		select {
 		case <-ctx.Done():
 			return // the next engine goes on
-		case <-time.After(again[i]):
+		case <-time.After(again[min(i, len(again)-1)]):
 		}
 		kept = reap(ctx, a)
 	}

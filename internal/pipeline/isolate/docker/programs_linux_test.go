@@ -10,7 +10,9 @@ import (
 	"retort/internal/testenv"
 )
 
+// TestPrograms runs beside what waits more than it works.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	for _, runner := range []string{"runc", gvisor} {
 		for _, language := range []string{quickjs, "python"} {
 			t.Run(runner+"/"+language, func(t *testing.T) {

@@ -102,6 +102,7 @@ func TestContract(t *testing.T) {
 			if networked {
 				o.Network = &interpreter.Network{}
 			}
+			o.Warm, o.MaxWarm = 1, 2 // each test has a pool of its own, which it leaves behind
 			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend { return New(o) })
 		})
 	}

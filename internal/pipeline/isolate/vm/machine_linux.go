@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"retort/internal/guest/machine"
-	"retort/internal/pipeline/isolate/process/walls"
 	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/run"
 	"retort/internal/wire"

@@ -245,6 +245,7 @@ func TestPrograms(t *testing.T) {
 		defer b.Close()
 		isolatetest.Programs(t, b, "python")
 	})
+}
 
 // TestNetworked holds what programs can do that have a network.
 func TestNetworked(t *testing.T) {
