@@ -15,16 +15,6 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
-// A process that builds walls stays on its first thread until they stand: that is the one which the
-// kernel kills with the parent, and execve keeps what is so of the thread that calls it.
-func init() {
-	if onFirstThread() {
-		runtime.LockOSThread()
-	}
-}
-
-func onFirstThread() bool { return len(os.Args) > 1 && os.Args[1] == Argument }
-
 // Enter builds the walls that the plan on descriptor 3 asks for. If the plan
 // names an interpreter, Enter does not return: the process becomes it. Else the
 // whole process is behind the walls when it returns. After an error, which the
@@ -32,8 +22,12 @@ func onFirstThread() bool { return len(os.Args) > 1 && os.Args[1] == Argument }
 //
 // harness gives the files of a profile's harness by name.
 func Enter(harness func(profile string) map[string][]byte) error {
-	if onFirstThread() {
-		defer runtime.UnlockOSThread()
+	// The kernel ends this process with the parent, but asks the thread for that which is the first
+	// in the end: after execve that is the one which called it. Who has no parent any more gets no plan.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return told(failed("parent", err))
 	}
 	plan, err := receive()
 	if err != nil {
