@@ -78,6 +78,10 @@ func pythonHere(t testing.TB) interpreter.Interpreter {
 	panic("python is no runtime")
 }
 
+// emulated is how much more time programs are given in the contract: an emulated processor
+// takes 20 to 30 times as long for what runs on it, most of the contract's programs wait.
+const emulated = 4
+
 func TestContract(t *testing.T) {
 	for _, runtime := range []string{quickjs, "python"} {
 		t.Run(runtime, func(t *testing.T) {
@@ -85,7 +89,7 @@ func TestContract(t *testing.T) {
 			if runtime == "python" {
 				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
 			}
-			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend { return New(o) })
+			isolatetest.RunSlow(t, runtime, emulated, func(t *testing.T) isolate.Backend { return New(o) })
 		})
 	}
 }
