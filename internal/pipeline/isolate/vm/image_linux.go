@@ -186,11 +186,12 @@ func (b *backend) made(i *image) (string, error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { // others make theirs first
 		return "", err
 	}
+	b.sweep(making + "*")
 	dir := filepath.Join(b.Dir, prefix+i.runtime+"-"+key)
 	if _, err := os.Stat(filepath.Join(dir, readyFile)); err == nil {
 		return dir, nil
 	}
-	b.tidy(i.runtime)
+	b.sweep(prefix + i.runtime + "-*")
 	part := filepath.Join(b.Dir, making+i.runtime)
 	if err := errors.Join(os.RemoveAll(part), os.Mkdir(part, 0o700)); err != nil {
 		return "", err
@@ -201,14 +202,13 @@ func (b *backend) made(i *image) (string, error) {
 	return dir, errors.Join(os.RemoveAll(dir), os.Rename(part, dir))
 }
 
-// tidy removes what was made for another binary, kernel or QEMU, and what somebody who
-// died has left half done. Machines that run have their memory open. The lock is held.
-func (b *backend) tidy(runtime string) {
-	for _, pattern := range []string{prefix + runtime + "-*", making + "*"} {
-		old, _ := filepath.Glob(filepath.Join(b.Dir, pattern))
-		for _, dir := range old {
-			_ = os.RemoveAll(dir)
-		}
+// sweep removes machines that were made for another binary, kernel or QEMU, or what
+// somebody who died has left half done. Machines that run have their memory open. The lock
+// is held, without which nobody makes any.
+func (b *backend) sweep(pattern string) {
+	old, _ := filepath.Glob(filepath.Join(b.Dir, pattern))
+	for _, dir := range old {
+		_ = os.RemoveAll(dir)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	case "engine":
-		engine(args[1], args[2])
+		engine(args[1], args[2], args[3], args[4])
 	case "probe":
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
 	default:
@@ -69,17 +69,21 @@ var cache = filepath.Join(os.TempDir(), fmt.Sprintf("retort-vmt-%d", os.Geteuid(
 // pythonHere describes the machine's Python as the engine does, or skips the test.
 func pythonHere(t testing.TB) interpreter.Interpreter {
 	t.Helper()
-	path := testenv.Need(t, "python")
-	for _, i := range runtimes.All(map[string]string{"python": path}, run.DefaultLimits().Memory) {
-		if i.Runtime == "python" {
+	return described("python", testenv.Need(t, "python"))
+}
+
+// described is an interpreter as the engine has it.
+func described(runtime, path string) interpreter.Interpreter {
+	for _, i := range runtimes.All(map[string]string{runtime: path}, run.DefaultLimits().Memory) {
+		if i.Runtime == runtime {
 			return i
 		}
 	}
-	panic("python is no runtime")
+	panic(runtime + " is no runtime")
 }
 
-// emulated is how much more time programs are given in the contract: an emulated processor
-// takes 20 to 30 times as long for what runs on it, most of the contract's programs wait.
+// emulated is how many times as long programs may take in the contract. What computes takes
+// 20 to 30 times as long on an emulated processor, but most of those programs do not.
 const emulated = 4
 
 func TestContract(t *testing.T) {
@@ -168,13 +172,19 @@ func TestCopiesDiffer(t *testing.T) {
 	}
 }
 
-// BenchmarkCalls makes a thousand calls of a program, one after the other.
+// BenchmarkCalls makes a thousand calls of a program, one after the other and at once.
 func BenchmarkCalls(b *testing.B) {
-	o := optionsHere(b)
-	backend := New(o)
-	defer backend.Close()
-	for b.Loop() {
-		r := executed(b, backend, quickjs, "const t = Date.now(); for (let i = 0; i < 1000; i++) await callMCPTool('x'); return Date.now() - t", run.Limits{})
-		b.Logf("%s %v %s", r.Status, r.Error, r.Value)
+	for name, code := range map[string]string{
+		"in turn": "for (let i = 0; i < 1000; i++) await callMCPTool('x')",
+		"at once": "await Promise.all(Array.from({length: 1000}, () => callMCPTool('x')))",
+	} {
+		b.Run(name, func(b *testing.B) {
+			backend := New(optionsHere(b))
+			defer backend.Close()
+			for b.Loop() {
+				r := executed(b, backend, quickjs, "const t = Date.now(); "+code+"; return Date.now() - t", run.Limits{})
+				b.Logf("%s %v %s", r.Status, r.Error, r.Value)
+			}
+		})
 	}
 }
