@@ -27,7 +27,7 @@ func Run(t *testing.T, runtime string, newBackend func(t *testing.T) isolate.Bac
 // the machine's own: programs may take so many times as long, which is what their limits of
 // time are multiplied with. All else must hold as it does everywhere.
 func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) isolate.Backend) {
-	s := &suite{runtime: runtime, newBackend: newBackend, slower: time.Duration(factor)}
+	s := &suite{runtime: runtime, newBackend: newBackend, slower: factor}
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T)
@@ -54,7 +54,7 @@ func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testin
 type suite struct {
 	runtime    string
 	newBackend func(t *testing.T) isolate.Backend
-	slower     time.Duration // factor of everything that a program may take
+	slower     int // factor of everything that a program may take
 }
 
 // text is one program in JavaScript and in Python. An empty one means that it
@@ -98,9 +98,12 @@ func (s *suite) backend(t *testing.T) isolate.Backend {
 // complete completes the limits of a test.
 func (s *suite) complete(l run.Limits) run.Limits {
 	l = l.Or(run.Limits{Timeout: hang / 2}).Or(run.DefaultLimits())
-	l.Timeout *= s.slower
+	l.Timeout = s.longer(l.Timeout)
 	return l
 }
+
+// longer is what may take d on the machine's own processor.
+func (s *suite) longer(d time.Duration) time.Duration { return time.Duration(s.slower) * d }
 
 func (s *suite) program(p text, l run.Limits) run.Program {
 	language, name := run.JavaScript, "program.ts"
@@ -296,7 +299,7 @@ func (s *suite) pausedClock(t *testing.T) {
 		resume := run.Pause(ctx)
 		defer resume()
 		select { // a person takes longer than the program may
-		case <-time.After(s.slower * 1500 * time.Millisecond):
+		case <-time.After(s.longer(1500*time.Millisecond)):
 		case <-ctx.Done():
 		}
 		return run.Result{Value: json.RawMessage("true")}, ctx.Err()
