@@ -299,7 +299,7 @@ func (s *suite) pausedClock(t *testing.T) {
 		resume := run.Pause(ctx)
 		defer resume()
 		select { // a person takes longer than the program may
-		case <-time.After(s.longer(1500*time.Millisecond)):
+		case <-time.After(s.longer(1500 * time.Millisecond)):
 		case <-ctx.Done():
 		}
 		return run.Result{Value: json.RawMessage("true")}, ctx.Err()
