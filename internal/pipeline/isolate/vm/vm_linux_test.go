@@ -42,6 +42,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case "sleep":
+		time.Sleep(time.Minute)
 	case "engine":
 		engine(args[1], args[2], args[3], args[4])
 	case "probe":
