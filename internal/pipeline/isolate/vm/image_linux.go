@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -207,7 +208,11 @@ func (b *backend) made(i *image) (string, error) {
 // is held, without which nobody makes any.
 func (b *backend) sweep(pattern string) {
 	old, _ := filepath.Glob(filepath.Join(b.Dir, pattern))
-	for _, dir := range old {
+	for n, dir := range old {
+		gone := filepath.Join(b.Dir, making+strconv.Itoa(n)) // at once: QEMU would make up a memory that is missing
+		if os.RemoveAll(gone) == nil && os.Rename(dir, gone) == nil {
+			dir = gone
+		}
 		_ = os.RemoveAll(dir)
 	}
 }
