@@ -3,6 +3,7 @@ package guest
 import (
 	"encoding/json"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	lib "modernc.org/libquickjs"
@@ -57,13 +58,17 @@ func (g *guest) nativeCallSync(args []any) (any, error) {
 	id := g.made
 	g.post(wire.CallFrame(id, wire.Call{Tool: text(args, 0)}, []byte(text(args, 1))))
 	g.flush()
-	for f := range g.frames {
-		if f.ID == id {
+	for {
+		f, ok, err := received(g.inbox.wait(time.Time{}))
+		switch {
+		case err != nil:
+			return nil, err
+		case ok && f.ID == id:
 			return answer(f), nil
+		case ok:
+			g.stash = append(g.stash, f)
 		}
-		g.stash = append(g.stash, f)
 	}
-	return nil, errGone
 }
 
 // settle fulfils or rejects the promise of the call that f answers.

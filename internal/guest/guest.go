@@ -62,6 +62,11 @@ type options struct{ compiled, restored bool }
 func begin(in io.Reader, out io.Writer, o options) error {
 	if in == io.Reader(os.Stdin) {
 		goThrifty()
+		if o.restored {
+			if p, ok := openPort(in, out); ok {
+				return beginPort(p)
+			}
+		}
 		in = pollable(os.Stdin)
 	}
 	conn := wire.NewConn(&duplex{in, out})
@@ -75,7 +80,7 @@ func begin(in io.Reader, out io.Writer, o options) error {
 	conn.Accept(wire.GuestSizes())
 	frames, gone, failed := make(chan wire.Frame, 256), make(chan struct{}), make(chan error, 1)
 	go func() {
-		if err := serve(conn, frames, code, o.restored); err != nil {
+		if err := serve(conn, channel(frames), code, o.restored); err != nil {
 			failed <- err
 		}
 	}()
@@ -86,6 +91,14 @@ func begin(in io.Reader, out io.Writer, o options) error {
 	case err := <-failed:
 		return err
 	}
+}
+
+// beginPort is begin for the guest of a machine, which ends with the machine. Its Go side
+// collects garbage when the limit of its memory is near, which few programs come to.
+func beginPort(p *port) error {
+	debug.SetGCPercent(-1)
+	p.conn.Accept(wire.GuestSizes())
+	return serve(p.conn, p, nil, true)
 }
 
 // goThrifty bounds what the Go side uses. The program runs on one thread; another

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	lib "modernc.org/libquickjs"
 	"modernc.org/quickjs"
 
 	"retort/internal/run"
@@ -20,6 +21,8 @@ const (
 	// lingering is how long calls that were not awaited may go on after the
 	// program has ended.
 	lingering = time.Second
+	// firstCollection is how much may be allocated before cycles are looked for.
+	firstCollection = 16 << 20
 	// ownMemory is what the prelude uses, and what is needed to report that
 	// the program's memory is used up.
 	ownMemory = 8 << 20
@@ -29,7 +32,7 @@ const (
 // goroutine of serve.
 type guest struct {
 	conn     *wire.Conn
-	frames   <-chan wire.Frame
+	inbox    inbox
 	stash    []wire.Frame // results that arrived during a synchronous call
 	js       *engine
 	compiled modules // of the prelude, as far as they came
@@ -47,13 +50,16 @@ type guest struct {
 	preload, prepare, importModule, exported, startLater, parsed, revived, failed, fire, finish, describe quickjs.Value
 }
 
-// serve builds the machine and runs the program that frames begins with.
-func serve(conn *wire.Conn, frames <-chan wire.Frame, compiled modules, restored bool) error {
+// serve builds the machine and runs the program that comes first.
+func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 	js, err := newEngine()
 	if err != nil {
 		return err
 	}
-	g := &guest{conn: conn, frames: frames, js: js, compiled: compiled, timers: newTimers(), pending: map[uint32]*pending{}}
+	if restored { // the processor is most likely an emulated one
+		lib.XJS_SetGCThreshold(js.tls, js.runtime, firstCollection)
+	}
+	g := &guest{conn: conn, inbox: in, js: js, compiled: compiled, timers: newTimers(), pending: map[uint32]*pending{}}
 	if err := g.load(); err != nil {
 		return err
 	}
@@ -61,7 +67,7 @@ func serve(conn *wire.Conn, frames <-chan wire.Frame, compiled modules, restored
 		return err
 	}
 	g.preloadWarm()
-	start, ok := <-frames
+	start, ok, _ := in.wait(time.Time{})
 	if !ok {
 		return nil
 	}
@@ -81,7 +87,8 @@ func serve(conn *wire.Conn, frames <-chan wire.Frame, compiled modules, restored
 		done.Warnings = append(done.Warnings, fmt.Sprintf("calls still under way when the program ended: %d; whether they have had their effects is not known", g.underWay))
 	}
 	err = conn.Send(wire.DoneFrame(done, value))
-	for range frames { // nobody waits for these results any more
+	for open := true; open; { // nobody waits for these results any more
+		_, _, open = in.wait(time.Time{})
 	}
 	return err
 }
@@ -254,34 +261,21 @@ func (g *guest) next(deadline time.Time) (f wire.Frame, ok bool, err error) {
 		f, g.stash = g.stash[0], g.stash[1:]
 		return f, true, nil
 	}
-	select {
-	case f, open := <-g.frames:
-		return received(f, open)
-	default:
+	if f, ok, open := g.inbox.take(); ok || !open {
+		return received(f, ok, open)
 	}
 	g.flush()
 	if due, ok := g.timers.next(); ok && (deadline.IsZero() || due.Before(deadline)) {
 		deadline = due
 	}
-	if deadline.IsZero() {
-		f, open := <-g.frames
-		return received(f, open)
-	}
-	wake := time.NewTimer(time.Until(deadline))
-	defer wake.Stop()
-	select {
-	case f, open := <-g.frames:
-		return received(f, open)
-	case <-wake.C:
-		return f, false, nil
-	}
+	return received(g.inbox.wait(deadline))
 }
 
-func received(f wire.Frame, open bool) (wire.Frame, bool, error) {
+func received(f wire.Frame, ok, open bool) (wire.Frame, bool, error) {
 	if !open {
 		return f, false, errGone
 	}
-	return f, true, nil
+	return f, ok, nil
 }
 
 // linger lets calls that nobody awaits come to their end.

@@ -89,7 +89,7 @@ var warm = []string{"inspect", "console"}
 // waited for.
 func (g *guest) preloadWarm() {
 	for _, name := range warm {
-		if len(g.frames) > 0 {
+		if g.inbox.some() {
 			return
 		}
 		_, _ = g.preload.Call(quickjs.UndefinedValue, name) // fails again when it is used

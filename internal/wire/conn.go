@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -134,6 +135,25 @@ func (c *Conn) Flush() error {
 	c.writing = false
 	c.room.Broadcast()
 	return c.err
+}
+
+// Settle writes everything queued and returns when nobody is writing any more.
+func (c *Conn) Settle() {
+	_ = c.Flush()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.writing && c.err == nil {
+		c.room.Wait()
+	}
+}
+
+// Buffered reports whether Read has a whole frame without waiting for the other side.
+func (c *Conn) Buffered() bool {
+	if c.in.Buffered() < headerSize {
+		return false
+	}
+	length, err := c.in.Peek(lengthSize)
+	return err == nil && int64(c.in.Buffered()-lengthSize) >= int64(binary.BigEndian.Uint32(length))
 }
 
 // Close closes the connection below. It is idempotent and ends Read and Send.

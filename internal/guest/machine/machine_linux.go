@@ -192,6 +192,9 @@ func attributes() *syscall.SysProcAttr {
 func wakes(control *os.File) {
 	lines := bufio.NewReader(control)
 	for {
+		if lines.Buffered() == 0 {
+			awaitInput(control)
+		}
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
 			return
@@ -205,6 +208,19 @@ func wakes(control *os.File) {
 			return
 		}
 		_, _ = io.WriteString(control, "\n")
+	}
+}
+
+// awaitInput returns when there is something to read. To wait for that in a read is not
+// the same: the driver takes back what the host has read only when it is asked for the
+// state of the port, and until then every interrupt of any port wakes who reads this one.
+// That would be two changes of processes in each call of a program's.
+func awaitInput(f *os.File) {
+	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(fds, -1); err != unix.EINTR {
+			return
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func (s *suite) close(t *testing.T) {
 			t.Errorf("%v, %s %v", err, r.Status, r.Error)
 		}
 		closeTwice(t, own.Close)
-		_, err = own.Prepare(context.Background(), isolate.Spec{Runtime: s.runtime, Limits: limits()})
+		_, err = own.Prepare(context.Background(), isolate.Spec{Runtime: s.runtime, Limits: s.complete(run.Limits{})})
 		if err == nil || run.AsError(err).Kind != run.KindSandboxUnavailable {
 			t.Errorf("Prepare after Close: %v", err)
 		}
@@ -132,7 +132,7 @@ func closeTwice(t *testing.T, closer func() error) {
 
 func (s *suite) refusals(t *testing.T) {
 	b := s.backend(t)
-	if _, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "cobol", Limits: limits()}); err == nil || run.AsError(err).Kind != run.KindSandboxUnavailable {
+	if _, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "cobol", Limits: s.complete(run.Limits{})}); err == nil || run.AsError(err).Kind != run.KindSandboxUnavailable {
 		t.Errorf("an unknown runtime: %v", err)
 	}
 	sandbox := s.prepare(t, b, run.Limits{})

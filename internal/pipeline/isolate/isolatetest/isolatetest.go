@@ -20,7 +20,14 @@ import (
 // Run tests one runtime of the backends that newBackend makes. The suite closes
 // them.
 func Run(t *testing.T, runtime string, newBackend func(t *testing.T) isolate.Backend) {
-	s := &suite{runtime: runtime, newBackend: newBackend}
+	RunSlow(t, runtime, 1, newBackend)
+}
+
+// RunSlow is Run for a backend whose processor is emulated, and slower by a factor than
+// the machine's own: programs may take so many times as long, which is what their limits of
+// time are multiplied with. All else must hold as it does everywhere.
+func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) isolate.Backend) {
+	s := &suite{runtime: runtime, newBackend: newBackend, slower: factor}
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T)
@@ -47,6 +54,7 @@ func Run(t *testing.T, runtime string, newBackend func(t *testing.T) isolate.Bac
 type suite struct {
 	runtime    string
 	newBackend func(t *testing.T) isolate.Backend
+	slower     int // factor of everything that a program may take
 }
 
 // text is one program in JavaScript and in Python. An empty one means that it
@@ -87,16 +95,22 @@ func (s *suite) backend(t *testing.T) isolate.Backend {
 	return b
 }
 
-func limits() run.Limits {
-	return run.Limits{Timeout: hang / 2}.Or(run.DefaultLimits())
+// complete completes the limits of a test.
+func (s *suite) complete(l run.Limits) run.Limits {
+	l = l.Or(run.Limits{Timeout: hang / 2}).Or(run.DefaultLimits())
+	l.Timeout = s.longer(l.Timeout)
+	return l
 }
+
+// longer is what may take d on the machine's own processor.
+func (s *suite) longer(d time.Duration) time.Duration { return time.Duration(s.slower) * d }
 
 func (s *suite) program(p text, l run.Limits) run.Program {
 	language, name := run.JavaScript, "program.ts"
 	if s.runtime == "python" {
 		language, name = run.Python, "program.py"
 	}
-	return run.Program{ID: "test", Name: name, Language: language, Code: s.in(p), Limits: l.Or(limits()), Namespaces: []run.Namespace{
+	return run.Program{ID: "test", Name: name, Language: language, Code: s.in(p), Limits: s.complete(l), Namespaces: []run.Namespace{
 		{Server: "box", Global: "box", Modules: []string{"box"}, Functions: []run.Function{{Name: "put", Tool: "put", Params: []string{"value"}}}},
 	}}
 }
@@ -106,7 +120,7 @@ var echo = isolate.HostFunc(func(_ context.Context, c run.Call) (run.Result, err
 
 func (s *suite) prepare(t testing.TB, b isolate.Backend, l run.Limits) isolate.Sandbox {
 	t.Helper()
-	sandbox, err := b.Prepare(context.Background(), isolate.Spec{Runtime: s.runtime, Limits: l.Or(limits())})
+	sandbox, err := b.Prepare(context.Background(), isolate.Spec{Runtime: s.runtime, Limits: s.complete(l)})
 	if err != nil {
 		t.Fatalf("Prepare: %v", err)
 	}
@@ -285,7 +299,7 @@ func (s *suite) pausedClock(t *testing.T) {
 		resume := run.Pause(ctx)
 		defer resume()
 		select { // a person takes longer than the program may
-		case <-time.After(1500 * time.Millisecond):
+		case <-time.After(s.longer(1500 * time.Millisecond)):
 		case <-ctx.Done():
 		}
 		return run.Result{Value: json.RawMessage("true")}, ctx.Err()

@@ -162,7 +162,7 @@ func (s *suite) reachOne(t *testing.T, b isolate.Backend, p limited) {
 	if !strings.HasPrefix(string(r.Output), before) || p.limits.Output > 0 && int64(len(r.Output)) > p.limits.Output {
 		t.Errorf("output: %d bytes, %.20q", len(r.Output), r.Output)
 	}
-	if took > hang+short {
+	if took > s.longer(hang+short) {
 		t.Errorf("took %v", took)
 	}
 	t.Logf("%s after %v, %d MB: %s", r.Status, took.Round(time.Millisecond), r.MemoryBytes>>20, r.Error.Message)

@@ -16,8 +16,11 @@ const programsAtOnce = 8
 
 // Programs runs the programs of package guesttest on one runtime of a backend: all of an
 // ending is the same in each, and the same as without a sandbox. The caller closes b.
-func Programs(t *testing.T, b isolate.Backend, runtime string) {
-	s := &suite{runtime: runtime}
+func Programs(t *testing.T, b isolate.Backend, runtime string) { ProgramsSlow(t, b, runtime, 1) }
+
+// ProgramsSlow is Programs for an emulated processor: see RunSlow.
+func ProgramsSlow(t *testing.T, b isolate.Backend, runtime string, factor int) {
+	s := &suite{runtime: runtime, slower: factor}
 	programs := guesttest.Suite{Runtime: runtime, AtOnce: programsAtOnce, Run: func(t testing.TB, p run.Program, h wire.Host) wire.End {
 		t.Helper()
 		return s.end(t, b, p, h)
@@ -36,9 +39,8 @@ func Programs(t *testing.T, b isolate.Backend, runtime string) {
 // program are not the program's.
 func (s *suite) end(t testing.TB, b isolate.Backend, p run.Program, h wire.Host) wire.End {
 	t.Helper()
-	p.Limits = p.Limits.Or(limits())
-	p.ID, p.Language = "test", s.program(text{}, p.Limits).Language
 	sandbox := s.prepare(t, b, p.Limits)
+	p.ID, p.Language, p.Limits = "test", s.program(text{}, p.Limits).Language, s.complete(p.Limits)
 	defer sandbox.Close()
 	r, err := sandbox.Run(t.Context(), p, h)
 	if err != nil {

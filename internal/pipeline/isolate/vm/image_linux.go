@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -202,6 +203,7 @@ func (b *backend) made(i *image) (string, error) {
 		return "", err
 	}
 	defer unlock()
+	b.sweep()
 	dir := filepath.Join(b.Dir, prefix+i.runtime+"-"+key)
 	now := time.Now()
 	if os.Chtimes(filepath.Join(dir, readyFile), now, now) == nil { // it is there, and in use
@@ -218,14 +220,19 @@ func (b *backend) made(i *image) (string, error) {
 	return dir, errors.Join(os.RemoveAll(dir), os.Rename(part, dir))
 }
 
-// tidy makes room for a machine of a runtime: those for other binaries, kernels or interpreters go
-// that nobody has used for a while, or that are too many, and what somebody who died has left half
-// done. Machines that run have their memory open. The lock is held.
-func (b *backend) tidy(runtime string) {
+// sweep removes what somebody who died has left half done. The lock is held, without which nobody
+// makes a machine.
+func (b *backend) sweep() {
 	half, _ := filepath.Glob(filepath.Join(b.Dir, making+"*"))
 	for _, dir := range half {
 		_ = os.RemoveAll(dir)
 	}
+}
+
+// tidy makes room for a machine of a runtime: those for other binaries, kernels or interpreters go
+// that nobody has used for a while, or that are too many. Machines that run have their memory open.
+// The lock is held.
+func (b *backend) tidy(runtime string) {
 	others, _ := filepath.Glob(filepath.Join(b.Dir, prefix+runtime+"-*"))
 	used := map[string]time.Time{} // zero for what is not whole
 	for _, dir := range others {
@@ -235,9 +242,14 @@ func (b *backend) tidy(runtime string) {
 	}
 	slices.SortFunc(others, func(a, b string) int { return used[b].Compare(used[a]) })
 	for n, dir := range others {
-		if n >= otherMachines || time.Since(used[dir]) > forgotten {
-			_ = os.RemoveAll(dir)
+		if n < otherMachines && time.Since(used[dir]) <= forgotten {
+			continue
 		}
+		gone := filepath.Join(b.Dir, making+strconv.Itoa(n)) // at once, so that no copy starts with half of it
+		if os.RemoveAll(gone) == nil && os.Rename(dir, gone) == nil {
+			dir = gone
+		}
+		_ = os.RemoveAll(dir)
 	}
 }
 

@@ -156,6 +156,7 @@ func TestTidy(t *testing.T) {
 	put(t, b.Dir, prefix+"python-half/"+memoryFile, "")
 	put(t, b.Dir, prefix+"quickjs-old/"+memoryFile, "")
 	put(t, b.Dir, making+"python/"+memoryFile, "")
+	b.sweep()
 	b.tidy("python")
 	left, _ := filepath.Glob(filepath.Join(b.Dir, "*"))
 	for n := range left {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,15 +14,27 @@ import (
 	"time"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 const atOnce = 50
 
+// forever are programs that make a call and then wait.
+var forever = map[string]string{
+	quickjs:  "await callMCPTool('x'); await sleep(1e6)",
+	"python": "call_mcp_tool('x')\nsleep(1e6)",
+}
+
 // engine has programs running, says so, and waits to be killed. Its arguments are QEMU's
-// program and the folder of a kernel.
-func engine(qemu, kernel string) {
-	b := New(Options{QEMU: qemu, Kernel: kernel, Dir: cache, Warm: -1})
+// program, the folder of a kernel, the runtime and, if that is one, the interpreter.
+func engine(qemu, kernel, runtime, path string) {
+	o := Options{QEMU: qemu, Kernel: kernel, Dir: cache, Warm: -1}
+	if runtime != quickjs {
+		o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
+	}
+	b := New(o)
 	var calls sync.WaitGroup
 	calls.Add(atOnce)
 	host := isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) {
@@ -31,11 +44,11 @@ func engine(qemu, kernel string) {
 	l := run.Limits{Timeout: 5 * time.Minute}.Or(run.DefaultLimits())
 	for range atOnce {
 		go func() {
-			s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: quickjs, Limits: l})
+			s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: l})
 			if err != nil {
 				panic(err)
 			}
-			_, _ = s.Run(context.Background(), run.Program{Code: "await callMCPTool('x'); await sleep(1e6)", Limits: l}, host)
+			_, _ = s.Run(context.Background(), run.Program{Code: forever[runtime], Name: "program", Limits: l}, host)
 		}()
 	}
 	calls.Wait()
@@ -43,15 +56,47 @@ func engine(qemu, kernel string) {
 	time.Sleep(time.Hour)
 }
 
-// TestKilledEngine kills an engine with many machines. All of them end by themselves, and
-// nothing but the machine that is kept is left.
+// TestKilledEngine kills an engine with many machines, which was also making one more. All
+// of them end by themselves, and nothing but the machine that is kept is left.
 func TestKilledEngine(t *testing.T) {
-	o := optionsHere(t)
+	for _, runtime := range []string{quickjs, "python"} {
+		t.Run(runtime, func(t *testing.T) {
+			o, path := optionsHere(t), ""
+			if runtime == "python" {
+				path = testenv.Need(t, "python")
+				o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
+			}
+			pid := killed(t, o, runtime, path)
+			half := filepath.Join(cache, making+"another")
+			if err := errors.Join(os.MkdirAll(half, 0o700), os.WriteFile(filepath.Join(half, memoryFile), nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			o.Warm = -1
+			b := New(o)
+			if r := executed(t, b, runtime, map[string]string{quickjs: "return 1", "python": "1"}[runtime], run.Limits{}); r.Status != run.StatusOK {
+				t.Errorf("%s %v", r.Status, r.Error)
+			}
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+			for _, pattern := range []string{fmt.Sprintf("/sys/fs/cgroup/*/retort-%d*", pid), fmt.Sprintf("/sys/fs/cgroup/retort-%d*", pid), filepath.Join(cache, making+"*")} {
+				if left, _ := filepath.Glob(pattern); len(left) > 0 {
+					t.Errorf("%v is left", left)
+				}
+			}
+		})
+	}
+}
+
+// killed starts an engine, kills it when all its machines run a program, and returns its
+// process number when they have ended.
+func killed(t *testing.T, o Options, runtime, path string) int {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "engine", o.QEMU, o.Kernel)
+	cmd := exec.Command(self, "engine", o.QEMU, o.Kernel, runtime, path)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -74,19 +119,7 @@ func TestKilledEngine(t *testing.T) {
 			break
 		}
 	}
-	o.Warm = -1
-	b := New(o)
-	if r := executed(t, b, quickjs, "return 1", run.Limits{}); r.Status != run.StatusOK {
-		t.Errorf("%s %v", r.Status, r.Error)
-	}
-	if err := b.Close(); err != nil {
-		t.Error(err)
-	}
-	for _, pattern := range []string{"/sys/fs/cgroup/*/retort-%d*", "/sys/fs/cgroup/retort-%d*"} {
-		if left, _ := filepath.Glob(fmt.Sprintf(pattern, cmd.Process.Pid)); len(left) > 0 {
-			t.Errorf("%v is left", left)
-		}
-	}
+	return cmd.Process.Pid
 }
 
 // machines counts the processes with a machine of this test program's.

@@ -156,28 +156,27 @@ func (m *vm) wake() error {
 	if _, err := m.control.Write(append(data, '\n')); err != nil {
 		return err
 	}
-	line, err := m.events.ReadBytes('\n')
+	line, err := m.events.ReadSlice('\n')
 	if err == nil && len(line) > 1 {
 		err = fmt.Errorf("it says %s", bytes.TrimSpace(line))
 	}
 	return err
 }
 
-// listen waits for what the machine says of its guest's end.
+// listen waits for what the machine says of its guest's end, which is all that it has to
+// say. A machine that says anything else is no longer the one that was made: it ends.
 func (m *vm) listen() {
 	defer close(m.said)
-	for {
-		line, err := m.events.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		var e machine.End
-		if len(line) > 1 && json.Unmarshal(line, &e) == nil {
-			m.end = &e
-			_ = m.wire.SetReadDeadline(time.Now()) // the port does not say that nobody has it open any more
-			return
-		}
+	line, err := m.events.ReadSlice('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &m.end)
 	}
+	if err != nil {
+		m.end = nil
+		m.Kill()
+		return
+	}
+	_ = m.wire.SetReadDeadline(time.Now()) // the port does not say that nobody has it open any more
 }
 
 // greeting is the first frame of the guest, as it is.

@@ -18,6 +18,10 @@ type ports struct {
 	answers, events        *bufio.Reader
 }
 
+// longest bounds a line of a machine's, which nobody can trust once a program runs in it,
+// or of the monitor's: what is longer is an error, and was not kept.
+const longest = 64 << 10
+
 func newPorts() (*ports, error) {
 	p := &ports{}
 	for _, near := range []**os.File{&p.wire, &p.control, &p.monitor} {
@@ -29,7 +33,7 @@ func newPorts() (*ports, error) {
 		*near = os.NewFile(uintptr(pair[0]), "machine")
 		p.far = append(p.far, os.NewFile(uintptr(pair[1]), "machine"))
 	}
-	p.answers, p.events = bufio.NewReader(p.monitor), bufio.NewReader(p.control)
+	p.answers, p.events = bufio.NewReaderSize(p.monitor, longest), bufio.NewReaderSize(p.control, longest)
 	return p, nil
 }
 
@@ -86,7 +90,7 @@ func (p *ports) tell(until string, commands ...command) (last json.RawMessage, e
 func (p *ports) hear(until string, commands int) (last json.RawMessage, err error) {
 	happened := until == ""
 	for n := 0; n < commands || !happened; {
-		line, err := p.answers.ReadBytes('\n')
+		line, err := p.answers.ReadSlice('\n')
 		if err != nil {
 			return nil, fmt.Errorf("QEMU's monitor: %w", err)
 		}

@@ -43,8 +43,10 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case "sleep":
+		time.Sleep(time.Minute)
 	case "engine":
-		engine(args[1], args[2])
+		engine(args[1], args[2], args[3], args[4])
 	case "probe":
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
 	default:
@@ -70,14 +72,22 @@ var cache = filepath.Join(os.TempDir(), fmt.Sprintf("retort-vmt-%d", os.Geteuid(
 // pythonHere describes the machine's Python as the engine does, or skips the test.
 func pythonHere(t testing.TB) interpreter.Interpreter {
 	t.Helper()
-	path := testenv.Need(t, "python")
-	for _, i := range runtimes.All(map[string]string{"python": path}, run.DefaultLimits().Memory) {
-		if i.Runtime == "python" {
+	return described("python", testenv.Need(t, "python"))
+}
+
+// described is an interpreter as the engine has it.
+func described(runtime, path string) interpreter.Interpreter {
+	for _, i := range runtimes.All(map[string]string{runtime: path}, run.DefaultLimits().Memory) {
+		if i.Runtime == runtime {
 			return i
 		}
 	}
-	panic("python is no runtime")
+	panic(runtime + " is no runtime")
 }
+
+// emulated is how many times as long programs may take in the contract. What computes takes
+// 20 to 30 times as long on an emulated processor, but most of those programs do not.
+const emulated = 4
 
 func TestContract(t *testing.T) {
 	for _, runtime := range []string{quickjs, "python"} {
@@ -86,7 +96,7 @@ func TestContract(t *testing.T) {
 			if runtime == "python" {
 				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
 			}
-			isolatetest.Run(t, runtime, func(t *testing.T) isolate.Backend { return New(o) })
+			isolatetest.RunSlow(t, runtime, emulated, func(t *testing.T) isolate.Backend { return New(o) })
 		})
 	}
 }
@@ -165,14 +175,20 @@ func TestCopiesDiffer(t *testing.T) {
 	}
 }
 
-// BenchmarkCalls makes a thousand calls of a program, one after the other.
+// BenchmarkCalls makes a thousand calls of a program, one after the other and at once.
 func BenchmarkCalls(b *testing.B) {
-	o := optionsHere(b)
-	backend := New(o)
-	defer backend.Close()
-	for b.Loop() {
-		r := executed(b, backend, quickjs, "const t = Date.now(); for (let i = 0; i < 1000; i++) await callMCPTool('x'); return Date.now() - t", run.Limits{})
-		b.Logf("%s %v %s", r.Status, r.Error, r.Value)
+	for name, code := range map[string]string{
+		"in turn": "for (let i = 0; i < 1000; i++) await callMCPTool('x')",
+		"at once": "await Promise.all(Array.from({length: 1000}, () => callMCPTool('x')))",
+	} {
+		b.Run(name, func(b *testing.B) {
+			backend := New(optionsHere(b))
+			defer backend.Close()
+			for b.Loop() {
+				r := executed(b, backend, quickjs, "const t = Date.now(); "+code+"; return Date.now() - t", run.Limits{})
+				b.Logf("%s %v %s", r.Status, r.Error, r.Value)
+			}
+		})
 	}
 }
 
@@ -237,13 +253,13 @@ func TestPrograms(t *testing.T) {
 	t.Run(quickjs, func(t *testing.T) {
 		b := New(o)
 		defer b.Close()
-		isolatetest.Programs(t, b, quickjs)
+		isolatetest.ProgramsSlow(t, b, quickjs, emulated)
 	})
 	t.Run("python", func(t *testing.T) {
 		o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
 		b := New(o)
 		defer b.Close()
-		isolatetest.Programs(t, b, "python")
+		isolatetest.ProgramsSlow(t, b, "python", emulated)
 	})
 }
 

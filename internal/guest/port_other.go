@@ -1,0 +1,17 @@
+//go:build !linux
+
+package guest
+
+import (
+	"io"
+
+	"retort/internal/wire"
+)
+
+// port is for machines, whose kernel is Linux.
+type port struct {
+	channel
+	conn *wire.Conn
+}
+
+func openPort(io.Reader, io.Writer) (p *port, ok bool) { return nil, false }
