@@ -62,8 +62,10 @@ func (b *bench) sandboxes(ctx context.Context, what string, runtimes []string, c
 		if err := b.time(what+", "+runtime+": smallest program, from the pool", 10, pool, func() error { return smallest(ctx, warm, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
-		if err := b.time(what+", "+runtime+": 1,000 tool calls one after the other, all of them", 5, 300, func() error { return thousand(ctx, warm, runtime) }); err != nil {
-			return fmt.Errorf("%s: %w", runtime, err)
+		for _, way := range []string{inTurn, allAtOnce} {
+			if err := b.time(what+", "+runtime+": 1,000 tool calls "+way+", all of them", 5, 300, func() error { return thousand(ctx, warm, runtime, way) }); err != nil {
+				return fmt.Errorf("%s: %w", runtime, err)
+			}
 		}
 	}
 	return nil

@@ -62,11 +62,26 @@ func (b *bench) waiting(ctx context.Context, warm isolate.Backend) error {
 	return nil
 }
 
+const inTurn, allAtOnce = "one after the other", "at once"
+
+// calling are programs that make a thousand calls, by language and way.
+var calling = map[run.Language]map[string]string{
+	run.JavaScript: {
+		inTurn:    "for (let i = 0; i < 1000; i++) await callMCPTool('x')",
+		allAtOnce: "await Promise.all(Array.from({length: 1000}, () => callMCPTool('x')))",
+	},
+	run.Python: {
+		inTurn:    "for i in range(1000): call_mcp_tool('x')",
+		allAtOnce: "import asyncio\nasync def one(): await call_mcp_tool('x')\nawait asyncio.gather(*[one() for i in range(1000)])",
+	},
+}
+
 // thousand makes calls that cost the host nothing.
-func thousand(ctx context.Context, b isolate.Backend, runtime string) error {
-	p := run.Program{Name: "program", Language: run.JavaScript, Code: "for (let i = 0; i < 1000; i++) await callMCPTool('x')", Limits: run.DefaultLimits()}
+func thousand(ctx context.Context, b isolate.Backend, runtime, way string) error {
+	p := run.Program{Name: "program", Language: run.JavaScript, Limits: run.DefaultLimits()}
 	if runtime == "python" {
-		p.Language, p.Code = run.Python, "for i in range(1000): call_mcp_tool('x')"
+		p.Language = run.Python
 	}
+	p.Code = calling[p.Language][way]
 	return ran(ctx, b, runtime, p)
 }

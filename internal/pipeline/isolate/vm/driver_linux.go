@@ -15,6 +15,6 @@ type driver interface {
 	boot(i *image, dir string, p *ports) (*walls.Plan, error)
 	keep(ctx context.Context, p *ports, dir string) error
 	// restore is what a copy of the machine in a folder is started with; resume has it run.
-	restore(dir string, p *ports) (*walls.Plan, error)
+	restore(i *image, dir string, p *ports) (*walls.Plan, error)
 	resume(p *ports) error
 }

@@ -51,6 +51,7 @@ type image struct {
 	config  machine.Config
 	binary  string
 	threads int
+	memory  int64 // of the machine, in bytes
 }
 
 // describe finds out what the machine of a runtime is made of.
@@ -62,7 +63,7 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 	if err := interpreter.Static(b.Guest[0], elf.EM_X86_64); err != nil {
 		return nil, run.Errorf(run.KindSandboxUnavailable, Name, "%s cannot be all that a machine has: %w", b.Guest[0], err).WithHint("build the program with CGO_ENABLED=0, or use another sandbox")
 	}
-	m := &image{runtime: runtime, kernel: k, i: i, binary: b.Guest[0], threads: 32}
+	m := &image{runtime: runtime, kernel: k, i: i, binary: b.Guest[0], threads: 32, memory: machineMemory(b.Limits)}
 	m.config.Command = b.Guest[1:]
 	m.config.Plan = walls.Plan{Profile: runtime, Files: 64, Processes: m.threads, Proc: walls.WantsProc}
 	for n := range k.modules {
@@ -96,6 +97,13 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 	}
 	m.config.Plan = p
 	return m, nil
+}
+
+// machineMemory is what a machine has for programs with these limits, in bytes: a multiple of what its
+// kernel adds at once.
+func machineMemory(l run.Limits) int64 {
+	const step = 128 << 20
+	return max(memory, (l.Memory+itself+step-1)/step*step)
 }
 
 // write writes the archive.
@@ -165,7 +173,7 @@ func (i *image) key(version string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(h, "2 %s %s %s %d %s\n", i.runtime, version, commandLine, memory, config)
+	fmt.Fprintf(h, "2 %s %s %s %d %s\n", i.runtime, version, commandLine, i.memory, config)
 	sources := append([]string{i.binary, i.kernel.vmlinuz}, i.kernel.modules...)
 	if i.image != nil {
 		for _, target := range slices.Sorted(maps.Keys(i.image.Sources)) {

@@ -119,7 +119,7 @@ func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error
 	if err != nil {
 		return nil, err
 	}
-	plan, err := b.driver.restore(dir, p)
+	plan, err := b.driver.restore(i, dir, p)
 	if err != nil {
 		p.close()
 		return nil, err

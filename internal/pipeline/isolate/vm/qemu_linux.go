@@ -24,8 +24,9 @@ const (
 	memoryFile, stateFile = "memory", "state"
 	// maxState is the most that the state of a machine takes beside its memory, in bytes.
 	maxState = 64 << 20
-	// memory is what a machine has, in bytes. Of that it takes what it uses.
-	memory = 2 << 30
+	// memory is the least that a machine has, in bytes, and itself how much of it is for what is
+	// no program: kernel, archive and runtime. Of what it has a machine takes what it uses.
+	memory, itself = 2 << 30, 1 << 30
 	// translated is how much QEMU keeps of the code that it has translated, in MB.
 	translated = 128
 	// commandLine is the kernel's. A machine that runs one program and is thrown away has
@@ -110,12 +111,12 @@ func (q qemu) accelerator() string {
 
 // plan is what boot and restore have in common. Of the machine's files QEMU has its own, read-only,
 // and the machine's memory.
-func (q qemu) plan(dir string, share bool, p *ports, more ...string) (*walls.Plan, error) {
+func (q qemu) plan(i *image, dir string, share bool, p *ports, more ...string) (*walls.Plan, error) {
 	shared := map[bool]string{true: "on", false: "off"}[share]
 	const wire, control, monitor = "4", "5", "6" // behind the plan
 	args := []string{
 		q.path, "-machine", "microvm,acpi=on,rtc=on,isa-serial=off,memory-backend=ram", "-accel", q.accelerator(), "-cpu", "max,la57=off", "-smp", "1",
-		"-m", strconv.Itoa(memory>>20) + "M", "-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", memory, memoryPath, shared),
+		"-m", strconv.FormatInt(i.memory>>20, 10) + "M", "-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", i.memory, memoryPath, shared),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-chardev", "socket,id=wire,fd=" + wire, "-chardev", "socket,id=control,fd=" + control, "-chardev", "socket,id=monitor,fd=" + monitor, "-mon", "chardev=monitor,mode=control",
 		"-device", "virtio-serial-device", "-device", "virtserialport,chardev=wire,name=" + machine.WirePort, "-device", "virtserialport,chardev=control,name=" + machine.ControlPort,
@@ -142,10 +143,10 @@ func (q qemu) boot(i *image, dir string, p *ports) (*walls.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.Truncate(memory), f.Close()); err != nil {
+	if err := errors.Join(f.Truncate(i.memory), f.Close()); err != nil {
 		return nil, err
 	}
-	plan, err := q.plan(dir, true, p, "-kernel", kernelPath, "-initrd", archivePath, "-append", fmt.Sprintf(commandLine, kilohertz()))
+	plan, err := q.plan(i, dir, true, p, "-kernel", kernelPath, "-initrd", archivePath, "-append", fmt.Sprintf(commandLine, kilohertz()))
 	if err != nil {
 		return nil, err
 	}
@@ -200,13 +201,13 @@ func (q qemu) keep(ctx context.Context, p *ports, dir string) error {
 	return ctx.Err()
 }
 
-func (q qemu) restore(dir string, p *ports) (*walls.Plan, error) {
+func (q qemu) restore(i *image, dir string, p *ports) (*walls.Plan, error) {
 	state, err := os.Open(filepath.Join(dir, stateFile))
 	if err != nil {
 		return nil, err
 	}
 	p.far = append(p.far, state)
-	return q.plan(dir, false, p, "-incoming", "defer")
+	return q.plan(i, dir, false, p, "-incoming", "defer")
 }
 
 func (q qemu) resume(p *ports) error {
