@@ -25,7 +25,8 @@ func Run(t *testing.T, runtime string, newBackend func(t *testing.T) isolate.Bac
 
 // RunSlow is Run for a backend whose processor is emulated, and slower by a factor than
 // the machine's own: programs may take so many times as long, which is what their limits of
-// time are multiplied with. All else must hold as it does everywhere.
+// time are multiplied with. A program that catches every error of its runtime's bound of memory
+// ends by its time there. All else must hold as it does everywhere.
 func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) isolate.Backend) {
 	s := &suite{runtime: runtime, newBackend: newBackend, slower: factor}
 	for _, test := range []struct {
