@@ -27,6 +27,7 @@ type backend struct {
 	images map[string]func() (*kept, error) // by runtime
 	life   context.Context                  // of machines that are made; ends with the backend
 	over   context.CancelFunc
+	named  string // the path of the guest, as it was given
 
 	mu      sync.Mutex
 	spawner *spawn.Spawner
@@ -49,11 +50,12 @@ func newBackend(o Options) *backend {
 	b := &backend{Options: o, images: map[string]func() (*kept, error){}}
 	b.life, b.over = context.WithCancel(context.Background())
 	b.Limits = b.Limits.Or(run.DefaultLimits())
-	self, err := os.Executable()
-	switch {
-	case len(b.Guest) == 0:
-		b.Guest = []string{running, "guest", machine.RestoredArgument}
-	case err == nil && b.Guest[0] == self:
+	self, _ := os.Executable()
+	if len(b.Guest) == 0 {
+		b.Guest = []string{self, "guest", machine.RestoredArgument}
+	}
+	b.named = b.Guest[0]
+	if b.named == self { // also where nobody knows what it is
 		b.Guest = append([]string{running}, b.Guest[1:]...)
 	}
 	if b.MaxWarm == 0 {

@@ -65,6 +65,7 @@ func (b *backend) begin(i *image, p *ports, plan *walls.Plan) (*vm, error) {
 	}
 	m := &vm{ports: p, image: i, gone: make(chan struct{}), over: make(chan struct{}), said: make(chan struct{})}
 	m.cmd = exec.Command(b.Guest[0], append([]string{walls.Argument}, b.Guest[1:]...)...)
+	m.cmd.Args[0] = b.named
 	m.cmd.Env, m.cmd.Dir, m.cmd.ExtraFiles = []string{}, "/", append([]*os.File{read}, p.far...)
 	m.cmd.Stderr = &m.stderr
 	m.cmd.SysProcAttr = walls.Attributes(false)
