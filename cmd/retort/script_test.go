@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("EXAMPLES", examples)
 			e.Setenv("KERNEL", filepath.Join(filepath.Dir(examples), "testdata", "kernel")) // where scripts/test.sh puts one
-			e.Setenv("HOME", filepath.Join(e.WorkDir, ".user")) // where the key lies
+			e.Setenv("HOME", filepath.Join(e.WorkDir, ".user"))                             // where the key lies
 			file := filepath.Join(e.WorkDir, ".mcp.json")
 			if _, err := os.Stat(file); err == nil {
 				return nil
