@@ -23,6 +23,18 @@ exports.callee = function callee(server, tool) {
 	return (args) => native.call(target ??= native.target(server, tool), render(args) ?? '{}');
 };
 
+// callNamed gives the function that calls a tool by a name which the program has as text. Names
+// are few, and to make their JSON anew would cost more than the rest of a call.
+exports.callNamed = function callNamed() {
+	const target = native.target('', 'call');
+	const names = { __proto__: null };
+	return (name, args, fresh) => {
+		const text = args === undefined || args === null ? '{}' : render(args);
+		const rest = text === undefined ? '' : `,"arguments":${text}`;
+		return native.call(target, `{"name":${names[name] ??= render(name)}${rest}${fresh ? ',"no_cache":true' : ''}}`);
+	};
+};
+
 const own = { __proto__: null };
 exports.callOwn = function callOwn(name, args) {
 	return (own[name] ??= exports.callee('', name))(args);

@@ -3,7 +3,7 @@
 // changes built-in objects changes only what it sees itself.
 'use strict';
 const { ToolError, describe } = require('errors');
-const { callee, callOwn, parsed, revived, failed } = require('calls');
+const { callNamed, callOwn, parsed, revived, failed } = require('calls');
 const { renderAwaited } = require('values');
 const { fire } = require('timers');
 const { installNamespaces } = require('servers');
@@ -52,13 +52,13 @@ exports.finish = async function finish(value) {
 	return await renderAwaited(value);
 };
 
-const callByName = callee('', 'call');
+const callByName = callNamed();
 
 completeLanguage();
 installGlobals({
 	ToolError,
 	require: importNow,
-	callMCPTool: (name, args, options) => callByName({ name: `${name}`, arguments: args ?? {}, no_cache: options?.noCache ? true : undefined }),
+	callMCPTool: (name, args, options) => callByName(`${name}`, args, options?.noCache),
 	exec: (command, args, options) => callOwn('exec', { command: `${command}`, args: [...args ?? []].map((a) => `${a}`), stdin: options?.stdin === undefined ? undefined : `${options.stdin}` }),
 	searchTools: (query, detail, options) => callOwn('search_tools', { query, ...(detail && { detail_level: detail }), ...options }),
 });
