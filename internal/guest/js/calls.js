@@ -23,15 +23,15 @@ exports.callee = function callee(server, tool) {
 	return (args) => native.call(target ??= native.target(server, tool), render(args) ?? '{}');
 };
 
-// callNamed gives the function that calls a tool by a name which the program has as text. Names
-// are few, and to make their JSON anew would cost more than the rest of a call.
+// callNamed gives the function that calls a tool by a name which the program has as text. What a
+// call begins with is the same for each name, and to make it anew would cost more than the rest.
 exports.callNamed = function callNamed() {
 	const target = native.target('', 'call');
-	const names = { __proto__: null };
+	const beginnings = { __proto__: null };
 	return (name, args, fresh) => {
-		const text = args === undefined || args === null ? '{}' : render(args);
-		const rest = text === undefined ? '' : `,"arguments":${text}`;
-		return native.call(target, `{"name":${names[name] ??= render(name)}${rest}${fresh ? ',"no_cache":true' : ''}}`);
+		const text = args === undefined || args === null ? '{}' : render(args) ?? '{}';
+		const beginning = beginnings[name] ??= '{"name":' + render(name) + ',"arguments":';
+		return native.call(target, beginning + text + (fresh ? ',"no_cache":true}' : '}'));
 	};
 };
 

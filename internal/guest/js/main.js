@@ -58,7 +58,7 @@ completeLanguage();
 installGlobals({
 	ToolError,
 	require: importNow,
-	callMCPTool: (name, args, options) => callByName(`${name}`, args, options?.noCache),
+	callMCPTool: (name, args, options) => callByName(typeof name === 'string' ? name : `${name}`, args, options?.noCache),
 	exec: (command, args, options) => callOwn('exec', { command: `${command}`, args: [...args ?? []].map((a) => `${a}`), stdin: options?.stdin === undefined ? undefined : `${options.stdin}` }),
 	searchTools: (query, detail, options) => callOwn('search_tools', { query, ...(detail && { detail_level: detail }), ...options }),
 });

@@ -29,11 +29,15 @@ const (
 	memory, itself = 2 << 30, 1 << 30
 	// translated is how much QEMU keeps of the code that it has translated, in MB.
 	translated = 128
+	// serial is the device. Linux asks every port that it could have at each interrupt, and the
+	// first one is for consoles only.
+	serial = "virtio-serial-device,max_ports=3"
 	// commandLine is the kernel's. A machine that runs one program and is thrown away has
-	// nobody in it to be protected from with what costs an emulated processor most. Without
-	// timers of high resolution, Go's watching thread does not set one every 20 µs.
+	// nobody in it to be protected from with what costs an emulated processor most, and to
+	// account for what its processes wait for is of no use to anyone. Without timers of high
+	// resolution, Go's watching thread does not set one every 20 µs.
 	commandLine = "quiet panic=-1 reboot=t mitigations=off nokaslr tsc=reliable highres=off nohz=off random.trust_cpu=on " +
-		"audit=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d rdinit=" + machine.Program + " -- " + machine.Argument
+		"audit=0 psi=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d rdinit=" + machine.Program + " -- " + machine.Argument
 )
 
 // qemu is QEMU with its machine "microvm", whose processor is emulated (TCG), or the
@@ -101,6 +105,15 @@ func processor() string {
 	return strings.Trim(line, "\t: ")
 }
 
+// model is the processor's. What moves single bytes at once on a real processor does not on an
+// emulated one, so that Linux had better not count on it.
+func (q qemu) model() string {
+	if q.kvm {
+		return "max,la57=off"
+	}
+	return "max,la57=off,erms=off,fsrm=off"
+}
+
 // accelerator is what runs the machine's code.
 func (q qemu) accelerator() string {
 	if q.kvm {
@@ -115,11 +128,11 @@ func (q qemu) plan(i *image, dir string, share bool, p *ports, more ...string) (
 	shared := map[bool]string{true: "on", false: "off"}[share]
 	const wire, control, monitor = "4", "5", "6" // behind the plan
 	args := []string{
-		q.path, "-machine", "microvm,acpi=on,rtc=on,isa-serial=off,memory-backend=ram", "-accel", q.accelerator(), "-cpu", "max,la57=off", "-smp", "1",
+		q.path, "-machine", "microvm,acpi=on,rtc=on,isa-serial=off,memory-backend=ram", "-accel", q.accelerator(), "-cpu", q.model(), "-smp", "1",
 		"-m", strconv.FormatInt(i.memory>>20, 10) + "M", "-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", i.memory, memoryPath, shared),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-chardev", "socket,id=wire,fd=" + wire, "-chardev", "socket,id=control,fd=" + control, "-chardev", "socket,id=monitor,fd=" + monitor, "-mon", "chardev=monitor,mode=control",
-		"-device", "virtio-serial-device", "-device", "virtserialport,chardev=wire,name=" + machine.WirePort, "-device", "virtserialport,chardev=control,name=" + machine.ControlPort,
+		"-device", serial, "-device", "virtserialport,chardev=wire,name=" + machine.WirePort, "-device", "virtserialport,chardev=control,name=" + machine.ControlPort,
 	}
 	mounts, err := q.needs()
 	if err != nil {
