@@ -40,6 +40,10 @@ const (
 	kernelThreads = 512
 	// lull is how long a container whose input was closed may take to go by itself.
 	lull = 300 * time.Millisecond
+	// hearing is how long the daemon waits, in seconds, for the news of an end when it finds
+	// that there is no process to kill any more. One that does not wait forgets the container
+	// as it ends, and leaves what held it: a shim, with its control groups and folders.
+	hearing = 10
 	// ending is how long the daemon may take to remove a container.
 	ending = 20 * time.Second
 )
@@ -151,7 +155,7 @@ func (b *backend) contain(d *daemon, m *image, name, kind string, plan walls.Pla
 	c := &create{
 		Image: name, Entrypoint: append([]string{guestPath, walls.ContainedArgument, string(text)}, b.Guest[1:]...), Cmd: []string{}, Env: []string{}, User: fmt.Sprintf("%d:%d", nobody, nobody),
 		WorkingDir: "/", Hostname: "retort", NetworkDisabled: true, AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
-		StopSignal: "SIGKILL", Labels: b.life.labels(),
+		StopSignal: "SIGKILL", StopTimeout: hearing, Labels: b.life.labels(),
 		HostConfig: hostConfig{
 			Runtime: d.runtime, AutoRemove: true, NetworkMode: "none", IpcMode: "none", CgroupnsMode: "private", ReadonlyRootfs: true, CapDrop: []string{"ALL"},
 			SecurityOpt: []string{"no-new-privileges", "seccomp=" + list}, Tmpfs: tmpfs, Memory: most, NanoCpus: int64(l.CPU * 1e9), PidsLimit: pids, OomScoreAdj: 500,
