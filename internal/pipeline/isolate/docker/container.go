@@ -145,7 +145,11 @@ func (b *backend) contain(d *daemon, m *image, name, kind string, plan walls.Pla
 		tmpfs["/tmp"] = fmt.Sprintf("rw,noexec,nosuid,nodev,mode=1777,size=%d,nr_inodes=%d", temporary, temporary>>14)
 	}
 	if d.kernel { // which shows its own files there
-		tmpfs["/proc"], tmpfs["/sys"] = "ro,noexec,nosuid,nodev,size=4k", "ro,noexec,nosuid,nodev,size=4k"
+		const nothing = "ro,noexec,nosuid,nodev,size=4k"
+		tmpfs["/sys"] = nothing
+		if m.i == nil || !m.i.Proc || m.network != nil { // else it is alone there, and does not start without
+			tmpfs["/proc"] = nothing
+		}
 		pids = kernelThreads
 	}
 	if plan.Network == walls.Relayed {
