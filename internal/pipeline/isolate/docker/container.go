@@ -44,6 +44,9 @@ const (
 	// that there is no process to kill any more. One that does not wait forgets the container
 	// as it ends, and leaves what held it: a shim, with its control groups and folders.
 	hearing = 10
+	// starting is how long the daemon may take to make a container, and to start it: on a busy
+	// machine far longer than for what is done at once.
+	starting = time.Minute
 	// ending is how long the daemon may take to remove a container.
 	ending = 20 * time.Second
 )
@@ -266,7 +269,9 @@ func (b *backend) create(ctx context.Context, d *daemon, m *image, ask func(imag
 	var made struct{ ID string }
 	// Once asked for, it may be there: whether or not somebody still wants it has to
 	// be known before it can be removed.
-	if err := d.api.call(context.WithoutCancel(ctx), http.MethodPost, "/containers/create", nil, want, &made); err != nil {
+	making, over := context.WithTimeout(context.WithoutCancel(ctx), starting)
+	defer over()
+	if err := d.api.longCall(making, http.MethodPost, "/containers/create", nil, want, &made); err != nil {
 		return nil, nil, err
 	}
 	c := &container{backend: b, daemon: d, i: m.i, image: m, runtime: m.runtime, id: made.ID, limits: b.Limits, code: -1, ended: make(chan struct{}), gone: make(chan struct{})}
@@ -279,7 +284,9 @@ func (b *backend) create(ctx context.Context, d *daemon, m *image, ask func(imag
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := d.api.call(ctx, http.MethodPost, "/containers/"+c.id+"/start", nil, nil, nil); err != nil {
+	begin, begun := context.WithTimeout(ctx, starting)
+	defer begun()
+	if err := d.api.longCall(begin, http.MethodPost, "/containers/"+c.id+"/start", nil, nil, nil); err != nil {
 		_ = c.conn.Close()
 		return nil, nil, err
 	}

@@ -67,7 +67,7 @@ func engine(host, dir, runner, kind string) {
 				}
 				h := isolate.HostFunc(nothing)
 				if kind == commanding {
-					h = starting(s.(isolate.Commander), does)
+					h = starter(s.(isolate.Commander), does)
 				} else {
 					fmt.Println("under way")
 				}
@@ -79,8 +79,8 @@ func engine(host, dir, runner, kind string) {
 	all.Wait()
 }
 
-// starting is a host that starts this binary as a command, and says so.
-func starting(s isolate.Commander, does string) isolate.HostFunc {
+// starter is a host that starts this binary as a command, and says so.
+func starter(s isolate.Commander, does string) isolate.HostFunc {
 	return func(ctx context.Context, c run.Call) (run.Result, error) {
 		fmt.Println("under way")
 		_, err := s.Start(ctx, isolate.Command{Name: filepath.Base(os.Args[0]), Args: []string{"command", does}})
