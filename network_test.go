@@ -144,7 +144,7 @@ func TestContainedNetwork(t *testing.T) {
 			}
 			if docker {
 				settings += fmt.Sprintf("docker: {host: %q, runtime: %s}\n", daemon.Host(), runner)
-				runtimes = append(runtimes, "quickjs", "node")
+				runtimes = append(runtimes, "quickjs", "node", "bun", "deno")
 			}
 			for _, runtime := range runtimes {
 				t.Run(runtime, func(t *testing.T) {

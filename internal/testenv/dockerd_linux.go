@@ -31,7 +31,7 @@ const watched = `parent=$1 dir=$2; shift 2
 echo $$ $! > "$dir/started"
 while kill -0 $parent 2> /dev/null && kill -0 $! 2> /dev/null; do sleep 0.3; done
 kill $! 2> /dev/null; wait $!
-kill -0 $parent 2> /dev/null || rm -rf --one-file-system "$dir"`
+kill -0 $parent 2> /dev/null || { umount -l "$dir"; rm -rf --one-file-system "$dir"; } 2> /dev/null`
 
 // StartDockerd starts a daemon, or skips or fails the test as Need does. End must be called.
 func StartDockerd(t testing.TB) *Dockerd {
@@ -43,6 +43,9 @@ func StartDockerd(t testing.TB) *Dockerd {
 			t.Fatal(err)
 		}
 		d := &Dockerd{dir: dir}
+		// In memory, where that is allowed: for each container a daemon waits for the disk
+		// many times, and what it has written there does not outlive it.
+		_ = syscall.Mount("dockerd", dir, "tmpfs", 0, "mode=0700")
 		settings := map[string]any{}
 		if runsc, err := goInstalled("runsc"); err == nil {
 			settings["runtimes"] = map[string]any{"runsc": map[string]any{"path": runsc, "runtimeArgs": []string{"--platform=systrap", "--network=none"}}}
@@ -130,5 +133,6 @@ func (d *Dockerd) End() {
 			_ = syscall.Unmount(fields[1], syscall.MNT_DETACH)
 		}
 	}
+	_ = syscall.Unmount(d.dir, syscall.MNT_DETACH)
 	_ = os.RemoveAll(d.dir)
 }

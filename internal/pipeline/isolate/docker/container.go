@@ -40,6 +40,13 @@ const (
 	kernelThreads = 512
 	// lull is how long a container whose input was closed may take to go by itself.
 	lull = 300 * time.Millisecond
+	// hearing is how long the daemon waits, in seconds, for the news of an end when it finds
+	// that there is no process to kill any more. One that does not wait forgets the container
+	// as it ends, and leaves what held it: a shim, with its control groups and folders.
+	hearing = 10
+	// starting is how long the daemon may take to make a container, and to start it: on a busy
+	// machine far longer than for what is done at once.
+	starting = time.Minute
 	// ending is how long the daemon may take to remove a container.
 	ending = 20 * time.Second
 )
@@ -141,7 +148,11 @@ func (b *backend) contain(d *daemon, m *image, name, kind string, plan walls.Pla
 		tmpfs["/tmp"] = fmt.Sprintf("rw,noexec,nosuid,nodev,mode=1777,size=%d,nr_inodes=%d", temporary, temporary>>14)
 	}
 	if d.kernel { // which shows its own files there
-		tmpfs["/proc"], tmpfs["/sys"] = "ro,noexec,nosuid,nodev,size=4k", "ro,noexec,nosuid,nodev,size=4k"
+		const nothing = "ro,noexec,nosuid,nodev,size=4k"
+		tmpfs["/sys"] = nothing
+		if m.i == nil || !m.i.Proc || m.network != nil { // else it is alone there, and does not start without
+			tmpfs["/proc"] = nothing
+		}
 		pids = kernelThreads
 	}
 	if plan.Network == walls.Relayed {
@@ -151,7 +162,7 @@ func (b *backend) contain(d *daemon, m *image, name, kind string, plan walls.Pla
 	c := &create{
 		Image: name, Entrypoint: append([]string{guestPath, walls.ContainedArgument, string(text)}, b.Guest[1:]...), Cmd: []string{}, Env: []string{}, User: fmt.Sprintf("%d:%d", nobody, nobody),
 		WorkingDir: "/", Hostname: "retort", NetworkDisabled: true, AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
-		StopSignal: "SIGKILL", Labels: b.life.labels(),
+		StopSignal: "SIGKILL", StopTimeout: hearing, Labels: b.life.labels(),
 		HostConfig: hostConfig{
 			Runtime: d.runtime, AutoRemove: true, NetworkMode: "none", IpcMode: "none", CgroupnsMode: "private", ReadonlyRootfs: true, CapDrop: []string{"ALL"},
 			SecurityOpt: []string{"no-new-privileges", "seccomp=" + list}, Tmpfs: tmpfs, Memory: most, NanoCpus: int64(l.CPU * 1e9), PidsLimit: pids, OomScoreAdj: 500,
@@ -258,7 +269,9 @@ func (b *backend) create(ctx context.Context, d *daemon, m *image, ask func(imag
 	var made struct{ ID string }
 	// Once asked for, it may be there: whether or not somebody still wants it has to
 	// be known before it can be removed.
-	if err := d.api.call(context.WithoutCancel(ctx), http.MethodPost, "/containers/create", nil, want, &made); err != nil {
+	making, over := context.WithTimeout(context.WithoutCancel(ctx), starting)
+	defer over()
+	if err := d.api.longCall(making, http.MethodPost, "/containers/create", nil, want, &made); err != nil {
 		return nil, nil, err
 	}
 	c := &container{backend: b, daemon: d, i: m.i, image: m, runtime: m.runtime, id: made.ID, limits: b.Limits, code: -1, ended: make(chan struct{}), gone: make(chan struct{})}
@@ -271,7 +284,9 @@ func (b *backend) create(ctx context.Context, d *daemon, m *image, ask func(imag
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := d.api.call(ctx, http.MethodPost, "/containers/"+c.id+"/start", nil, nil, nil); err != nil {
+	begin, begun := context.WithTimeout(ctx, starting)
+	defer begun()
+	if err := d.api.longCall(begin, http.MethodPost, "/containers/"+c.id+"/start", nil, nil, nil); err != nil {
 		_ = c.conn.Close()
 		return nil, nil, err
 	}

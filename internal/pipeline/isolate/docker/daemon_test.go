@@ -201,7 +201,7 @@ func TestHardened(t *testing.T) {
 	}
 	h := c.HostConfig
 	if !h.ReadonlyRootfs || h.Privileged || h.NetworkMode != "none" || !c.NetworkDisabled || h.IpcMode != "none" || len(h.CapDrop) != 1 || h.CapDrop[0] != "ALL" || c.User != "65534:65534" ||
-		h.Memory <= 0 || h.MemorySwap != h.Memory || h.NanoCpus <= 0 || h.PidsLimit <= 0 || h.LogConfig["Type"] != "none" || !h.AutoRemove || len(c.Env) != 0 || !c.StdinOnce {
+		h.Memory <= 0 || h.MemorySwap != h.Memory || h.NanoCpus <= 0 || h.PidsLimit <= 0 || h.LogConfig["Type"] != "none" || !h.AutoRemove || len(c.Env) != 0 || !c.StdinOnce || c.StopTimeout < 5 {
 		t.Errorf("%+v", c)
 	}
 	if len(h.SecurityOpt) != 2 || h.SecurityOpt[0] != "no-new-privileges" || !strings.HasPrefix(h.SecurityOpt[1], "seccomp={") {
@@ -297,5 +297,25 @@ func TestOrphans(t *testing.T) {
 	}
 	if stale(l.dir) {
 		t.Error("an engine that has ended has left something")
+	}
+}
+
+// A container is gone when it is not found, and not when it has no process that could be
+// killed any more.
+func TestRemoveLooksTwice(t *testing.T) {
+	says := healthy()
+	asked := 0
+	says["DELETE /containers/c1"] = func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked < 3 {
+			failing(404, "Cannot kill process (pid=7) with signal 9: no such process.")(w, nil)
+		}
+	}
+	says["GET /containers/c1/json"] = saying("{}")
+	a, known := find(speak(t, says).Host)
+	if known != nil {
+		t.Fatal(known)
+	}
+	if err := remove(t.Context(), newAPI(a), "c1"); err != nil || asked != 3 {
+		t.Errorf("%v after %d requests", err, asked)
 	}
 }

@@ -175,6 +175,13 @@ func TestEscapes(t *testing.T) {
 			}
 			isolatetest.Escapes(t, b, "node", out...)
 		})
+		if runner == gvisor { // which shows runtimes that need it what it knows of their own process and container
+			probe.Proc = true
+			with("interpreter with /proc", func(o *Options) { o.Guest, o.Interpreters = []string{self, "guest"}, []interpreter.Interpreter{probe} }, func(t *testing.T, b isolate.Backend) {
+				isolatetest.Escapes(t, b, "node", leftOut, "read /etc/hostname", "list /sys", "a million files",
+					"read /proc/version", "read /proc/cpuinfo", "read /proc/meminfo", "read /proc/mounts", "read /proc/self/fd/3", "read /proc/sys/kernel/hostname", "open the memory of the first process")
+			})
+		}
 		with("python", func(o *Options) { o.Interpreters = []interpreter.Interpreter{pythonHere(t)} }, func(t *testing.T, b isolate.Backend) {
 			var without []string
 			if runner == gvisor { // as above

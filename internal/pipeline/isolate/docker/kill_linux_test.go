@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/run"
 	"retort/internal/testenv"
@@ -28,20 +29,35 @@ import (
 
 const engineRuns = 50
 
+// commanding is how engine is told that its programs start commands.
+const commanding = "commands"
+
 // engine is the main program of an engine that is killed: it runs programs, ten at once, of
 // which half are busy, and says with a line when some are under way. Its arguments are where
-// the daemon listens, the folder for its life, the runtime of containers, and a Python to run
-// programs on instead of QuickJS, if it is one.
-func engine(host, dir, runner, python string) {
+// the daemon listens, the folder for its life, the runtime of containers, and what the
+// programs do: a Python to run them on instead of QuickJS, commanding, or nothing.
+func engine(host, dir, runner, kind string) {
 	o := Options{Host: host, Dir: dir, Runtime: runner}
 	runtime, busy, calling := quickjs, "for (;;);", "await callMCPTool('x')"
-	if python != "" {
+	switch kind {
+	case "":
+	case commanding: // half of them last, the others are started one after the other
+		busy, calling = calling, "for (;;) await callMCPTool('x')"
+		var err error
+		if o.Commands, err = commands.Look([]string{os.Args[0]}); err != nil {
+			panic(err)
+		}
+	default:
 		runtime, busy, calling = "python", "while True: pass", "call_mcp_tool('x')"
-		o.Interpreters = []interpreter.Interpreter{pythonAt(python)}
+		o.Interpreters = []interpreter.Interpreter{pythonAt(kind)}
 	}
 	b := New(o)
 	var all sync.WaitGroup
 	for worker := range 10 {
+		code, does := calling, "env"
+		if worker%2 == 0 {
+			code, does = busy, "sleep"
+		}
 		all.Go(func() {
 			for range engineRuns / 10 {
 				s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: run.DefaultLimits()})
@@ -49,12 +65,13 @@ func engine(host, dir, runner, python string) {
 					fmt.Println(err)
 					return
 				}
-				fmt.Println("under way")
-				code := calling
-				if worker%2 == 0 {
-					code = busy
+				h := isolate.HostFunc(nothing)
+				if kind == commanding {
+					h = starter(s.(isolate.Commander), does)
+				} else {
+					fmt.Println("under way")
 				}
-				_, _ = s.Run(context.Background(), run.Program{Code: code}, isolate.HostFunc(nothing))
+				_, _ = s.Run(context.Background(), run.Program{Code: code}, h)
 				_ = s.Close()
 			}
 		})
@@ -62,8 +79,20 @@ func engine(host, dir, runner, python string) {
 	all.Wait()
 }
 
-// containers are those of engines whose lives are in dir.
-func containers(t *testing.T, host, dir string) (ids []string) {
+// starter is a host that starts this binary as a command, and says so.
+func starter(s isolate.Commander, does string) isolate.HostFunc {
+	return func(ctx context.Context, c run.Call) (run.Result, error) {
+		fmt.Println("under way")
+		_, err := s.Start(ctx, isolate.Command{Name: filepath.Base(os.Args[0]), Args: []string{"command", does}})
+		if err != nil && ctx.Err() == nil {
+			fmt.Println(err)
+		}
+		return nothing(ctx, c)
+	}
+}
+
+// containers are those of engines whose lives are in dir, and the names of their images.
+func containers(t *testing.T, host, dir string) map[string]string {
 	t.Helper()
 	a, known := find(host)
 	if known != nil {
@@ -72,17 +101,19 @@ func containers(t *testing.T, host, dir string) (ids []string) {
 	filters, _ := json.Marshal(map[string][]string{"label": {label}})
 	var list []struct {
 		ID     string `json:"Id"`
+		Image  string
 		Labels map[string]string
 	}
 	if err := newAPI(a).call(t.Context(), http.MethodGet, "/containers/json", url.Values{"all": {"1"}, "filters": {string(filters)}}, nil, &list); err != nil {
 		t.Fatal(err)
 	}
+	images := map[string]string{}
 	for _, c := range list {
 		if filepath.Dir(c.Labels[labelLock]) == dir {
-			ids = append(ids, c.ID)
+			images[c.ID] = c.Image
 		}
 	}
-	return ids
+	return images
 }
 
 // An engine that is killed leaves nothing: its containers end with their input, and what
@@ -91,23 +122,27 @@ func TestKilledEngine(t *testing.T) {
 	t.Parallel()
 	d := daemonHere(t)
 	for _, c := range []struct {
-		runner, language string
-		after            []int // how many runs are under way when it is killed
+		runner, kind string
+		after        []int // how many runs are under way when it is killed
 	}{
 		{"runc", quickjs, []int{1, 6, 11}}, {"runc", "python", []int{1, 11}}, {gvisor, quickjs, []int{1, 11}}, {gvisor, "python", []int{1, 11}},
+		{"runc", commanding, []int{1, 15}}, {gvisor, commanding, []int{1, 15}},
 	} {
-		t.Run(c.runner+"/"+c.language, func(t *testing.T) {
-			python := ""
+		t.Run(c.runner+"/"+c.kind, func(t *testing.T) {
+			kind := c.kind
 			if c.runner == gvisor {
 				testenv.Need(t, "runsc")
 			}
-			if c.language == "python" {
-				python = pythonHere(t).Command
+			switch kind {
+			case quickjs:
+				kind = ""
+			case "python":
+				kind = pythonHere(t).Command
 			}
 			t.Parallel()
 			dir := t.TempDir()
 			for _, n := range c.after {
-				killed(t, d, n, dir, c.runner, python)
+				killed(t, d, n, dir, c.runner, kind)
 			}
 		})
 	}
@@ -115,8 +150,8 @@ func TestKilledEngine(t *testing.T) {
 
 // killed kills an engine when n of its programs are under way, starts the next and looks for
 // what is left.
-func killed(t *testing.T, d *testenv.Dockerd, n int, dir, runner, python string) {
-	cmd := exec.Command(os.Args[0], "engine", d.Host(), dir, runner, python)
+func killed(t *testing.T, d *testenv.Dockerd, n int, dir, runner, kind string) {
+	cmd := exec.Command(os.Args[0], "engine", d.Host(), dir, runner, kind)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -132,13 +167,11 @@ func killed(t *testing.T, d *testenv.Dockerd, n int, dir, runner, python string)
 			t.Fatalf("%q", lines.Text())
 		}
 	}
-	seen := map[string]bool{}
+	seen := map[string]string{}
 	look := func() (now int) {
-		ids := containers(t, d.Host(), dir)
-		for _, id := range ids {
-			seen[id] = true
-		}
-		return len(ids)
+		there := containers(t, d.Host(), dir)
+		maps.Copy(seen, there)
+		return len(there)
 	}
 	if look() == 0 || leftOf(d, slices.Collect(maps.Keys(seen))) == "" {
 		t.Error("nothing of an engine that lives is found")
@@ -146,10 +179,14 @@ func killed(t *testing.T, d *testenv.Dockerd, n int, dir, runner, python string)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	t.Logf("%d containers when it was killed", look())
+	ofCommand := func(image string) bool { return strings.HasPrefix(image, repository+":"+commandProfile) }
+	if some := slices.ContainsFunc(slices.Collect(maps.Values(seen)), ofCommand); kind == commanding && n > 1 && !some {
+		t.Error("no command was under way")
+	}
 	next := New(Options{Host: d.Host(), Dir: dir, Runtime: runner, Warm: -1})
 	for late := time.Now().Add(60 * time.Second); look() > 0 || stale(dir); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(late) {
-			t.Fatalf("%d containers are left", look())
+			t.Fatalf("%d containers are left\nthe daemon says:%s", look(), saidOf(d, slices.Collect(maps.Keys(containers(t, d.Host(), dir)))))
 		}
 	}
 	if err := next.Close(); err != nil {
@@ -164,8 +201,27 @@ func killed(t *testing.T, d *testenv.Dockerd, n int, dir, runner, python string)
 			return
 		}
 	}
-	t.Errorf("left of %d containers: %s", len(seen), left)
+	t.Errorf("left of %d containers: %s\nthe daemon says:%s", len(seen), left, saidOf(d, slices.Collect(maps.Keys(seen))))
 }
+
+// saidOf is what the daemon said of those of the containers that have left something.
+func saidOf(d *testenv.Dockerd, ids []string) (said string) {
+	log, _ := os.ReadFile(filepath.Join(home(d), "log"))
+	for _, id := range ids {
+		if leftOf(d, []string{id}) == "" {
+			continue
+		}
+		for line := range strings.Lines(string(log)) {
+			if strings.Contains(line, id) {
+				said += "\n" + strings.TrimSpace(line)
+			}
+		}
+	}
+	return said
+}
+
+// home is the daemon's folder.
+func home(d *testenv.Dockerd) string { return filepath.Dir(strings.TrimPrefix(d.Host(), "unix://")) }
 
 // leftOf says what bears the name of one of the containers: processes, mounts, control groups,
 // folders and sockets of the daemon's.
@@ -185,8 +241,7 @@ func leftOf(d *testenv.Dockerd, ids []string) (left string) {
 			left += "\nmount " + line
 		}
 	}
-	home := filepath.Dir(strings.TrimPrefix(d.Host(), "unix://"))
-	for _, root := range []string{"/sys/fs/cgroup", filepath.Join(home, "exec"), filepath.Join(home, "data", "containers")} {
+	for _, root := range []string{"/sys/fs/cgroup", filepath.Join(home(d), "exec"), filepath.Join(home(d), "data", "containers")} {
 		_ = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

@@ -206,10 +206,11 @@ func remove(ctx context.Context, a *api, id string) error {
 		if answered(err, http.StatusConflict) { // it is being removed
 			err = a.call(ctx, http.MethodPost, "/containers/"+id+"/wait", url.Values{"condition": {"removed"}}, nil, nil)
 		}
-		if answered(err, http.StatusNotFound) {
+		// That something is not found may be a process, which ends as it is killed.
+		if answered(err, http.StatusNotFound) && answered(a.call(ctx, http.MethodGet, "/containers/"+id+"/json", nil, nil, nil), http.StatusNotFound) {
 			return nil
 		}
-		if !answered(err, http.StatusInternalServerError) || pause > removing {
+		if !answered(err, http.StatusInternalServerError, http.StatusNotFound) || pause > removing {
 			return err
 		}
 		select {

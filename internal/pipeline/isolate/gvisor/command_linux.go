@@ -30,7 +30,7 @@ func (b *backend) buildCommand(c *commands.Command) (*root, error) {
 		return nil, err
 	}
 	r := &root{runtime: c.Name, dir: dir, threads: commands.Threads, command: true}
-	if _, err := r.base(b.Guest[0]); err != nil {
+	if _, err := r.base(b.Guest[0], true); err != nil {
 		return nil, err
 	}
 	r.scratch()

@@ -122,15 +122,20 @@ func TestEscapes(t *testing.T) {
 		defer b.Close()
 		isolatetest.Escapes(t, b, quickjs)
 	})
-	t.Run("interpreter", func(t *testing.T) {
-		o := optionsHere(t)
-		// As an interpreter it is this very program, with a harness that it ignores.
-		probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: 64}
-		o.Guest, o.Warm, o.Interpreters = []string{self, "guest"}, -1, []interpreter.Interpreter{probe}
-		b := New(o)
-		defer b.Close()
-		isolatetest.Escapes(t, b, "node", "a million files") // TestMillionFiles
-	})
+	interpreted := func(proc bool, leftOut ...string) func(t *testing.T) {
+		return func(t *testing.T) {
+			o := optionsHere(t)
+			// As an interpreter it is this very program, with a harness that it ignores.
+			probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: 64, Proc: proc}
+			o.Guest, o.Warm, o.Interpreters = []string{self, "guest"}, -1, []interpreter.Interpreter{probe}
+			b := New(o)
+			defer b.Close()
+			isolatetest.Escapes(t, b, "node", append(leftOut, "a million files")...) // TestMillionFiles
+		}
+	}
+	t.Run("interpreter", interpreted(false))
+	// gVisor shows runtimes that need it what it knows of their own process and container.
+	t.Run("interpreter with /proc", interpreted(true, "read /proc/version", "read /proc/cpuinfo", "read /proc/meminfo", "read /proc/mounts", "read /proc/self/fd/3", "read /proc/sys/kernel/hostname", "open the memory of the first process"))
 	t.Run("python", func(t *testing.T) {
 		o := optionsHere(t)
 		o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}

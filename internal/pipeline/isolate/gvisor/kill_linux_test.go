@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/run"
 	"retort/internal/testenv"
@@ -20,30 +21,45 @@ import (
 
 const atOnce = 50
 
+// commanding is how engine is told that its programs start commands, before the path of one.
+const commanding = "commands:"
+
 // engine has programs running, says so, and waits to be killed. Its arguments are gVisor's
-// program, the folder of containers, and a Python to run programs on instead of QuickJS, if
-// it is one.
-func engine(runsc, dir, python string) {
+// program, the folder of containers, and what the programs do: a Python to run them on instead
+// of QuickJS, commanding, or nothing.
+func engine(runsc, dir, kind string) {
 	o := Options{Guest: []string{os.Args[0], "guest"}, Runsc: runsc, Dir: dir, Warm: 1}
 	runtime, code := quickjs, "await callMCPTool('x'); await sleep(1e6)"
-	if python != "" {
+	tool, commander := strings.CutPrefix(kind, commanding)
+	switch {
+	case kind == "":
+	case commander:
+		var err error
+		if o.Commands, err = commands.Look([]string{tool}); err != nil {
+			panic(err)
+		}
+	default:
 		runtime, code = "python", "call_mcp_tool('x')\nawait sleep(1e6)"
-		o.Interpreters = []interpreter.Interpreter{pythonAt(python)}
+		o.Interpreters = []interpreter.Interpreter{pythonAt(kind)}
 	}
 	b := New(o)
 	var calls sync.WaitGroup
 	calls.Add(atOnce)
-	host := isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) {
-		calls.Done()
-		return run.Result{Value: []byte("1")}, nil
-	})
+	limits := run.Limits{Timeout: time.Hour}.Or(run.DefaultLimits())
 	for range atOnce {
 		go func() {
-			s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: run.DefaultLimits()})
+			s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: limits})
 			if err != nil {
 				panic(err)
 			}
-			_, _ = s.Run(context.Background(), run.Program{Code: code}, host)
+			_, _ = s.Run(context.Background(), run.Program{Code: code, Limits: limits}, isolate.HostFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
+				calls.Done()
+				if commander {
+					_, err := s.(isolate.Commander).Start(ctx, isolate.Command{Name: filepath.Base(tool), Args: []string{"command", "sleep"}})
+					fmt.Fprintln(os.Stderr, "a command ended:", err)
+				}
+				return run.Result{Value: []byte("1")}, nil
+			}))
 		}()
 	}
 	calls.Wait()
@@ -56,15 +72,38 @@ func engine(runsc, dir, python string) {
 func TestKilledEngine(t *testing.T) {
 	t.Run(quickjs, func(t *testing.T) { testKilledEngine(t, "") })
 	t.Run("python", func(t *testing.T) { testKilledEngine(t, pythonHere(t).Command) })
+	t.Run("commands", func(t *testing.T) {
+		tool := filepath.Join(t.TempDir(), "tool")
+		data, err := os.ReadFile("/proc/self/exe")
+		if err == nil {
+			err = os.WriteFile(tool, data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		testKilledEngine(t, commanding+tool)
+	})
 }
 
-func testKilledEngine(t *testing.T, python string) {
+// commandsOf counts the containers of commands below dir that have a kernel.
+func commandsOf(dir string) (n int) {
+	started, _ := filepath.Glob(filepath.Join(dir, prefix+"*", "*", pidFile))
+	for _, file := range started {
+		bundle, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "config.json"))
+		if strings.Contains(string(bundle), "/root-"+commandRoot) {
+			n++
+		}
+	}
+	return n
+}
+
+func testKilledEngine(t *testing.T, kind string) {
 	runsc, dir := testenv.Need(t, "runsc"), shortDir(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "engine", runsc, dir, python)
+	cmd := exec.Command(self, "engine", runsc, dir, kind)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -78,6 +117,13 @@ func testKilledEngine(t *testing.T, python string) {
 	late.Stop()
 	if n := len(processesOf(dir)); err != nil || n < atOnce {
 		t.Errorf("%q, %v: %d processes", line, err, n)
+	}
+	// Some commands run, and others are being started.
+	for end := time.Now().Add(time.Minute); strings.HasPrefix(kind, commanding) && commandsOf(dir) < atOnce/5; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("%d commands run", commandsOf(dir))
+			break
+		}
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()

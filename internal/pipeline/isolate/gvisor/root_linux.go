@@ -85,7 +85,7 @@ type specLinux struct {
 func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, network *interpreter.Network) (*root, error) {
 	r := &root{runtime: runtime, dir: dir, i: i, threads: 32, relayed: network != nil}
 	bounded := walls.Plan{Profile: runtime, Processes: r.threads, Files: files}
-	empty, err := r.base(command[0])
+	empty, err := r.base(command[0], i == nil || !i.Proc || r.relayed) // else it is alone there, and does not start without
 	if err != nil {
 		return nil, err
 	}
@@ -113,13 +113,15 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, 
 }
 
 // base is what every root has: this binary, and nothing where gVisor would put what tells of
-// itself, which nobody needs.
-func (r *root) base(guest string) (empty string, err error) {
+// itself and, unless hidden is false, of the container's processes.
+func (r *root) base(guest string, hidden bool) (empty string, err error) {
 	if err := r.copy(guestPath, guest); err != nil {
 		return "", err
 	}
 	empty = filepath.Join(filepath.Dir(r.dir), "empty")
-	r.mount("/proc", empty, "bind", "ro", "nosuid", "nodev", "noexec")
+	if hidden {
+		r.mount("/proc", empty, "bind", "ro", "nosuid", "nodev", "noexec")
+	}
 	r.mount("/sys", empty, "bind", "ro", "nosuid", "nodev", "noexec")
 	return empty, os.MkdirAll(empty, 0o755)
 }

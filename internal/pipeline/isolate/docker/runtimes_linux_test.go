@@ -1,0 +1,46 @@
+//go:build amd64 || arm64
+
+package docker
+
+import (
+	"testing"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/run"
+	"retort/internal/runtimes"
+	"retort/internal/testenv"
+)
+
+// TestScriptRuntimes runs a program in each runtime of JavaScript that the machine has: its
+// list of system calls, what it may read and its threads suffice, around and inside.
+func TestScriptRuntimes(t *testing.T) {
+	for _, runner := range []string{"runc", gvisor} {
+		for _, name := range []string{"node", "bun", "deno"} {
+			t.Run(runner+"/"+name, func(t *testing.T) {
+				if runner == gvisor {
+					testenv.Need(t, "runsc")
+				}
+				o := options(t, runner)
+				o.Warm = -1
+				for _, i := range runtimes.All(map[string]string{name: testenv.Need(t, name)}, run.DefaultLimits().Memory) {
+					if i.Runtime == name {
+						o.Interpreters = []interpreter.Interpreter{i}
+					}
+				}
+				b := New(o)
+				defer b.Close()
+				l := run.DefaultLimits()
+				s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: name, Limits: l})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				r, err := s.Run(t.Context(), run.Program{Language: run.JavaScript, Code: "return await callMCPTool('x') + 1", Name: "program.ts", Limits: l}, isolate.HostFunc(nothing))
+				if err != nil || r.Status != run.StatusOK || string(r.Value) != "2" {
+					t.Errorf("%v %s %s %v", err, r.Status, r.Value, r.Error)
+				}
+			})
+		}
+	}
+}
