@@ -131,11 +131,20 @@ runtimes=testdata/npm-runtimes/node_modules
 [[ $missing == 0 ]] || exit 1
 
 status=0
-# The sandboxes take their time on a machine that has other things to do. Containers and machines
-# have it to themselves: what they are asked to keep are limits of time and memory.
-alone=()
-if required dockerd || required runsc || required qemu; then alone=(-p 1); fi
-go test -timeout 60m "${alone[@]}" "$@" ./... || status=$?
+# Containers and machines have the machine to themselves, after all else: what they are asked to keep
+# are limits of time and memory.
+heavy=() light=()
+for name in ${RETORT_REQUIRE//,/ }; do
+  case $name in dockerd|runsc|qemu) heavy+=("$name") ;; *) light+=("$name") ;; esac
+done
+joined() { local IFS=,; printf '%s' "$*"; }
+RETORT_REQUIRE=$(joined "${light[@]}") go test -timeout 60m "$@" ./... || status=$?
 # Through the main module, so that both share versions and the build cache.
 go test "$@" github.com/microsoft/typescript-go/tsc/... || status=$?
+if [[ ${#heavy[@]} -gt 0 ]]; then
+  sandboxes=internal/pipeline/isolate
+  go test -p 1 -timeout 60m "$@" ./$sandboxes/docker ./$sandboxes/gvisor ./$sandboxes/vm || status=$?
+  go test -timeout 60m "$@" -run 'TestProgramsIn|TestContainedNetwork' . || status=$?
+  go test -timeout 60m "$@" -run 'TestScripts/.*(docker|vm|commands|sandbox|egress)' ./cmd/retort || status=$?
+fi
 exit "$status"
