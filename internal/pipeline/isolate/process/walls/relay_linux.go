@@ -112,16 +112,23 @@ func (g *relayed) serve(l net.Listener, stream io.ReadWriteCloser) int {
 	go lead(l, m)
 	go func() { _, _ = io.Copy(g.in, m.First()) }()
 	ended := make(chan int, 1)
+	// The other end leaves when it hears that the guest has nothing more to say. It hears that
+	// when it is known how the guest ended: a process with much memory takes its time to end.
 	go func() {
 		_, _ = io.Copy(m.First(), g.out)
-		_ = m.First().CloseWrite()
 		_ = g.cmd.Wait() // how it ended is in ProcessState
 		ended <- g.status()
+		_ = m.First().CloseWrite()
 	}()
 	select {
 	case status := <-ended:
 		return status
 	case <-m.Done():
+	}
+	select {
+	case status := <-ended:
+		return status
+	default:
 		return 0
 	}
 }
