@@ -20,7 +20,8 @@ import (
 // proxyPort is where programs with a network find the proxy on the loopback device.
 const proxyPort = 3128
 
-// connecting says whether a connection can be made to an address of IPv4.
+// connecting says whether a connection can be made to an address of IPv4. One that can be made is
+// held until the other side says something or hangs up, so that it has arrived.
 func connecting(name string, port int, address ...byte) attempt {
 	return attempt{name, func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -28,20 +29,26 @@ func connecting(name string, port int, address ...byte) attempt {
 			return err
 		}
 		defer unix.Close(fd)
-		err = unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte(address)})
-		if !errors.Is(err, unix.EINPROGRESS) {
-			return err
+		if err = unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte(address)}); errors.Is(err, unix.EINPROGRESS) {
+			err = connected(fd)
 		}
-		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
-		if n, err := unix.Poll(ready, 2000); n == 0 || err != nil {
-			return errors.New("nobody answers")
+		if err == nil {
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 2000)
 		}
-		code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
-		if err != nil || code != 0 {
-			return unix.Errno(code)
-		}
-		return nil
+		return err
 	}}
+}
+
+// connected waits until a connection is made, or is not.
+func connected(fd int) error {
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 2000); n == 0 || err != nil {
+		return errors.New("nobody answers")
+	}
+	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil || code != 0 {
+		return unix.Errno(code)
+	}
+	return nil
 }
 
 // networkAttempts are ways out of a network. Only the proxy's may be open, and only where
