@@ -130,6 +130,11 @@ func (a *api) longCall(ctx context.Context, method, path string, query url.Value
 	if err != nil {
 		return err
 	}
+	return decoded(response, out)
+}
+
+// decoded reads the answer into out, unless that is nil.
+func decoded(response *http.Response, out any) error {
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil || out == nil {

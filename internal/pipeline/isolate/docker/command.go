@@ -53,11 +53,9 @@ func (b *backend) command(whole context.Context, c isolate.Command, l run.Limits
 	}
 	stdout, stderr := commands.NewOutput(isolate.MaxStdout, cancel), commands.NewOutput(isolate.MaxStderr, cancel)
 	defer context.AfterFunc(ctx, started.Kill)()
-	go started.wait()
 	go started.feed(c.Stdin)
 	_ = demux(in, stdout, stderr)
-	started.over()
-	ended := commands.Ended(started.code, stdout, stderr)
+	ended := commands.Ended(started.over(), stdout, stderr)
 	switch {
 	case ended.Code == 128+int(syscall.SIGKILL) && !started.killed.Load() && d.oom.has(started.id, tardy):
 		return ended, commands.Starved(c.Name)
@@ -96,12 +94,16 @@ func (c *container) feed(stdin []byte) {
 	}
 }
 
-// over returns when a container whose output has ended is gone.
-func (c *container) over() {
-	select {
-	case <-c.gone:
-	case <-time.After(ending):
-		c.Kill()
-		<-c.gone
+// over returns when a container whose output has ended is gone, and what it ended with; or -1 where
+// the daemon does not say.
+func (c *container) over() int {
+	for range 2 {
+		select {
+		case <-c.gone:
+			return c.code
+		case <-time.After(ending):
+			c.Kill()
+		}
 	}
+	return -1
 }

@@ -47,6 +47,9 @@ const (
 	// starting is how long the daemon may take to make a container, and to start it: on a busy
 	// machine far longer than for what is done at once.
 	starting = time.Minute
+	// asking is how long the daemon may take to begin to wait. One that does not say that it has
+	// begun is not waited for any longer.
+	asking = time.Second
 	// ending is how long the daemon may take to remove a container.
 	ending = 20 * time.Second
 )
@@ -235,7 +238,6 @@ func (b *backend) start(ctx context.Context, name string) (*container, error) {
 	read, write := io.Pipe()
 	c.out = read
 	go func() { _ = write.CloseWithError(demux(in, write, &c.stderr)) }()
-	go c.wait()
 	return c, nil
 }
 
@@ -284,6 +286,7 @@ func (b *backend) create(ctx context.Context, d *daemon, m *image, ask func(imag
 	if err != nil {
 		return nil, nil, err
 	}
+	c.await(ctx)
 	begin, begun := context.WithTimeout(ctx, starting)
 	defer begun()
 	if err := d.api.longCall(begin, http.MethodPost, "/containers/"+c.id+"/start", nil, nil, nil); err != nil {
@@ -361,13 +364,30 @@ func (c *container) end() {
 	_ = c.daemon.api.call(ctx, http.MethodPost, "/containers/"+c.id+"/kill", url.Values{"signal": {"KILL"}}, nil, nil)
 }
 
-// wait waits until the daemon has removed the container.
-func (c *container) wait() {
+// await has the daemon say when it has removed the container. That has to be asked for before the
+// container starts: one that was removed a moment before is waited for without end, for the daemon
+// knows its name a little longer.
+func (c *container) await(ctx context.Context) {
+	asked := make(chan struct{})
+	go c.wait(asked)
+	select {
+	case <-asked:
+	case <-time.After(asking):
+	case <-ctx.Done():
+	}
+}
+
+// wait waits until the daemon has removed the container. It closes asked as soon as the daemon has begun
+// to wait.
+func (c *container) wait(asked chan<- struct{}) {
 	defer close(c.gone)
-	var said struct{ StatusCode int }
-	err := c.daemon.api.longCall(context.Background(), http.MethodPost, "/containers/"+c.id+"/wait", url.Values{"condition": {"removed"}}, nil, &said)
+	response, err := c.daemon.api.open(context.Background(), http.MethodPost, "/containers/"+c.id+"/wait", url.Values{"condition": {"removed"}}, "", nil)
+	close(asked)
 	if err == nil {
-		c.code = said.StatusCode
+		var said struct{ StatusCode int }
+		if err = decoded(response, &said); err == nil {
+			c.code = said.StatusCode
+		}
 	}
 	close(c.ended)
 	_ = c.conn.Close()

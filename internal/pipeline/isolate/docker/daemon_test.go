@@ -144,7 +144,7 @@ func TestContainerRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			says := healthy()
-			removed := make(chan bool, 16)
+			removed, started := make(chan bool, 16), make(chan bool, 1)
 			says["DELETE /containers/c1"] = func(http.ResponseWriter, *http.Request) { removed <- true }
 			says["POST /containers/c1/attach"] = func(w http.ResponseWriter, _ *http.Request) {
 				conn, rw, _ := w.(http.Hijacker).Hijack()
@@ -152,8 +152,22 @@ func TestContainerRefused(t *testing.T) {
 				_ = rw.Flush()
 				_ = conn.Close()
 			}
-			says["POST /containers/c1/start"] = saying("")
-			says["POST /containers/c1/wait"] = func(w http.ResponseWriter, _ *http.Request) { removed <- true; fmt.Fprint(w, `{"StatusCode":1}`) }
+			says["POST /containers/c1/start"] = func(http.ResponseWriter, *http.Request) { started <- true }
+			says["POST /containers/c1/wait"] = func(w http.ResponseWriter, r *http.Request) {
+				late := len(started) > 0 // then the container may have gone before, and Docker waits without end
+				w.WriteHeader(http.StatusOK)
+				w.(http.Flusher).Flush()
+				select {
+				case <-started:
+					if late {
+						t.Error("asked when it may be too late")
+					}
+				case <-removed:
+				case <-r.Context().Done():
+				}
+				removed <- true
+				fmt.Fprint(w, `{"StatusCode":1}`)
+			}
 			if test.path != "" {
 				says[test.path] = test.say
 			}
