@@ -202,6 +202,18 @@ class Channel:
             have += n
         return frame
 
+    def arrived(self):
+        """The frames that are whole in the buffer."""
+        while len(self.buffer) - self.at >= 13:
+            buffer, at = self.buffer, self.at
+            length, _, number, head_length = unpack(buffer, at)
+            end = at + 4 + length
+            if end > len(buffer):
+                return
+            self.at = end
+            middle = at + 13 + head_length
+            yield number, buffer[at + 13 : middle], buffer[middle:end]
+
     def has_frame(self):
         """Whether a whole frame is in the buffer."""
         have = len(self.buffer) - self.at

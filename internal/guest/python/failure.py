@@ -15,6 +15,18 @@ WAITING = "the program waits for something that never happens"
 WAITING_HINT = "it awaits something that nothing is left to finish: look for a future, queue, lock or event that nobody sets"
 
 
+def line_of(code, lasti):
+    """The line of an instruction."""
+    from dis import findlinestarts
+
+    line = code.co_firstlineno
+    for start, number in findlinestarts(code):
+        if start > lasti:
+            break
+        line = number or line
+    return line
+
+
 def clip(text, most):
     text = str(text)
     return text if len(text) <= most else text[:most] + "…"
@@ -112,7 +124,8 @@ class Reporter:
         site = getattr(error, "_site", None)
         if site is None or site[0].co_filename not in self.sources:
             return []
-        code, lasti, line = site
+        code, lasti = site
+        line = line_of(code, lasti)
         return [(code.co_name, line, self.column(code, lasti, line), code.co_filename)]
 
     def column(self, code, lasti, line):
