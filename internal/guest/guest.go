@@ -62,22 +62,16 @@ type options struct{ compiled, restored bool }
 func begin(in io.Reader, out io.Writer, o options) error {
 	if in == io.Reader(os.Stdin) {
 		goThrifty()
-		if o.restored {
-			if p, ok := openPort(in, out); ok {
-				return beginPort(p)
-			}
+		if p, ok := openPort(in, out); ok {
+			return beginPort(p, o)
 		}
 		in = pollable(os.Stdin)
 	}
 	conn := wire.NewConn(&duplex{in, out})
-	var code modules
-	if o.compiled {
-		var err error
-		if code, err = receiveModules(conn); err != nil {
-			return err
-		}
+	code, err := o.prepare(conn)
+	if err != nil {
+		return err
 	}
-	conn.Accept(wire.GuestSizes())
 	frames, gone, failed := make(chan wire.Frame, 256), make(chan struct{}), make(chan error, 1)
 	go func() {
 		if err := serve(conn, channel(frames), code, o.restored); err != nil {
@@ -93,12 +87,33 @@ func begin(in io.Reader, out io.Writer, o options) error {
 	}
 }
 
-// beginPort is begin for the guest of a machine, which ends with the machine. Its Go side
-// collects garbage when the limit of its memory is near, which few programs come to.
-func beginPort(p *port) error {
-	debug.SetGCPercent(-1)
-	p.conn.Accept(wire.GuestSizes())
-	return serve(p.conn, p, nil, true)
+// prepare gets what comes before the program.
+func (o options) prepare(conn *wire.Conn) (code modules, err error) {
+	if o.compiled {
+		code, err = receiveModules(conn)
+	}
+	conn.Accept(wire.GuestSizes())
+	return code, err
+}
+
+// beginPort is begin for a guest that reads when it waits. That of a machine ends with the machine,
+// and its Go side collects garbage when the limit of its memory is near, which few programs come to.
+func beginPort(p *port, o options) error {
+	code, err := o.prepare(p.conn)
+	if err != nil {
+		return err
+	}
+	if o.restored {
+		debug.SetGCPercent(-1)
+		return serve(p.conn, p, code, true)
+	}
+	ended := make(chan error, 2)
+	go func() { ended <- serve(p.conn, p, code, false) }()
+	go func() {
+		p.hangUp()
+		ended <- nil
+	}()
+	return <-ended
 }
 
 // goThrifty bounds what the Go side uses. The program runs on one thread; another

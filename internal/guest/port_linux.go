@@ -5,25 +5,30 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"retort/internal/wire"
 )
 
-// port is a connection over one file, which whoever waits for a frame reads itself: to
-// have another goroutine read costs changes of threads, and those cost an emulated
-// processor more than all else in a call.
+// port is a connection that whoever waits for a frame reads itself: to have another
+// goroutine read costs changes of threads and system calls, and those cost an emulated
+// processor, or a kernel that is a program, more than all else in a call.
 //
 // What the other side says must be read while it does not listen, or both wait for each
 // other: so whoever cannot write reads.
 type port struct {
-	conn *wire.Conn
-	fd   int
+	conn    *wire.Conn
+	in, out int
+	blocks  bool // a read waits
 
 	mu      sync.Mutex // guards reading
 	stash   []wire.Frame
+	quick   bool // the last wait was
+	quiet   bool // a read is not told to Go's scheduler
 	started bool // the program has come
 	gone    bool
 }
@@ -31,36 +36,67 @@ type port struct {
 // maxStash is how many frames are read by who cannot write.
 const maxStash = 256
 
-// openPort gives the connection and the inbox of a guest whose input and output are one
-// file, or ok is false.
+// silent is how long whoever waits does so without a word to Go's scheduler, which would
+// otherwise have a thread see to what else there is to do, at each call. Nothing is: what
+// the guest has to say was sent. Who waits longer waits for something slow.
+const silent = 2 * time.Millisecond
+
+// openPort gives the connection and the inbox of a guest, or ok is false: its files are
+// pipes, sockets, or one device of a machine.
 func openPort(in io.Reader, out io.Writer) (p *port, ok bool) {
 	from, ok1 := in.(*os.File)
 	to, ok2 := out.(*os.File)
 	if !ok1 || !ok2 {
 		return nil, false
 	}
-	fd, other := int(from.Fd()), int(to.Fd())
+	input, output := int(from.Fd()), int(to.Fd())
 	var a, b unix.Stat_t
-	if unix.Fstat(fd, &a) != nil || unix.Fstat(other, &b) != nil || a.Rdev != b.Rdev || a.Ino != b.Ino || a.Dev != b.Dev || a.Mode&unix.S_IFMT != unix.S_IFCHR {
+	if unix.Fstat(input, &a) != nil || unix.Fstat(output, &b) != nil || !isPipe(&a, &b) && !isDevice(&a, &b) {
 		return nil, false
 	}
-	if unix.SetNonblock(fd, true) != nil || unix.SetNonblock(other, true) != nil {
+	p = newPort(input, output)
+	p.blocks = a.Ino != b.Ino || a.Dev != b.Dev
+	if unix.SetNonblock(input, !p.blocks) != nil || unix.SetNonblock(output, true) != nil {
 		return nil, false
 	}
-	return newPort(fd), true
+	return p, true
 }
 
-// newPort takes a file that is not waited for by reading and writing it.
-func newPort(fd int) *port {
-	p := &port{fd: fd}
+func isPipe(files ...*unix.Stat_t) bool {
+	for _, f := range files {
+		if kind := f.Mode & unix.S_IFMT; kind != unix.S_IFIFO && kind != unix.S_IFSOCK {
+			return false
+		}
+	}
+	return true
+}
+
+func isDevice(a, b *unix.Stat_t) bool {
+	return a.Mode&unix.S_IFMT == unix.S_IFCHR && a.Rdev == b.Rdev && a.Ino == b.Ino && a.Dev == b.Dev
+}
+
+// newPort takes files that are not waited for by reading and writing them.
+func newPort(in, out int) *port {
+	p := &port{in: in, out: out}
 	p.conn = wire.NewConn(p)
 	return p
+}
+
+// hangUp returns when the other side is gone, which nobody sees who computes.
+func (p *port) hangUp() {
+	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLNVAL | unix.POLLRDHUP
+	for {
+		fds := []unix.PollFd{{Fd: int32(p.in), Events: unix.POLLRDHUP}}
+		if _, err := unix.Ppoll(fds, nil, nil); err != nil && err != unix.EINTR || fds[0].Revents&ended != 0 {
+			return
+		}
+	}
 }
 
 // Read implements io.Reader. It waits.
 func (p *port) Read(b []byte) (int, error) {
 	for {
-		n, err := unix.Read(p.fd, b)
+		n, err := p.read(b)
 		switch {
 		case err == nil && n == 0 && len(b) > 0:
 			return 0, io.EOF
@@ -75,10 +111,21 @@ func (p *port) Read(b []byte) (int, error) {
 	}
 }
 
+func (p *port) read(b []byte) (int, error) {
+	if !p.quiet || len(b) == 0 {
+		return unix.Read(p.in, b)
+	}
+	n, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(p.in), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
 // Write implements io.Writer.
 func (p *port) Write(b []byte) (written int, err error) {
 	for written < len(b) {
-		n, err := unix.Write(p.fd, b[written:])
+		n, err := unix.Write(p.out, b[written:])
 		switch {
 		case err == nil:
 			written += n
@@ -98,16 +145,18 @@ func (*port) Close() error { return nil }
 
 var errLate = errors.New("late")
 
-// poll waits for one of events, until deadline unless that is zero.
+// poll waits until there is something to read, or with both events until something can be
+// written, too; until deadline unless that is zero.
 func (p *port) poll(events int16, deadline time.Time) error {
-	fds := []unix.PollFd{{Fd: int32(p.fd), Events: events}}
+	var files []unix.PollFd
+	if events&unix.POLLIN != 0 {
+		files = append(files, unix.PollFd{Fd: int32(p.in), Events: unix.POLLIN})
+	}
+	if events&unix.POLLOUT != 0 {
+		files = append(files, unix.PollFd{Fd: int32(p.out), Events: unix.POLLOUT})
+	}
 	for {
-		var most *unix.Timespec
-		if !deadline.IsZero() {
-			left := unix.NsecToTimespec(int64(max(0, time.Until(deadline))))
-			most = &left
-		}
-		n, err := unix.Ppoll(fds, most, nil)
+		n, err := ppoll(files, deadline)
 		switch {
 		case err == nil && n == 0:
 			return errLate
@@ -115,6 +164,27 @@ func (p *port) poll(events int16, deadline time.Time) error {
 			return err
 		}
 	}
+}
+
+// ppoll is the system call, at first without a word to Go's scheduler.
+func ppoll(files []unix.PollFd, deadline time.Time) (int, error) {
+	first, last := silent, false
+	if !deadline.IsZero() {
+		first = min(max(0, time.Until(deadline)), silent)
+		last = first < silent
+	}
+	most := unix.NsecToTimespec(int64(first))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&files[0])), uintptr(len(files)), uintptr(unsafe.Pointer(&most)), 0, 0, 0)
+	switch {
+	case errno != 0:
+		return 0, errno
+	case n > 0 || last:
+		return int(n), nil
+	case deadline.IsZero():
+		return unix.Ppoll(files, nil, nil)
+	}
+	most = unix.NsecToTimespec(int64(max(0, time.Until(deadline))))
+	return unix.Ppoll(files, &most, nil)
 }
 
 // relieve waits until something can be written, and meanwhile reads.
@@ -167,9 +237,12 @@ func (p *port) wait(deadline time.Time) (f wire.Frame, ok, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.stash) == 0 && !p.gone {
+		began := time.Now()
 		switch err := p.await(deadline); {
 		case err == nil:
+			p.quiet = p.quick
 			p.fill()
+			p.quiet, p.quick = false, time.Since(began) < silent
 		case err != errLate:
 			p.gone = true
 		}
@@ -177,9 +250,9 @@ func (p *port) wait(deadline time.Time) (f wire.Frame, ok, open bool) {
 	return p.first()
 }
 
-// await returns when a frame has begun to arrive.
+// await returns when a frame has begun to arrive, or can be waited for by reading it.
 func (p *port) await(deadline time.Time) error {
-	if p.conn.Buffered() {
+	if p.conn.Buffered() || p.blocks && deadline.IsZero() {
 		return nil
 	}
 	return p.poll(unix.POLLIN, deadline)

@@ -2,7 +2,9 @@ package guest
 
 import (
 	"bytes"
+	"io"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,19 +13,55 @@ import (
 	"retort/internal/wire"
 )
 
-// portHere is a port whose other side is a connection of the test's.
-func portHere(t *testing.T) (*port, *wire.Conn) {
-	t.Helper()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
+// ports are the kinds of ports: over one file, as in a machine, and over two.
+var ports = map[string]func(*testing.T) (in, out, hostIn, hostOut *os.File){
+	"a socket": func(t *testing.T) (in, out, hostIn, hostOut *os.File) {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guest, host := os.NewFile(uintptr(pair[0]), "guest"), os.NewFile(uintptr(pair[1]), "host")
+		return guest, guest, host, host
+	},
+	"pipes": func(t *testing.T) (in, out, hostIn, hostOut *os.File) {
+		in, hostOut, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hostIn, out, err = os.Pipe(); err != nil {
+			t.Fatal(err)
+		}
+		return in, out, hostIn, hostOut
+	},
+}
+
+// both are the two directions of a connection.
+type both struct{ in, out *os.File }
+
+func (b both) Read(data []byte) (int, error)  { return b.in.Read(data) }
+func (b both) Write(data []byte) (int, error) { return b.out.Write(data) }
+func (b both) Close() error {
+	_ = b.in.Close()
+	_ = b.out.Close()
+	return nil
+}
+
+// eachPort runs a test with a port of each kind, whose other side is a connection of the test's.
+func eachPort(t *testing.T, test func(t *testing.T, p *port, host *wire.Conn)) {
+	for name, files := range ports {
+		t.Run(name, func(t *testing.T) {
+			in, out, hostIn, hostOut := files(t)
+			p, ok := openPort(in, out)
+			if !ok {
+				t.Fatal("this is no port")
+			}
+			host := wire.NewConn(both{hostIn, hostOut})
+			t.Cleanup(func() { _, _ = host.Close(), both{in, out}.Close() })
+			p.conn.Accept(wire.GuestSizes())
+			host.Accept(wire.Sizes{wire.KindCall: 16 << 20})
+			test(t, p, host)
+		})
 	}
-	far := os.NewFile(uintptr(pair[1]), "host")
-	t.Cleanup(func() { _ = unix.Close(pair[0]); _ = far.Close() })
-	p, host := newPort(pair[0]), wire.NewConn(far)
-	p.conn.Accept(wire.GuestSizes())
-	host.Accept(wire.Sizes{wire.KindCall: 16 << 20})
-	return p, host
 }
 
 func result(id uint32, size int) wire.Frame {
@@ -32,9 +70,10 @@ func result(id uint32, size int) wire.Frame {
 
 // TestPortBothFull has both sides send more than fits between them, while the host listens
 // only when it could send all it has.
-func TestPortBothFull(t *testing.T) {
+func TestPortBothFull(t *testing.T) { eachPort(t, portBothFull) }
+
+func portBothFull(t *testing.T, p *port, host *wire.Conn) {
 	const frames, size = 64, 256 << 10
-	p, host := portHere(t)
 	done := make(chan error, 1)
 	go func() {
 		err := host.Send(wire.Frame{Kind: wire.KindStart})
@@ -52,7 +91,7 @@ func TestPortBothFull(t *testing.T) {
 	}()
 	go func() {
 		<-time.After(20 * time.Second)
-		_ = unix.Shutdown(p.fd, unix.SHUT_RDWR) // so that it fails rather than hangs
+		_ = host.Close() // so that it fails rather than hangs
 	}()
 	if f, ok, _ := p.wait(time.Time{}); !ok || f.Kind != wire.KindStart {
 		t.Fatalf("%v %v", f.Kind, ok)
@@ -73,8 +112,9 @@ func TestPortBothFull(t *testing.T) {
 }
 
 // TestPortWaits shows when a port has something, and when it has nothing any more.
-func TestPortWaits(t *testing.T) {
-	p, host := portHere(t)
+func TestPortWaits(t *testing.T) { eachPort(t, portWaits) }
+
+func portWaits(t *testing.T, p *port, host *wire.Conn) {
 	if _, ok, open := p.wait(time.Now().Add(10 * time.Millisecond)); ok || !open || p.some() {
 		t.Errorf("something came, or the host is gone: %v %v", ok, open)
 	}
@@ -102,14 +142,40 @@ func TestPortWaits(t *testing.T) {
 }
 
 // TestPortGone has the host go while it is waited for.
-func TestPortGone(t *testing.T) {
-	p, host := portHere(t)
+func TestPortGone(t *testing.T) { eachPort(t, portGone) }
+
+func portGone(t *testing.T, p *port, host *wire.Conn) {
 	time.AfterFunc(10*time.Millisecond, func() { _ = host.Close() })
 	if _, ok, open := p.wait(time.Time{}); ok || open {
 		t.Errorf("%v %v", ok, open)
 	}
 	if _, ok, open := p.wait(time.Time{}); ok || open {
 		t.Errorf("the host is back: %v %v", ok, open)
+	}
+}
+
+// TestPortHangUp has the host go while nobody reads, but not when it only says much.
+func TestPortHangUp(t *testing.T) { eachPort(t, portHangUp) }
+
+func portHangUp(t *testing.T, p *port, host *wire.Conn) {
+	gone := make(chan bool)
+	go func() {
+		p.hangUp()
+		close(gone)
+	}()
+	if err := host.Send(result(1, 5)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-gone:
+		t.Error("the host is there")
+	case <-time.After(20 * time.Millisecond):
+	}
+	_ = host.Close()
+	select {
+	case <-gone:
+	case <-time.After(20 * time.Second):
+		t.Error("nobody saw that the host is gone")
 	}
 }
 
@@ -121,10 +187,19 @@ func TestOpenPort(t *testing.T) {
 	}
 	defer in.Close()
 	defer out.Close()
-	if _, ok := openPort(in, out); ok {
-		t.Error("a pipe is a port")
+	nothing, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, ok := openPort(in, &bytes.Buffer{}); ok {
-		t.Error("a buffer is a port")
+	defer nothing.Close()
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for what, to := range map[string]io.Writer{"a buffer": &bytes.Buffer{}, "a file": file, "a device beside a pipe": nothing} {
+		if _, ok := openPort(in, to); ok {
+			t.Error(what, "is a port")
+		}
 	}
 }

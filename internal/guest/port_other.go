@@ -15,3 +15,5 @@ type port struct {
 }
 
 func openPort(io.Reader, io.Writer) (p *port, ok bool) { return nil, false }
+
+func (*port) hangUp() {}
