@@ -47,7 +47,7 @@ func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter)
 // machineOptions are what the machines of an engine and those of SetupMachines have in common.
 func machineOptions(s config.VM, home string, guest []string, interpreters []interpreter.Interpreter) vm.Options {
 	return vm.Options{
-		Guest: append(slices.Clone(guest), machine.RestoredArgument), QEMU: s.QEMU, Kernel: s.Kernel, Dir: vm.Dir(home),
+		Guest: append(slices.Clone(guest), machine.RestoredArgument), QEMU: s.QEMU, Firecracker: s.Firecracker, Kernel: s.Kernel, Dir: vm.Dir(home),
 		Interpreters: slices.DeleteFunc(slices.Clone(interpreters), func(i interpreter.Interpreter) bool { return i.Runtime != "python" }),
 	}
 }

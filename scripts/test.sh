@@ -3,7 +3,7 @@
 #
 #   scripts/test.sh [flags of go test]
 #
-# RETORT_REQUIRE=node,node22,bun,deno,python,dockerd,runsc,qemu,postgres makes it a failure to leave one of these out:
+# RETORT_REQUIRE=node,node22,bun,deno,python,dockerd,runsc,qemu,firecracker,postgres makes it a failure to leave one of these out:
 #   node    real MCP servers from npm as upstreams, pinned in testdata/npm
 #   node22  MCP inspector and conformance suite, with their own Node, in testdata/npm22
 #   bun, deno  runtimes for programs, in testdata/npm-runtimes
@@ -11,6 +11,7 @@
 #   dockerd  a Docker daemon that the tests start in a temporary folder; they need root
 #   runsc   gVisor, which is built by go install at a pinned version
 #   qemu    QEMU, and a kernel of Debian's or Ubuntu's in testdata/kernel
+#   firecracker  Firecracker in PATH, with a KVM that works, and the same kernel: nothing is installed for it
 #   postgres  a PostgreSQL server that the tests start in a temporary folder
 # As root on Debian and Ubuntu, what is missing is installed with apt-get.
 set -euo pipefail
@@ -115,7 +116,7 @@ apt_install python3:python3 node:nodejs npm:npm
 postgres_install
 ! required dockerd || docker_install
 ! required runsc || runsc_install
-! required qemu || qemu_install
+! required qemu && ! required firecracker || qemu_install
 have python3 || leave_out python "there is no python3"
 npm_install node testdata/npm
 if [[ $(uname -sm) == "Linux x86_64" ]]; then
@@ -135,7 +136,7 @@ status=0
 # are limits of time and memory.
 heavy=() light=()
 for name in ${RETORT_REQUIRE//,/ }; do
-  case $name in dockerd|runsc|qemu) heavy+=("$name") ;; *) light+=("$name") ;; esac
+  case $name in dockerd|runsc|qemu|firecracker) heavy+=("$name") ;; *) light+=("$name") ;; esac
 done
 joined() { local IFS=,; printf '%s' "$*"; }
 RETORT_REQUIRE=$(joined "${light[@]}") go test -timeout 60m "$@" ./... || status=$?

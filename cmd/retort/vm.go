@@ -46,7 +46,7 @@ To do it again does no harm: what is there and works is kept.`,
 }
 
 func (a *app) printMachines(r *vm.Report) {
-	a.mark(true, printable(r.QEMU))
+	a.mark(true, printable(r.Program))
 	a.mark(true, "kernel: "+printable(r.Kernel)+" ("+printable(r.Origin)+")")
 	a.mark(true, "processor: "+printable(r.Why))
 	for _, m := range r.Machines {

@@ -55,7 +55,7 @@ func (b *bench) idleMachine(ctx context.Context, warm isolate.Backend) error {
 	time.Sleep(time.Second)
 	megabytes, machines := 0.0, 0
 	for _, pid := range below(os.Getpid()) {
-		if !strings.HasPrefix(name(pid), "qemu-system") {
+		if n := name(pid); !strings.HasPrefix(n, "qemu-system") && n != "firecracker" {
 			continue
 		}
 		if own, err := unique(pid); err == nil {

@@ -2,13 +2,17 @@ package config
 
 // VM says what virtual machines are made of.
 type VM struct {
-	QEMU   string // path of QEMU's program, or its name in PATH; empty means "qemu-system-x86_64"
-	Kernel string // a folder with boot/vmlinuz-* and lib/modules; empty means the one that `retort vm setup` chose
+	QEMU string // path of QEMU's program, or its name in PATH; empty means "qemu-system-x86_64"
+	// Firecracker is the path of Firecracker's program, or its name in PATH; empty means
+	// "firecracker", which need not be there.
+	Firecracker string
+	Kernel      string // a folder with boot/vmlinuz-* and lib/modules; empty means the one that `retort vm setup` chose
 }
 
 func (v *VM) read() into {
 	return object(
 		field{"qemu", command(&v.QEMU)},
+		field{"firecracker", command(&v.Firecracker)},
 		field{"kernel", folder(&v.Kernel)},
 	)
 }

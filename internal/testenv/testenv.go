@@ -54,7 +54,9 @@ func Need(t testing.TB, name string) string {
 }
 
 // opt reports whether the tests of a program are run only where somebody asks for them.
-func opt(name string) bool { return name == "runsc" || name == "dockerd" || name == "qemu" }
+func opt(name string) bool {
+	return slices.Contains([]string{"dockerd", "runsc", "qemu", "firecracker"}, name)
+}
 
 // goInstalled is a program of PATH, or of where go install puts them.
 func goInstalled(name string) (string, error) {

@@ -1,9 +1,9 @@
 // Package machine is the first process of a virtual machine: it makes the machine fit
 // for a guest, starts that behind the walls that a child of the engine's has, and says
 // how it ended. The machine has no disk and no network: what it is made of is one archive
-// in memory, and the only ways out are two ports of a serial device. One is the guest's
-// wire; over the other, the host tells a machine that was just woken what time it is, and
-// gives it random numbers that no other machine has.
+// in memory, and the only ways out are two ports of a serial device, or of a vsock. One is the
+// guest's wire; over the other, the host tells a machine that was just woken what time it is,
+// and gives it random numbers that no other machine has.
 package machine
 
 import "retort/internal/pipeline/isolate/process/walls"
@@ -20,6 +20,8 @@ const (
 	Program = "/retort"
 	// WirePort and ControlPort are the names of the ports.
 	WirePort, ControlPort = "retort.wire", "retort.control"
+	// WireVsock and ControlVsock are the ports of a vsock at which the machine listens.
+	WireVsock, ControlVsock = 1024, 1025
 )
 
 // Config says what a machine is for.
@@ -27,6 +29,9 @@ type Config struct {
 	Modules []string   // of the kernel, to be loaded in this order
 	Command []string   // arguments of Program that make a guest of it, behind its walls
 	Plan    walls.Plan // the walls
+	// Vsock has the host connect to a vsock, and not open ports of a serial device. Connections
+	// end when the machine is kept: then the host makes others.
+	Vsock bool
 }
 
 // Wake is what the host says to a machine that it has just woken, as a line of JSON. The

@@ -43,7 +43,7 @@ func Main() error {
 }
 
 // serve returns when the guest has ended and the host knows how.
-func serve() (control *os.File, err error) {
+func serve() (control io.Writer, err error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("this is the first process of a machine, and of use nowhere else")
 	}
@@ -63,16 +63,28 @@ func serve() (control *os.File, err error) {
 			return nil, fmt.Errorf("module %s: %w", m, err)
 		}
 	}
-	control, err = port(ControlPort)
-	if err != nil {
-		return nil, err
-	}
-	wire, err := port(WirePort)
+	control, wire, err := c.ports()
 	if err != nil {
 		return control, err
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0)
 	return control, c.run(wire, control)
+}
+
+// ports opens the ways out. The control is there also after a failure, if it can be.
+func (c *Config) ports() (control io.Writer, wire *os.File, err error) {
+	if c.Vsock {
+		return vsocks()
+	}
+	file, err := port(ControlPort)
+	if err != nil {
+		return nil, nil, err
+	}
+	wire, err = port(WirePort)
+	if err == nil {
+		go wakes(file)
+	}
+	return file, wire, err
 }
 
 // root makes the root of the machine one that can be changed for another, which that of
@@ -143,7 +155,7 @@ func port(name string) (*os.File, error) {
 }
 
 // run runs the guest to its end.
-func (c *Config) run(wire, control *os.File) error {
+func (c *Config) run(wire *os.File, control io.Writer) error {
 	plan, toGuest, err := os.Pipe()
 	if err != nil {
 		return err
@@ -169,7 +181,6 @@ func (c *Config) run(wire, control *os.File) error {
 	if err = errors.Join(err, toGuest.Close()); err != nil {
 		return err
 	}
-	go wakes(control)
 	_ = cmd.Wait() // how it ended is in ProcessState
 	end := End{Status: cmd.ProcessState.ExitCode(), Stderr: stderr.String()}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -253,7 +264,7 @@ func (w *Wake) wake() error {
 	return nil
 }
 
-func say(control *os.File, e End) {
+func say(control io.Writer, e End) {
 	data, err := json.Marshal(e)
 	if err == nil {
 		_, _ = control.Write(append(data, '\n'))

@@ -22,7 +22,10 @@ import (
 // backend is what the machines of one engine have in common.
 type backend struct {
 	Options
+	find   func() error // what makes machines
 	driver driver
+	found  *firecracker // nil where it is of no use
+	qemu   bool         // it is there, too
 	kernel func() (*kernel, error)
 	images map[string]func() (*kept, error) // by runtime
 	life   context.Context                  // of machines that are made; ends with the backend
@@ -65,7 +68,7 @@ func newBackend(o Options) *backend {
 		b.Dir = filepath.Join(os.TempDir(), "retort-vm-"+strconv.Itoa(os.Geteuid()))
 	}
 	b.kernel = once(func(*kernel) bool { return true }, b.findKernel)
-	b.driver = newQEMU(b.QEMU, false)
+	b.find = sync.OnceValue(b.findProgram)
 	return b
 }
 
@@ -153,14 +156,37 @@ func absolute(dir string) string {
 	return dir
 }
 
-// findProgram looks for what makes machines.
+// findProgram looks for what makes machines: what Setup has chosen, if that is still there.
 func (b *backend) findProgram() error {
 	if runtime.GOARCH != "amd64" {
 		return run.Errorf(run.KindSandboxUnavailable, Name, "machines are for x86-64 processors in this version").WithHint("use another sandbox: sandboxMode: auto")
 	}
-	name := b.QEMU
+	settled, _ := choice(b.Dir) // Setup has not run where the settings name a kernel
+	b.found = nil
+	quick, missing := located(b.Firecracker, "firecracker")
+	if missing != nil && b.Firecracker != "" {
+		return run.Errorf(run.KindSandboxUnavailable, Name, "Firecracker is not where the settings say: %w", missing).WithHint("correct vm.firecracker, or leave it out: QEMU makes machines too")
+	}
+	if missing == nil && opens(kvm) {
+		b.found = &firecracker{quick}
+	}
+	program, err := located(b.QEMU, "qemu-system-x86_64")
+	b.qemu = err == nil
+	switch {
+	case b.found != nil && (settled.Firecracker || err != nil):
+		b.driver = *b.found
+	case err != nil:
+		return run.Errorf(run.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err).WithHint("sudo apt-get install qemu-system-x86, then: retort vm setup")
+	default:
+		b.driver = newQEMU(program, settled.KVM && !settled.Firecracker && opens(kvm))
+	}
+	return nil
+}
+
+// located is the file of a program, by its path or its name.
+func located(name, usual string) (string, error) {
 	if name == "" {
-		name = "qemu-system-x86_64"
+		name = usual
 	}
 	found, err := exec.LookPath(name)
 	if err == nil {
@@ -169,24 +195,21 @@ func (b *backend) findProgram() error {
 	if err == nil {
 		found, err = filepath.Abs(found)
 	}
-	if err != nil {
-		return run.Errorf(run.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err).WithHint("sudo apt-get install qemu-system-x86, then: retort vm setup")
-	}
-	settled, _ := choice(b.Dir) // Setup has not run where the settings name a kernel
-	b.driver = newQEMU(found, settled.KVM && opens(kvm))
-	return nil
+	return found, err
 }
 
 // look finds out what the backend can do, by running a machine. What is installed later
 // is not noticed.
 func (b *backend) look() isolate.Capabilities {
-	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled(false), Runtimes: []string{quickjs}, Proxies: b.Network != nil}
-	if err := b.try(); err != nil {
+	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
+	err := b.try()
+	if b.driver == nil { // nothing makes machines here
+		b.driver = newQEMU(b.QEMU, false)
+	}
+	have.Walls = b.driver.walls()
+	if err != nil {
 		have.Unavailable = run.AsError(err)
 		return have
-	}
-	if q, ok := b.driver.(qemu); ok {
-		have.Walls = walled(q.kvm)
 	}
 	for _, i := range b.Interpreters {
 		if _, err := i.Look(); err != nil {
@@ -204,7 +227,7 @@ const trialTime = 30 * time.Second
 
 // try wakes a machine for nobody.
 func (b *backend) try() error {
-	if err := b.findProgram(); err != nil {
+	if err := b.find(); err != nil {
 		return err
 	}
 	k, err := b.images[quickjs]()

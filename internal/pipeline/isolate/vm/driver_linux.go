@@ -3,6 +3,7 @@ package vm
 import (
 	"context"
 
+	"retort/internal/guest/machine"
 	"retort/internal/pipeline/isolate/process/walls"
 )
 
@@ -10,11 +11,20 @@ import (
 type driver interface {
 	// version is part of what a kept machine depends on.
 	version() (string, error)
-	// boot is what a machine is started with from a kernel, behind walls; keep has it write
-	// what it is made of into the folder when it has come to rest.
+	// walls says what is between a program and the machine.
+	walls() []string
+	// fit says what the machine has to know of the driver, and gives the parts of the kernel that
+	// it needs.
+	fit(k *kernel, c *machine.Config) (modules []string, err error)
+	// ports are the connections with a machine, as far as they are there before it.
+	ports() (*ports, error)
+	// boot is what a machine is started with from a kernel, behind walls; started has it run, as
+	// far as it does not by itself, and keep has it write what it is made of into the folder when
+	// it has come to rest.
 	boot(i *image, dir string, p *ports) (*walls.Plan, error)
+	started(ctx context.Context, i *image, p *ports) error
 	keep(ctx context.Context, p *ports, dir string) error
 	// restore is what a copy of the machine in a folder is started with; resume has it run.
 	restore(i *image, dir string, p *ports) (*walls.Plan, error)
-	resume(p *ports) error
+	resume(ctx context.Context, p *ports) error
 }

@@ -50,6 +50,7 @@ type image struct {
 	image   *interpreter.Image       // nil for the built-in one
 	config  machine.Config
 	binary  string
+	modules []string // files, in the order in which they are loaded
 	threads int
 	memory  int64 // of the machine, in bytes
 }
@@ -63,10 +64,16 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 	if err := interpreter.Static(b.Guest[0], elf.EM_X86_64); err != nil {
 		return nil, run.Errorf(run.KindSandboxUnavailable, Name, "%s cannot be all that a machine has: %w", b.Guest[0], err).WithHint("build the program with CGO_ENABLED=0, or use another sandbox")
 	}
+	if err := b.find(); err != nil {
+		return nil, err
+	}
 	m := &image{runtime: runtime, kernel: k, i: i, binary: b.Guest[0], threads: 32, memory: machineMemory(b.Limits)}
 	m.config.Command = b.Guest[1:]
 	m.config.Plan = walls.Plan{Profile: runtime, Files: 64, Processes: m.threads, Proc: walls.WantsProc}
-	for n := range k.modules {
+	if m.modules, err = b.driver.fit(k, &m.config); err != nil {
+		return nil, run.Errorf(run.KindSandboxUnavailable, Name, "%w", err).WithHint("retort vm setup")
+	}
+	for n := range m.modules {
 		m.config.Modules = append(m.config.Modules, fmt.Sprintf("/modules/%d.ko", n))
 	}
 	if i == nil {
@@ -117,7 +124,7 @@ func (i *image) write(w io.Writer) error {
 		err = errors.Join(err, a.dir(dir))
 	}
 	err = errors.Join(err, a.file(machine.Program, i.binary), a.data(machine.ConfigPath, config))
-	for n, m := range i.kernel.modules {
+	for n, m := range i.modules {
 		code, unreadable := module(m)
 		err = errors.Join(err, unreadable, a.data(i.config.Modules[n], code))
 	}
@@ -173,8 +180,8 @@ func (i *image) key(version string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(h, "2 %s %s %s %d %s\n", i.runtime, version, commandLine, i.memory, config)
-	sources := append([]string{i.binary, i.kernel.vmlinuz}, i.kernel.modules...)
+	fmt.Fprintf(h, "2 %s %s %s %s %d %s\n", i.runtime, version, commandLine, firecrackerLine, i.memory, config)
+	sources := append([]string{i.binary, i.kernel.vmlinuz}, i.modules...)
 	if i.image != nil {
 		for _, target := range slices.Sorted(maps.Keys(i.image.Sources)) {
 			sources = append(sources, i.image.Sources[target])
@@ -282,7 +289,7 @@ func (b *backend) make(i *image, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(b.life, bootTime)
 	defer cancel()
-	m, err := b.boot(i, dir)
+	m, err := b.boot(ctx, i, dir)
 	if err != nil {
 		return err
 	}

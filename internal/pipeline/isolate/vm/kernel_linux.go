@@ -17,12 +17,16 @@ import (
 // kernel is one that machines can run, and the modules that it needs for that.
 type kernel struct {
 	vmlinuz string
-	builtin string   // file with the names of modules that it has within
-	modules []string // files, in the order in which they are loaded
+	dir     string // of its modules
+	builtin string // file with the names of modules that it has within
 }
 
-// wanted are the parts of Linux that a machine needs.
-var wanted = []string{"drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio", "drivers/char/virtio_console"}
+// What a machine needs of Linux: virtio, and what its ways out are made of.
+var (
+	virtioParts = []string{"drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio"}
+	serialParts = append(slices.Clone(virtioParts), "drivers/char/virtio_console")
+	vsockParts  = append(slices.Clone(virtioParts), "net/vmw_vsock/vsock", "net/vmw_vsock/vmw_vsock_virtio_transport_common", "net/vmw_vsock/vmw_vsock_virtio_transport")
+)
 
 // errKernel says that there is no kernel.
 var errKernel = errors.New("there is no Linux kernel for machines")
@@ -69,23 +73,29 @@ func newKernel(vmlinuz, modules string) (*kernel, error) {
 		return nil, err
 	}
 	_ = f.Close()
-	k := &kernel{vmlinuz: vmlinuz, builtin: filepath.Join(modules, "modules.builtin")}
+	k := &kernel{vmlinuz: vmlinuz, dir: modules, builtin: filepath.Join(modules, "modules.builtin")}
+	_, err = k.modules(serialParts) // without vsocks it is good for QEMU
+	return k, err
+}
+
+// modules are the files of those parts that the kernel does not have within, in the order in which
+// they are loaded.
+func (k *kernel) modules(parts []string) (files []string, err error) {
 	builtin, err := os.ReadFile(k.builtin)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range wanted {
+	for _, m := range parts {
 		if strings.Contains(string(builtin), "kernel/"+m+".ko\n") {
 			continue
 		}
-		file, err := findModule(filepath.Join(modules, "kernel", filepath.FromSlash(m)+".ko"))
+		file, err := findModule(filepath.Join(k.dir, "kernel", filepath.FromSlash(m)+".ko"))
 		if err != nil {
 			return nil, err
 		}
-		k.modules = append(k.modules, file)
+		files = append(files, file)
 	}
-	k.modules, err = ordered(k.modules)
-	return k, err
+	return ordered(files)
 }
 
 var dependencies = regexp.MustCompile(`\x00depends=([a-z0-9_,-]*)\x00`)

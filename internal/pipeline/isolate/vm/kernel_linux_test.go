@@ -56,13 +56,17 @@ func TestFindKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, m := range k.modules {
+	files, err := k.modules(serialParts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range files {
 		names = append(names, filepath.Base(m))
 	}
 	if got := strings.Join(names, " "); got != "virtio_ring.ko.gz virtio.ko virtio_console.ko" {
 		t.Errorf("loaded in the order %s", got)
 	}
-	if code, err := module(k.modules[0]); err != nil || !strings.HasPrefix(string(code), "b") {
+	if code, err := module(files[0]); err != nil || !strings.HasPrefix(string(code), "b") {
 		t.Errorf("%q %v", code, err)
 	}
 	put(t, dir, "lib/modules/6.1.0-2/"+virtio+"virtio_ring.ko.gz", "rubbish")
@@ -82,8 +86,12 @@ func TestFedora(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "boot/vmlinuz-6.9.1"), filepath.Join(dir, "lib/modules/6.9.1/vmlinuz")); err != nil {
 		t.Fatal(err)
 	}
-	if k, err := findKernel(dir); err != nil || len(k.modules) != 3 {
-		t.Errorf("%v %v", k, err)
+	k, err := findKernel(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err := k.modules(serialParts); err != nil || len(files) != 3 {
+		t.Errorf("%v %v", files, err)
 	}
 }
 

@@ -27,10 +27,13 @@ var forever = map[string]string{
 	"python": "call_mcp_tool('x')\nsleep(1e6)",
 }
 
-// engine has programs running, says so, and waits to be killed. Its arguments are QEMU's
-// program, the folder of a kernel, the runtime and, if that is one, the interpreter.
-func engine(qemu, kernel, runtime, path string) {
-	o := Options{QEMU: qemu, Kernel: kernel, Dir: cache, Warm: -1}
+// engine has programs running, says so, and waits to be killed. Its arguments are the driver and
+// its program, the folder of a kernel, the runtime and, if that is one, the interpreter.
+func engine(driver, program, kernel, runtime, path string) {
+	o := Options{QEMU: program, Kernel: kernel, Dir: cache(driver), Warm: -1}
+	if driver == "firecracker" {
+		o.QEMU, o.Firecracker = "none", program
+	}
 	if runtime != quickjs {
 		o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
 	}
@@ -59,44 +62,42 @@ func engine(qemu, kernel, runtime, path string) {
 // TestKilledEngine kills an engine with many machines, which was also making one more. All
 // of them end by themselves, and nothing but the machine that is kept is left.
 func TestKilledEngine(t *testing.T) {
-	for _, runtime := range []string{quickjs, "python"} {
-		t.Run(runtime, func(t *testing.T) {
-			o, path := optionsHere(t), ""
-			if runtime == "python" {
-				path = testenv.Need(t, "python")
-				o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
+	forAll(t, func(t *testing.T, driver, runtime string) {
+		o, path := optionsHere(t, driver), ""
+		if runtime == "python" {
+			path = testenv.Need(t, "python")
+			o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
+		}
+		pid := killed(t, o, driver, runtime, path)
+		half := filepath.Join(o.Dir, making+"another")
+		if err := errors.Join(os.MkdirAll(half, 0o700), os.WriteFile(filepath.Join(half, memoryFile), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		o.Warm = -1
+		b := New(o)
+		if r := executed(t, b, runtime, map[string]string{quickjs: "return 1", "python": "1"}[runtime], run.Limits{}); r.Status != run.StatusOK {
+			t.Errorf("%s %v", r.Status, r.Error)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, pattern := range []string{fmt.Sprintf("/sys/fs/cgroup/*/retort-%d*", pid), fmt.Sprintf("/sys/fs/cgroup/retort-%d*", pid), filepath.Join(o.Dir, making+"*")} {
+			if left, _ := filepath.Glob(pattern); len(left) > 0 {
+				t.Errorf("%v is left", left)
 			}
-			pid := killed(t, o, runtime, path)
-			half := filepath.Join(cache, making+"another")
-			if err := errors.Join(os.MkdirAll(half, 0o700), os.WriteFile(filepath.Join(half, memoryFile), nil, 0o600)); err != nil {
-				t.Fatal(err)
-			}
-			o.Warm = -1
-			b := New(o)
-			if r := executed(t, b, runtime, map[string]string{quickjs: "return 1", "python": "1"}[runtime], run.Limits{}); r.Status != run.StatusOK {
-				t.Errorf("%s %v", r.Status, r.Error)
-			}
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-			for _, pattern := range []string{fmt.Sprintf("/sys/fs/cgroup/*/retort-%d*", pid), fmt.Sprintf("/sys/fs/cgroup/retort-%d*", pid), filepath.Join(cache, making+"*")} {
-				if left, _ := filepath.Glob(pattern); len(left) > 0 {
-					t.Errorf("%v is left", left)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // killed starts an engine, kills it when all its machines run a program, and returns its
 // process number when they have ended.
-func killed(t *testing.T, o Options, runtime, path string) int {
+func killed(t *testing.T, o Options, driver, runtime, path string) int {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "engine", o.QEMU, o.Kernel, runtime, path)
+	cmd := exec.Command(self, "engine", driver, testenv.Need(t, driver), o.Kernel, runtime, path)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -108,14 +109,14 @@ func killed(t *testing.T, o Options, runtime, path string) int {
 	late := time.AfterFunc(4*time.Minute, func() { _ = cmd.Process.Kill() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	late.Stop()
-	if n := machines(t); err != nil || n < atOnce {
+	if n := machines(t, o.Dir); err != nil || n < atOnce {
 		t.Errorf("%q, %v: %d machines", line, err, n)
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	for end := time.Now().Add(20 * time.Second); machines(t) > 0; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); machines(t, o.Dir) > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Errorf("%d machines outlive the engine", machines(t))
+			t.Errorf("%d machines outlive the engine", machines(t, o.Dir))
 			break
 		}
 	}
@@ -123,7 +124,7 @@ func killed(t *testing.T, o Options, runtime, path string) int {
 }
 
 // machines counts the processes with a machine of this test program's.
-func machines(t *testing.T) (n int) {
+func machines(t *testing.T, cache string) (n int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

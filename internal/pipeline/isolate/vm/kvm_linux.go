@@ -26,36 +26,66 @@ func opens(device string) bool {
 	return true
 }
 
-// accelerate finds out whether machines are to run on the machine's own processor. That the
-// device opens does not tell: on some hosts it is itself made by a program, and a machine with it is a
-// hundred times slower than one that is emulated. So both are started, and the second one is
-// given up when it takes longer than the first.
+// accelerate finds out whether machines are to run on the machine's own processor, and what is to
+// make them then. That the device opens does not tell: on some hosts it is itself made by a
+// program, and a machine with it is a hundred times slower than one that is emulated. So all are
+// started, and one with KVM is given up when it takes longer than the one that is emulated.
 func (b *backend) accelerate(r *Report) error {
-	q, ok := b.driver.(qemu)
-	if !ok || !opens(kvm) {
+	if !opens(kvm) {
 		r.Why = kvm + " cannot be opened: processors are emulated"
 		return nil
 	}
 	b.tell("timing the start of a machine, emulated and with KVM")
+	emulated := bootTime
+	q, there := b.driver.(qemu)
+	if !there && b.qemu { // Firecracker was chosen before
+		program, err := located(b.QEMU, "qemu-system-x86_64")
+		if err != nil {
+			return err
+		}
+		q, there = newQEMU(program, false), true
+	}
 	q.kvm = false
-	b.driver = q
-	emulated, err := b.timeStart(bootTime)
-	if err != nil {
-		return err
+	if there {
+		b.driver = q
+		var err error
+		if emulated, err = b.timeStart(bootTime); err != nil {
+			return err
+		}
 	}
-	q.kvm = true
-	b.driver = q
-	native, err := b.timeStart(emulated)
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		b.tell("with KVM: " + err.Error())
+	return b.native(r, q, there, emulated)
+}
+
+// native tries what makes machines with KVM, the better first.
+func (b *backend) native(r *Report, emulator qemu, there bool, emulated time.Duration) error {
+	var all error
+	try := func(d driver, name string) bool {
+		b.driver = d
+		took, err := b.timeStart(emulated)
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			b.tell("with " + name + " and KVM: " + err.Error())
+		}
+		all = errors.Join(all, err)
+		if r.KVM = err == nil && took < emulated/gain; !r.KVM {
+			return false
+		}
+		r.Why = fmt.Sprintf("a machine starts in %v with %s and KVM", took.Round(time.Millisecond), name)
+		if there {
+			r.Why += fmt.Sprintf(", and in %v if it is emulated", emulated.Round(time.Millisecond))
+		}
+		return true
 	}
-	r.KVM = err == nil && native < emulated/gain
-	if r.KVM {
-		r.Why = fmt.Sprintf("a machine starts in %v with KVM, and in %v if it is emulated", native.Round(time.Millisecond), emulated.Round(time.Millisecond))
+	if b.found != nil && try(*b.found, "Firecracker") {
 		return nil
 	}
-	q.kvm = false
-	b.driver = q
+	if !there {
+		return fmt.Errorf("Firecracker starts no machine here, and there is no QEMU: %w", all)
+	}
+	accelerated := emulator
+	if accelerated.kvm = true; try(accelerated, "QEMU") {
+		return nil
+	}
+	b.driver = emulator
 	r.Why = fmt.Sprintf("%s opens, but a machine does not start much sooner with it than the %v that it takes if it is emulated", kvm, emulated.Round(time.Millisecond))
 	return b.life.Err()
 }
@@ -78,7 +108,7 @@ func (b *backend) timeStart(within time.Duration) (took time.Duration, err error
 	ctx, cancel := context.WithTimeout(b.life, within)
 	defer cancel()
 	began := time.Now()
-	m, err := b.boot(i, dir)
+	m, err := b.boot(ctx, i, dir)
 	if err != nil {
 		return 0, err
 	}

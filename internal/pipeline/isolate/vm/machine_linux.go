@@ -46,7 +46,6 @@ type vm struct {
 	ready   []byte // what the guest has said before the machine was kept; read once
 
 	gone     chan struct{}
-	over     chan struct{} // closed when the process has ended
 	watch    sync.Once
 	footing  int64
 	peak     atomic.Int64
@@ -63,7 +62,8 @@ func (b *backend) begin(i *image, p *ports, plan *walls.Plan) (*vm, error) {
 		p.close()
 		return nil, err
 	}
-	m := &vm{ports: p, image: i, gone: make(chan struct{}), over: make(chan struct{}), said: make(chan struct{})}
+	p.over = make(chan struct{})
+	m := &vm{ports: p, image: i, gone: make(chan struct{}), said: make(chan struct{})}
 	m.cmd = exec.Command(b.Guest[0], append([]string{walls.Argument}, b.Guest[1:]...)...)
 	m.cmd.Args[0] = b.named
 	m.cmd.Env, m.cmd.Dir, m.cmd.ExtraFiles = []string{}, "/", append([]*os.File{read}, p.far...)
@@ -78,6 +78,7 @@ func (b *backend) begin(i *image, p *ports, plan *walls.Plan) (*vm, error) {
 		p.close()
 		return nil, err
 	}
+	p.pid = m.cmd.Process.Pid
 	// From here on the kernel ends the child with this process. Who dies before has given it
 	// no plan, and it ends by itself: QEMU would not, when nobody is there any more.
 	go func() {
@@ -92,8 +93,8 @@ func (b *backend) begin(i *image, p *ports, plan *walls.Plan) (*vm, error) {
 }
 
 // boot starts a machine from its kernel.
-func (b *backend) boot(i *image, dir string) (*vm, error) {
-	p, err := newPorts()
+func (b *backend) boot(ctx context.Context, i *image, dir string) (*vm, error) {
+	p, err := b.driver.ports()
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +104,25 @@ func (b *backend) boot(i *image, dir string) (*vm, error) {
 		return nil, err
 	}
 	m, err := b.begin(i, p, plan)
-	if err == nil {
-		go m.listen()
+	if err != nil {
+		return nil, err
 	}
-	return m, err
+	stop := context.AfterFunc(ctx, m.Kill)
+	defer stop()
+	if err := b.driver.started(ctx, i, p); err != nil {
+		return nil, m.failed(err)
+	}
+	go m.listen()
+	return m, nil
+}
+
+// failed ends a machine that nobody listens to yet, and says why it was of no use.
+func (m *vm) failed(err error) error {
+	go m.listen()
+	err = m.whyNot(err)
+	_ = m.Close()
+	<-m.gone
+	return err
 }
 
 // restore starts a copy of a machine that was kept, and returns when that runs, with
@@ -116,7 +132,7 @@ func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPorts()
+	p, err := b.driver.ports()
 	if err != nil {
 		return nil, err
 	}
@@ -132,15 +148,11 @@ func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error
 	m.ready = ready
 	stop := context.AfterFunc(ctx, m.Kill)
 	defer stop()
-	if err = b.driver.resume(p); err == nil {
+	if err = b.driver.resume(ctx, p); err == nil {
 		err = m.wake()
 	}
 	if err != nil {
-		go m.listen()
-		err = m.whyNot(err)
-		_ = m.Close()
-		<-m.gone
-		return nil, err
+		return nil, m.failed(err)
 	}
 	go m.listen()
 	return m, nil
@@ -168,6 +180,10 @@ func (m *vm) wake() error {
 // say. A machine that says anything else is no longer the one that was made: it ends.
 func (m *vm) listen() {
 	defer close(m.said)
+	if m.events == nil { // it never came so far
+		m.Kill()
+		return
+	}
 	line, err := m.events.ReadSlice('\n')
 	if err == nil {
 		err = json.Unmarshal(line, &m.end)

@@ -10,12 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ports are the connections with one machine and with the program that makes it: pairs of
-// sockets, which have no name that another could find.
+// ports are the connections with one machine and with the program that makes it. QEMU's are pairs of
+// sockets, which have no name that another could find; Firecracker's are made by itself.
 type ports struct {
 	wire, control, monitor *os.File
 	far                    []*os.File // theirs, descriptors 3, 4 and 5 of the program
 	answers, events        *bufio.Reader
+
+	// Of the program, once it runs: its number, and when it has ended.
+	pid  int
+	over chan struct{}
 }
 
 // longest bounds a line of a machine's, which nobody can trust once a program runs in it,

@@ -49,6 +49,20 @@ type qemu struct {
 	needs func() ([]walls.Mount, error)
 }
 
+func (q qemu) walls() []string {
+	if q.kvm {
+		return walled("QEMU", "QEMU microvm, on the machine's processor, by KVM", "serial one")
+	}
+	return walled("QEMU", "QEMU microvm, its processor emulated", "serial one")
+}
+
+func (q qemu) fit(k *kernel, _ *machine.Config) ([]string, error) { return k.modules(serialParts) }
+
+func (q qemu) ports() (*ports, error) { return newPorts() }
+
+// started has nothing to do: QEMU does what its arguments say.
+func (q qemu) started(context.Context, *image, *ports) error { return nil }
+
 func newQEMU(path string, kvm bool) qemu {
 	return qemu{path, kvm, sync.OnceValues(func() ([]walls.Mount, error) { return programFiles(path) })}
 }
@@ -60,14 +74,23 @@ const (
 	kernelPath  = "/machine/kernel"
 )
 
-// programFiles are the program, the libraries that it is linked with, its modules and its data.
-func programFiles(program string) (mounts []walls.Mount, err error) {
+// linked are a program and the libraries that it is linked with.
+func linked(program string) (mounts []walls.Mount, err error) {
 	image, err := interpreter.NewImage(program, program)
 	if err != nil {
 		return nil, err
 	}
 	for _, target := range slices.Sorted(maps.Keys(image.Sources)) {
 		mounts = append(mounts, walls.Mount{Source: image.Sources[target], Target: target})
+	}
+	return mounts, nil
+}
+
+// programFiles are the program, the libraries that it is linked with, its modules and its data.
+func programFiles(program string) ([]walls.Mount, error) {
+	mounts, err := linked(program)
+	if err != nil {
+		return nil, err
 	}
 	said, err := exec.Command(program, "-L", "help").Output()
 	if err != nil {
@@ -223,7 +246,7 @@ func (q qemu) restore(i *image, dir string, p *ports) (*walls.Plan, error) {
 	return q.plan(i, dir, false, p, "-incoming", "defer")
 }
 
-func (q qemu) resume(p *ports) error {
+func (q qemu) resume(_ context.Context, p *ports) error {
 	_, err := p.tell("RESUME", command{Execute: "qmp_capabilities"}, theRest, command{"migrate-incoming", map[string]string{"uri": "fd:7"}})
 	return err
 }

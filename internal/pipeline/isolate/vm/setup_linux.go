@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,19 +38,15 @@ func Setup(ctx context.Context, o Options) (*Report, error) {
 	defer machines.Close()
 	stop := context.AfterFunc(ctx, b.over)
 	defer stop()
-	if err := b.findProgram(); err != nil {
+	if err := b.find(); err != nil {
 		return nil, err
-	}
-	version, err := b.driver.version()
-	if err != nil {
-		return nil, unusable(err)
 	}
 	unlock, err := b.lock(setupLock)
 	if err != nil {
 		return nil, unusable(err)
 	}
 	defer unlock()
-	r := &Report{QEMU: version, Dir: b.Dir}
+	r := &Report{Dir: b.Dir}
 	var all error
 	for _, find := range b.sources() {
 		if err := ctx.Err(); err != nil {
@@ -96,12 +93,18 @@ func (b *backend) prepare(r *Report, dir, origin string) error {
 	if err := b.accelerate(r); err != nil {
 		return err
 	}
+	version, err := b.driver.version()
+	if err != nil {
+		return err
+	}
+	r.Program = version
 	made, err := b.measure(quickjs)
 	if err != nil {
 		return err
 	}
 	r.Machines = []Made{*made}
-	data, err := json.Marshal(chosen{Kernel: dir, KVM: r.KVM})
+	_, isFirecracker := b.driver.(firecracker)
+	data, err := json.Marshal(chosen{Kernel: dir, KVM: r.KVM, Firecracker: isFirecracker})
 	if err != nil {
 		return err
 	}
@@ -280,8 +283,16 @@ func keepKernel(from, to string) error {
 	if err != nil {
 		return err
 	}
+	files, err := k.modules(serialParts)
+	if err != nil {
+		return err
+	}
+	if more, err := k.modules(vsockParts); err == nil {
+		files = append(files, more...)
+	}
+	slices.Sort(files)
 	part := from + ".kept"
-	for _, f := range append([]string{k.vmlinuz, k.builtin}, k.modules...) {
+	for _, f := range append([]string{k.vmlinuz, k.builtin}, slices.Compact(files)...) {
 		name, err := filepath.Rel(from, f)
 		if err != nil {
 			return err

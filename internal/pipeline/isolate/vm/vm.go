@@ -27,6 +27,9 @@ type Options struct {
 	// QEMU is the path of QEMU's program, or a name that is looked for in PATH:
 	// "qemu-system-x86_64" if empty.
 	QEMU string
+	// Firecracker is the path of Firecracker's program, or a name that is looked for in PATH:
+	// "firecracker" if empty. It is used where KVM is of use, and is not needed.
+	Firecracker string
 	// Dir is where kernels and machines are kept, between engines too. It is made.
 	Dir string
 	// Kernel is a folder with boot/vmlinuz-* and lib/modules/*, as a package of a kernel
@@ -62,6 +65,8 @@ const chosenFile = "setup.json"
 type chosen struct {
 	Kernel string `json:"kernel"` // a folder
 	KVM    bool   `json:"kvm"`    // machines start so much sooner with it that it is used
+	// Firecracker makes them, and not QEMU.
+	Firecracker bool `json:"firecracker,omitempty"`
 }
 
 // Kernel is the folder of the kernel that Setup has chosen for a Dir.
@@ -81,7 +86,7 @@ func choice(dir string) (c chosen, err error) {
 
 // Report is what Setup did.
 type Report struct {
-	QEMU     string            `json:"qemu"`     // its version
+	Program  string            `json:"program"`  // that makes machines, and its version
 	Kernel   string            `json:"kernel"`   // file
 	Origin   string            `json:"origin"`   // where the kernel is from, in words
 	Dir      string            `json:"dir"`      // where everything is kept
@@ -102,15 +107,11 @@ type Made struct {
 
 const quickjs = "quickjs"
 
-// walled says what is between a program and the machine.
-func walled(kvm bool) []string {
-	processor := "its processor emulated"
-	if kvm {
-		processor = "on the machine's processor, by KVM"
-	}
+// walled says what is between a program and the machine that another program makes.
+func walled(program, kind, device string) []string {
 	return []string{
-		"a machine of its own, which is a program (QEMU microvm, " + processor + "); it has no disk, no network and no device but a serial one",
+		"a machine of its own, which is a program (" + kind + "); it has no disk, no network and no device but a " + device,
 		"a kernel of its own, in which the walls of a process stand once more: namespaces, no files, no capabilities, an allow list of system calls",
-		"walls of the same kind around QEMU, with its own files and the machine's memory, and an allow list of its own; it ends with the engine",
+		"walls of the same kind around " + program + ", with its own files and the machine's memory, and an allow list of its own; it ends with the engine",
 	}
 }

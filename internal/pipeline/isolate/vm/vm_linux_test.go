@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	case "sleep":
 		time.Sleep(time.Minute)
 	case "engine":
-		engine(args[1], args[2], args[3], args[4])
+		engine(args[1], args[2], args[3], args[4], args[5])
 	case "probe":
 		isolatetest.Probe(args[1], os.Stdin, os.Stdout)
 	default:
@@ -55,19 +55,38 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// optionsHere are those of a backend on this machine, or skip the test.
-func optionsHere(t testing.TB) Options {
+// drivers are what makes machines.
+var drivers = []string{"qemu", "firecracker"}
+
+// optionsHere are those of a backend with a driver on this machine, or skip the test.
+func optionsHere(t testing.TB, driver string) Options {
 	t.Helper()
-	path := testenv.Need(t, "qemu")
+	path := testenv.Need(t, driver)
 	kernel, err := filepath.Abs("../../../../testdata/kernel")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Options{QEMU: path, Kernel: kernel, Dir: cache, Progress: func(s string) { t.Log(s) }}
+	o := Options{QEMU: path, Kernel: kernel, Dir: cache(driver), Progress: func(s string) { t.Log(s) }}
+	if driver == "firecracker" {
+		testenv.Missing(t, kvm, access(kvm))
+		o.QEMU, o.Firecracker = "none", path
+	}
+	return o
+}
+
+// access says why a device cannot be used.
+func access(device string) error {
+	f, err := os.OpenFile(device, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // cache is where the machines of this test program are kept: they are made once.
-var cache = filepath.Join(os.TempDir(), fmt.Sprintf("retort-vmt-%d", os.Geteuid()))
+func cache(driver string) string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("retort-vmt-%s-%d", driver, os.Geteuid()))
+}
 
 // pythonHere describes the machine's Python as the engine does, or skips the test.
 func pythonHere(t testing.TB) interpreter.Interpreter {
@@ -90,14 +109,21 @@ func described(runtime, path string) interpreter.Interpreter {
 const emulated = 4
 
 func TestContract(t *testing.T) {
-	for _, runtime := range []string{quickjs, "python"} {
-		t.Run(runtime, func(t *testing.T) {
-			o := optionsHere(t)
-			if runtime == "python" {
-				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
-			}
-			isolatetest.RunSlow(t, runtime, emulated, func(t *testing.T) isolate.Backend { return New(o) })
-		})
+	forAll(t, func(t *testing.T, driver, runtime string) {
+		o := optionsHere(t, driver)
+		if runtime == "python" {
+			o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+		}
+		isolatetest.RunSlow(t, runtime, emulated, func(t *testing.T) isolate.Backend { return New(o) })
+	})
+}
+
+// forAll runs a test for each runtime in the machines of each driver.
+func forAll(t *testing.T, test func(t *testing.T, driver, runtime string)) {
+	for _, driver := range drivers {
+		for _, runtime := range []string{quickjs, "python"} {
+			t.Run(driver+"/"+runtime, func(t *testing.T) { test(t, driver, runtime) })
+		}
 	}
 }
 
@@ -108,19 +134,20 @@ func TestEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run(quickjs, func(t *testing.T) {
-		o := optionsHere(t)
-		o.Guest, o.Warm, o.Dir = []string{self, "probe", quickjs}, -1, t.TempDir()
+	forAll(t, func(t *testing.T, driver, runtime string) {
+		o := optionsHere(t, driver)
+		o.Warm = -1
+		if runtime == "python" {
+			o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+			b := New(o)
+			defer b.Close()
+			isolatetest.PythonEscapes(t, b)
+			return
+		}
+		o.Guest, o.Dir = []string{self, "probe", quickjs}, t.TempDir()
 		b := New(o)
 		defer b.Close()
 		isolatetest.Escapes(t, b, quickjs)
-	})
-	t.Run("python", func(t *testing.T) {
-		o := optionsHere(t)
-		o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
-		b := New(o)
-		defer b.Close()
-		isolatetest.PythonEscapes(t, b)
 	})
 }
 
@@ -147,30 +174,39 @@ func executed(t testing.TB, b isolate.Backend, runtime, code string, l run.Limit
 // TestCopiesDiffer shows that copies of one machine have neither the same random numbers
 // nor the clock of when it was kept.
 func TestCopiesDiffer(t *testing.T) {
-	o := optionsHere(t)
-	o.Warm, o.Interpreters = -1, []interpreter.Interpreter{pythonHere(t)}
-	b := New(o)
-	defer b.Close()
-	for runtime, code := range map[string]string{
+	forAll(t, func(t *testing.T, driver, runtime string) {
+		o := optionsHere(t, driver)
+		o.Warm = -1
+		if runtime == "python" {
+			o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+		}
+		b := New(o)
+		defer b.Close()
+		differ(t, b, runtime)
+	})
+}
+
+func differ(t *testing.T, b isolate.Backend, runtime string) {
+	t.Helper()
+	code := map[string]string{
 		quickjs:  "return [Math.random(), crypto.randomUUID(), Date.now()]",
 		"python": "import random, uuid, time\n[random.random(), str(uuid.uuid4()), int(time.time() * 1000)]",
-	} {
-		seen := map[any]bool{}
-		for range 3 {
-			r := executed(t, b, runtime, code, run.Limits{})
-			var said []any
-			if err := json.Unmarshal(r.Value, &said); err != nil || len(said) != 3 {
-				t.Fatalf("%s: %s %v %s", runtime, r.Status, r.Error, r.Value)
+	}[runtime]
+	seen := map[any]bool{}
+	for range 3 {
+		r := executed(t, b, runtime, code, run.Limits{})
+		var said []any
+		if err := json.Unmarshal(r.Value, &said); err != nil || len(said) != 3 {
+			t.Fatalf("%s %v %s", r.Status, r.Error, r.Value)
+		}
+		for _, v := range said[:2] {
+			if seen[v] {
+				t.Errorf("%v is drawn twice", v)
 			}
-			for _, v := range said[:2] {
-				if seen[v] {
-					t.Errorf("%s: %v is drawn twice", runtime, v)
-				}
-				seen[v] = true
-			}
-			if now, _ := said[2].(float64); time.Since(time.UnixMilli(int64(now))).Abs() > 5*time.Second {
-				t.Errorf("%s: the clock shows %v", runtime, time.UnixMilli(int64(now)))
-			}
+			seen[v] = true
+		}
+		if now, _ := said[2].(float64); time.Since(time.UnixMilli(int64(now))).Abs() > 5*time.Second {
+			t.Errorf("the clock shows %v", time.UnixMilli(int64(now)))
 		}
 	}
 }
@@ -182,7 +218,7 @@ func BenchmarkCalls(b *testing.B) {
 		"at once": "await Promise.all(Array.from({length: 1000}, () => callMCPTool('x')))",
 	} {
 		b.Run(name, func(b *testing.B) {
-			backend := New(optionsHere(b))
+			backend := New(optionsHere(b, "qemu"))
 			defer backend.Close()
 			for b.Loop() {
 				r := executed(b, backend, quickjs, "const t = Date.now(); "+code+"; return Date.now() - t", run.Limits{})
@@ -192,10 +228,17 @@ func BenchmarkCalls(b *testing.B) {
 	}
 }
 
-// TestQEMUIsWalled looks at what a program would have that has broken out of its machine: QEMU's files and
-// its machine's memory, no network, no other process, no rights.
-func TestQEMUIsWalled(t *testing.T) {
-	o := optionsHere(t)
+// TestDriverIsWalled looks at what a program would have that has broken out of its machine: the files
+// of what makes it, and its memory, no network, no other process, no rights.
+func TestDriverIsWalled(t *testing.T) {
+	for driver, writable := range map[string]string{"qemu": memoryPath, "firecracker": "/tmp"} {
+		t.Run(driver, func(t *testing.T) { driverIsWalled(t, driver, writable) })
+	}
+}
+
+func driverIsWalled(t *testing.T, driver, kept string) {
+	t.Helper()
+	o := optionsHere(t, driver)
 	o.Warm = -1
 	b := newBackend(o)
 	s := b.open()
@@ -219,7 +262,7 @@ func TestQEMUIsWalled(t *testing.T) {
 	}
 	for _, want := range []string{"NoNewPrivs:\t1\n", "Seccomp:\t2\n", "CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n"} {
 		if !strings.Contains(string(status), want) {
-			t.Errorf("%q is not so of QEMU", want)
+			t.Errorf("%q is not so of it", want)
 		}
 	}
 	for _, ns := range []string{"net", "pid", "mnt", "user", "ipc", "uts"} {
@@ -239,35 +282,36 @@ func TestQEMUIsWalled(t *testing.T) {
 			writable[fields[4]] = true
 		}
 	}
-	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"} {
+	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", kvm} {
 		delete(writable, device)
 	}
-	if delete(writable, memoryPath); len(writable) > 0 {
-		t.Errorf("QEMU can write to %v", writable)
+	if delete(writable, kept); len(writable) > 0 {
+		t.Errorf("it can write to %v", writable)
 	}
 }
 
 // TestPrograms runs the programs of all sandboxes in machines.
 func TestPrograms(t *testing.T) {
-	o := optionsHere(t)
-	t.Run(quickjs, func(t *testing.T) {
+	forAll(t, func(t *testing.T, driver, runtime string) {
+		o := optionsHere(t, driver)
+		if runtime == "python" {
+			o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+		}
 		b := New(o)
 		defer b.Close()
-		isolatetest.ProgramsSlow(t, b, quickjs, emulated)
-	})
-	t.Run("python", func(t *testing.T) {
-		o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
-		b := New(o)
-		defer b.Close()
-		isolatetest.ProgramsSlow(t, b, "python", emulated)
+		isolatetest.ProgramsSlow(t, b, runtime, emulated)
 	})
 }
 
 // TestNetworked holds what programs can do that have a network.
 func TestNetworked(t *testing.T) {
-	o := optionsHere(t)
-	o.Warm, o.Network, o.Interpreters = -1, &interpreter.Network{}, []interpreter.Interpreter{pythonHere(t)}
-	b := New(o)
-	defer b.Close()
-	isolatetest.Connections(t, b)
+	for _, driver := range drivers {
+		t.Run(driver, func(t *testing.T) {
+			o := optionsHere(t, driver)
+			o.Warm, o.Network, o.Interpreters = -1, &interpreter.Network{}, []interpreter.Interpreter{pythonHere(t)}
+			b := New(o)
+			defer b.Close()
+			isolatetest.Connections(t, b)
+		})
+	}
 }

@@ -12,7 +12,7 @@ import (
 
 // New makes a backend that says that it is not for this system. Close must be called.
 func New(Options) *standby.Backend {
-	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Walls: walled(false), Unavailable: elsewhere()}
+	have := isolate.Capabilities{Name: Name, Strength: isolate.Machine, Unavailable: elsewhere()}
 	return standby.New(standby.Options{Name: Name, Capabilities: func() isolate.Capabilities { return have }})
 }
 

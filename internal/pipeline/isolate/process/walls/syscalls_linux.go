@@ -43,8 +43,8 @@ var (
 		unix.SYS_CAPGET, unix.SYS_MINCORE}
 )
 
-// emulation is what QEMU needs beside that to make a machine: memory that it shares with a file,
-// and KVM, if its device is among the Mounts.
+// emulation is what QEMU and Firecracker need beside that to make a machine: memory that they share
+// with a file, and KVM, if its device is among the Mounts.
 var emulation = []uintptr{unix.SYS_MMAP, unix.SYS_IOCTL, unix.SYS_SIGNALFD4, unix.SYS_MSYNC, unix.SYS_MLOCK, unix.SYS_MUNLOCK, unix.SYS_MBIND}
 
 // relaying is what a relay needs of its listener and its guest, both of which it has.
@@ -146,7 +146,7 @@ func (p *Plan) conditional(program *interpreter) []rule {
 				rule{number: unix.SYS_SETRLIMIT, conditions: []condition{{0, equal, resource}}})
 		}
 	}
-	rules = append(rules, p.network()...)
+	rules = append(append(rules, p.network()...), p.serving()...)
 	if program != nil { // which this process becomes
 		rules = append(rules, rule{number: unix.SYS_EXECVE, conditions: []condition{{0, address, uint64(program.address)}}})
 	}
@@ -167,6 +167,22 @@ func (p *Plan) network() []rule {
 		}})
 	}
 	return list
+}
+
+// serving are the system calls of who listens at sockets between processes, which it has rings in
+// memory for, and filters of its own.
+func (p *Plan) serving() []rule {
+	if !p.Serves {
+		return nil
+	}
+	const otherTypes = 0xf &^ unix.SOCK_STREAM
+	return []rule{
+		{number: unix.SYS_SOCKET, conditions: []condition{{0, equal, unix.AF_UNIX}, {1, anySet, unix.SOCK_STREAM}, {1, noneSet, otherTypes}}},
+		{number: unix.SYS_BIND}, {number: unix.SYS_LISTEN}, {number: unix.SYS_ACCEPT4},
+		{number: unix.SYS_MEMFD_CREATE}, {number: unix.SYS_FCNTL, conditions: []condition{{1, equal, unix.F_ADD_SEALS}}},
+		{number: unix.SYS_SECCOMP, conditions: []condition{{0, equal, unix.SECCOMP_SET_MODE_FILTER}}},
+		{number: unix.SYS_PRCTL, conditions: []condition{{0, equal, unix.PR_SET_NO_NEW_PRIVS}}},
+	}
 }
 
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME

@@ -71,6 +71,9 @@ type Plan struct {
 	// Keep is how many descriptors after that of the plan stay open for the interpreter.
 	// Never with Network.
 	Keep int
+	// Serves lets the interpreter listen at sockets between processes, which lie in its /tmp,
+	// and narrow its own system calls further. It can connect with nobody.
+	Serves bool
 	// Contained says that this is the first process of a container or a machine
 	// whose file system is already as it should be: none is built, and Landlock
 	// is taken where the kernel has it, for what Mounts name if there are any.

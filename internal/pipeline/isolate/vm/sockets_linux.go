@@ -1,0 +1,167 @@
+package vm
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// socketsAppear is how long Firecracker may take to make its sockets, beside what else is done.
+const socketsAppear = 20 * time.Second
+
+// dial connects with a socket that the program has made behind its walls. Others who listen there,
+// or would like to, are not the program.
+func (p *ports) dial(ctx context.Context, path string) (*net.UnixConn, error) {
+	name := "/proc/" + strconv.Itoa(p.pid) + "/root" + path
+	for end := time.Now().Add(socketsAppear); ; {
+		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
+		switch {
+		case err == nil:
+			if err = p.peer(conn); err != nil {
+				_ = conn.Close()
+				return nil, err
+			}
+			return conn, nil
+		case !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(end):
+			return nil, err
+		}
+		if err := p.pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pause waits a moment, unless there is nothing more to wait for.
+func (p *ports) pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.over:
+		return io.EOF
+	case <-time.After(2 * time.Millisecond):
+		return nil
+	}
+}
+
+// peer tells whether the program is at the other end.
+func (p *ports) peer(conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var who *unix.Ucred
+	failed := raw.Control(func(fd uintptr) { who, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(failed, err); err == nil && int(who.Pid) != p.pid {
+		err = fmt.Errorf("process %d has the machine's socket", who.Pid)
+	}
+	return err
+}
+
+// vsock connects with a port at which the machine listens, as soon as it does.
+func (p *ports) vsock(ctx context.Context, port int) (*os.File, error) {
+	for {
+		conn, err := p.dial(ctx, vsockPath)
+		if err != nil {
+			return nil, err
+		}
+		var f *os.File
+		if err = greeted(conn, port); err == nil {
+			f, err = conn.File()
+		}
+		_ = conn.Close()
+		if err == nil {
+			return f, nil
+		}
+		if err := p.pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// greeted asks for a port. The answer is read byte by byte: what follows is the machine's.
+func greeted(conn *net.UnixConn, port int) error {
+	if _, err := fmt.Fprintf(conn, "CONNECT %d\n", port); err != nil {
+		return err
+	}
+	var said []byte
+	for b := make([]byte, 1); len(said) < 32; {
+		if _, err := io.ReadFull(conn, b); err != nil {
+			return err
+		}
+		if b[0] == '\n' {
+			break
+		}
+		said = append(said, b[0])
+	}
+	if !strings.HasPrefix(string(said), "OK ") {
+		return fmt.Errorf("Firecracker's vsock says %q", said)
+	}
+	return nil
+}
+
+// api is Firecracker's, which a person could use with curl.
+type api struct {
+	conn *net.UnixConn
+	said *bufio.Reader
+}
+
+func (p *ports) api(ctx context.Context) (*api, error) {
+	conn, err := p.dial(ctx, apiPath)
+	if err != nil {
+		return nil, err
+	}
+	return &api{conn, bufio.NewReaderSize(conn, longest)}, nil
+}
+
+func (a *api) close() { _ = a.conn.Close() }
+
+// request is one to Firecracker.
+type request struct {
+	method, path string
+	body         any
+}
+
+var errRefused = errors.New("Firecracker refuses")
+
+// do asks for something, and waits until it is done.
+func (a *api) do(r request) error {
+	data, err := json.Marshal(r.body)
+	if err != nil {
+		return err
+	}
+	q, err := http.NewRequest(r.method, "http://localhost"+r.path, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	q.Header.Set("Content-Type", "application/json")
+	if err := q.Write(a.conn); err != nil {
+		return fmt.Errorf("Firecracker's API: %w", err)
+	}
+	said, err := http.ReadResponse(a.said, q)
+	if err != nil {
+		return fmt.Errorf("Firecracker's API: %w", err)
+	}
+	defer said.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(said.Body, longest))
+	if err == nil && said.StatusCode/100 != 2 {
+		var fault struct {
+			Message string `json:"fault_message"`
+		}
+		_ = json.Unmarshal(text, &fault)
+		err = fmt.Errorf("%w to %s %s: %s", errRefused, r.method, r.path, fault.Message)
+	}
+	return err
+}

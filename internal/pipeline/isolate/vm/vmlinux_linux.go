@@ -1,0 +1,103 @@
+package vm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+
+	"github.com/pierrec/lz4/v4"
+)
+
+// maxVmlinux is the most that a kernel may have when it is unpacked, in bytes.
+const maxVmlinux = 512 << 20
+
+// Where the head of a kernel's file ("bzImage") says what it has within: see the kernel's
+// Documentation/x86/boot.rst.
+const (
+	setupSectors  = 0x1f1
+	bootMagic     = 0x202
+	bootVersion   = 0x206
+	payloadOffset = 0x248
+	headLength    = 0x250
+	withPayload   = 0x208 // the first version that says where the payload is
+)
+
+var errPacked = errors.New("this kernel's file is of no kind that can be unpacked")
+
+// vmlinux is the kernel of a file as a program that starts it without its own unpacking wants it:
+// ELF. Kernels that distributions make unpack themselves.
+func vmlinux(file string) ([]byte, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(data, []byte("\x7fELF")) {
+		data, err = unpack(data)
+	}
+	if err == nil && !bytes.HasPrefix(data, []byte("\x7fELF")) {
+		err = errPacked
+	}
+	if err != nil {
+		return nil, fmt.Errorf("unpack %s: %w", file, err)
+	}
+	return data, nil
+}
+
+// unpack gives what is within a kernel's file.
+func unpack(data []byte) ([]byte, error) {
+	if len(data) < headLength || string(data[bootMagic:bootMagic+4]) != "HdrS" || binary.LittleEndian.Uint16(data[bootVersion:]) < withPayload {
+		return nil, errPacked
+	}
+	setup := int64(data[setupSectors])
+	if setup == 0 {
+		setup = 4
+	}
+	from := (setup+1)*512 + int64(binary.LittleEndian.Uint32(data[payloadOffset:]))
+	to := from + int64(binary.LittleEndian.Uint32(data[payloadOffset+4:]))
+	const size = 4 // behind the payload: what it has when it is unpacked
+	if to > int64(len(data)) || to-from <= size {
+		return nil, errPacked
+	}
+	full := int64(binary.LittleEndian.Uint32(data[to-size:]))
+	if full > maxVmlinux {
+		return nil, errPacked
+	}
+	return decompress(data[from:to-size], full)
+}
+
+// decompress undoes one of the ways in which kernels are compressed. The result has size bytes.
+func decompress(data []byte, size int64) (plain []byte, err error) {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x02\x21\x4c\x18")):
+		plain, err = io.ReadAll(io.LimitReader(lz4.NewReader(bytes.NewReader(data)), size+1))
+	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
+		var r io.Reader
+		if r, err = gzip.NewReader(bytes.NewReader(data)); err == nil {
+			plain, err = io.ReadAll(io.LimitReader(r, size+1))
+		}
+	case bytes.HasPrefix(data, []byte("\xfd7zXZ")):
+		plain, err = filtered(data, compressed[".xz"])
+	case bytes.HasPrefix(data, []byte("\x28\xb5\x2f\xfd")):
+		plain, err = filtered(data, compressed[".zst"])
+	case bytes.HasPrefix(data, []byte("\x7fELF")):
+		plain = data
+	default:
+		return nil, errPacked
+	}
+	if err == nil && int64(len(plain)) != size {
+		err = fmt.Errorf("it has %d bytes, and should have %d", len(plain), size)
+	}
+	return plain, err
+}
+
+// filtered is what a program of the system makes of data.
+func filtered(data []byte, program []string) ([]byte, error) {
+	cmd := exec.Command(program[0], program[1:]...)
+	cmd.Stdin = bytes.NewReader(data)
+	return cmd.Output()
+}
