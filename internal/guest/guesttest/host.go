@@ -121,6 +121,10 @@ func (h *Host) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	return run.Result{Value: c.Arguments}, nil
 }
 
+// patience is how long a call waits for others. On an emulated processor, to load what
+// starts a thread takes more than a second.
+const patience = 15 * time.Second
+
 // meet waits until count calls of it are there at once, and says whether that
 // happened before long.
 func (h *Host) meet(count int) bool {
@@ -135,7 +139,7 @@ func (h *Host) meet(count int) bool {
 		h.meeting--
 		h.mu.Unlock()
 	}()
-	for range 200 {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		h.mu.Lock()
 		met := h.met
 		h.mu.Unlock()

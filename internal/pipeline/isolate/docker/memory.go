@@ -17,9 +17,13 @@ const (
 	// lookEvery is how often the daemon is asked what a program takes that runs for
 	// longer than that. To ask costs the daemon some milliseconds.
 	lookEvery = 250 * time.Millisecond
-	// stuck is at how many looks, one after the other, a program may have more than
-	// its memory.
-	stuck = 4
+	// stuck is how long a program may have more than its memory, look for look: its runtime
+	// may be about to collect garbage.
+	stuck = 3 * lookEvery
+	// soon is how often one is looked at that nothing else keeps from taking as much as its
+	// container has, and far how many times its memory ends it at once.
+	soon = 75 * time.Millisecond
+	far  = 2
 	// brief is how long a program runs of which nobody asks what it took.
 	brief = 50 * time.Millisecond
 	// patience is how long the daemon may take to tell: some answer once a second. At the
@@ -46,30 +50,45 @@ func (c *container) Limit(l run.Limits) {
 // watch ends a program that stays above its memory. One whose runtime refuses it more may
 // catch that, and try for ever.
 func (c *container) watch(l run.Limits) {
-	tick := time.NewTicker(lookEvery)
+	every := lookEvery
+	if c.unbound(l) {
+		every = soon
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	most := footing + l.Memory
 	if c.image.network != nil {
 		most += relayFooting
 	}
-	for above := 0; above < stuck; {
+	var above time.Time // since when
+	for {
 		select {
 		case <-c.ended:
 			return
 		case <-tick.C:
 		}
-		switch now := c.look(patience); {
-		case now >= most:
-			above++
-		case now > 0: // else the daemon was too busy to tell
-			above = 0
+		now := c.look(patience)
+		switch {
+		case c.killed.Load():
+			return
+		case now == 0: // the daemon was too busy to tell
+		case now < most:
+			above = time.Time{}
+		case above.IsZero():
+			above = time.Now()
 		}
-		if c.killed.Load() {
+		if !above.IsZero() && time.Since(above) >= stuck || c.unbound(l) && now >= far*most {
+			c.outgrown.Store(true)
+			c.Kill()
 			return
 		}
 	}
-	c.outgrown.Store(true)
-	c.Kill()
+}
+
+// unbound tells of a program that is allowed less than its container. Python bounds its own data
+// (RLIMIT_DATA), and gVisor's kernel holds that against the heap's end alone, not against what is mapped.
+func (c *container) unbound(l run.Limits) bool {
+	return c.daemon.kernel && c.i != nil && c.i.Runtime == "python" && allowance(l) < allowance(c.limits)
 }
 
 // look asks what the container takes, in bytes; 0 if that is not told in time. What it has of

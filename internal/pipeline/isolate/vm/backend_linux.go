@@ -175,6 +175,8 @@ func (b *backend) findProgram() error {
 	switch {
 	case b.found != nil && (settled.Firecracker || err != nil):
 		b.driver = *b.found
+	case err != nil && missing == nil:
+		return run.Errorf(run.KindSandboxUnavailable, Name, "Firecracker needs %s, which cannot be opened, and QEMU is not on this machine", kvm).WithHint("let this user open %s (group kvm), or sudo apt-get install qemu-system-x86; then: retort vm setup", kvm)
 	case err != nil:
 		return run.Errorf(run.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err).WithHint("sudo apt-get install qemu-system-x86, then: retort vm setup")
 	default:
