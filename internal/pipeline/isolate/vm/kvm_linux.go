@@ -79,7 +79,7 @@ func (b *backend) native(r *Report, emulator qemu, there bool, emulated time.Dur
 		return nil
 	}
 	if !there {
-		return fmt.Errorf("Firecracker starts no machine here, and there is no QEMU: %w", all)
+		return fmt.Errorf("no machine starts here with Firecracker, and there is no QEMU: %w", all)
 	}
 	accelerated := emulator
 	if accelerated.kvm = true; try(accelerated, "QEMU") {

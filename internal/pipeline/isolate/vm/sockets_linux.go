@@ -107,7 +107,7 @@ func greeted(conn *net.UnixConn, port int) error {
 		said = append(said, b[0])
 	}
 	if !strings.HasPrefix(string(said), "OK ") {
-		return fmt.Errorf("Firecracker's vsock says %q", said)
+		return fmt.Errorf("the vsock of Firecracker says %q", said)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ type request struct {
 	body         any
 }
 
-var errRefused = errors.New("Firecracker refuses")
+var errRefused = errors.New("refused by Firecracker")
 
 // do asks for something, and waits until it is done.
 func (a *api) do(r request) error {
@@ -148,11 +148,11 @@ func (a *api) do(r request) error {
 	}
 	q.Header.Set("Content-Type", "application/json")
 	if err := q.Write(a.conn); err != nil {
-		return fmt.Errorf("Firecracker's API: %w", err)
+		return fmt.Errorf("the API of Firecracker: %w", err)
 	}
 	said, err := http.ReadResponse(a.said, q)
 	if err != nil {
-		return fmt.Errorf("Firecracker's API: %w", err)
+		return fmt.Errorf("the API of Firecracker: %w", err)
 	}
 	defer said.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(said.Body, longest))
@@ -161,7 +161,7 @@ func (a *api) do(r request) error {
 			Message string `json:"fault_message"`
 		}
 		_ = json.Unmarshal(text, &fault)
-		err = fmt.Errorf("%w to %s %s: %s", errRefused, r.method, r.path, fault.Message)
+		err = fmt.Errorf("%w: %s %s: %s", errRefused, r.method, r.path, fault.Message)
 	}
 	return err
 }
