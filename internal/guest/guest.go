@@ -116,9 +116,9 @@ func beginPort(p *port, o options) error {
 	return <-ended
 }
 
-// goThrifty bounds what the Go side uses. The program runs on one thread; another
-// carries what it sends and receives. What Go allocates is mostly copies of
-// that, which live for a moment.
+// goThrifty bounds what the Go side uses. One thread at a time runs its code: the
+// program's. What Go allocates is mostly copies of what that sends and receives, which
+// live for a moment.
 func goThrifty() {
 	const threads, memory = 1, 64 << 20
 	runtime.GOMAXPROCS(min(threads, runtime.GOMAXPROCS(0)))
