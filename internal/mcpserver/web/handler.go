@@ -198,7 +198,10 @@ func (l *Listener) inSession(w *writer, r *http.Request, t *tenant, a asked) {
 	case r.Method == http.MethodDelete && id != "":
 		defer t.close(id)
 	case id != "":
-		t.touch(id)
+		if !t.touch(id) {
+			l.refuse(w, r, http.StatusNotFound, "session not found")
+			return
+		}
 		defer t.release(id)
 	case a.begins:
 		if !l.admit(w, r, t) {

@@ -134,13 +134,17 @@ func (t *tenant) open(id string) {
 	t.sessions[id].busy++
 }
 
-// touch has a session in use, if there is one of this name.
-func (t *tenant) touch(id string) {
+// touch has a session in use. It reports false if there is none of this name, or none any
+// more: to end one takes longer than to forget it.
+func (t *tenant) touch(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.sessions[id]; s != nil {
-		s.busy++
+	s := t.sessions[id]
+	if s == nil {
+		return false
 	}
+	s.busy++
+	return true
 }
 
 func (t *tenant) release(id string) {
