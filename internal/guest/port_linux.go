@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"retort/internal/wire"
+	"retort/internal/wire/ring"
 )
 
 // port is a connection that whoever waits for a frame reads itself: to have another
@@ -23,7 +24,8 @@ import (
 type port struct {
 	conn    *wire.Conn
 	in, out int
-	blocks  bool // a read waits
+	ring    *ring.End // nil if there is no memory beside the stream
+	blocks  bool      // a read waits
 
 	mu      sync.Mutex // guards reading
 	stash   []wire.Frame
@@ -55,6 +57,7 @@ func openPort(in io.Reader, out io.Writer) (p *port, ok bool) {
 		return nil, false
 	}
 	p = newPort(input, output)
+	p.ring = ring.NewGuest(stream{p}, ring.Descriptor)
 	p.blocks = a.Ino != b.Ino || a.Dev != b.Dev
 	if unix.SetNonblock(input, !p.blocks) != nil || unix.SetNonblock(output, true) != nil {
 		return nil, false
@@ -93,8 +96,29 @@ func (p *port) hangUp() {
 	}
 }
 
+// stream is what a port reads and writes itself.
+type stream struct{ p *port }
+
+func (s stream) Read(b []byte) (int, error)  { return s.p.receive(b) }
+func (s stream) Write(b []byte) (int, error) { return s.p.send(b) }
+
 // Read implements io.Reader. It waits.
 func (p *port) Read(b []byte) (int, error) {
+	if p.ring != nil {
+		return p.ring.Read(b)
+	}
+	return p.receive(b)
+}
+
+// Write implements io.Writer.
+func (p *port) Write(b []byte) (int, error) {
+	if p.ring != nil {
+		return p.ring.Write(b)
+	}
+	return p.send(b)
+}
+
+func (p *port) receive(b []byte) (int, error) {
 	for {
 		n, err := p.read(b)
 		switch {
@@ -122,8 +146,7 @@ func (p *port) read(b []byte) (int, error) {
 	return int(n), nil
 }
 
-// Write implements io.Writer.
-func (p *port) Write(b []byte) (written int, err error) {
+func (p *port) send(b []byte) (written int, err error) {
 	for written < len(b) {
 		n, err := unix.Write(p.out, b[written:])
 		switch {
@@ -198,12 +221,26 @@ func (p *port) relieve() error {
 	if err := p.poll(events, time.Time{}); err != nil || events&unix.POLLIN == 0 {
 		return err
 	}
-	if err := p.poll(unix.POLLIN, time.Now()); err == nil {
+	if p.arrived() {
 		p.fill()
-	} else if err != errLate {
-		return err
 	}
 	return nil
+}
+
+// arrived says, without waiting, whether a frame has begun to arrive, or none will any more.
+func (p *port) arrived() bool {
+	for p.ring != nil {
+		if ok, err := p.ring.Ready(); ok || err != nil {
+			return true
+		}
+		if p.poll(unix.POLLIN, time.Now()) != nil {
+			return false
+		}
+		if p.ring.Listen() != nil {
+			return true
+		}
+	}
+	return p.poll(unix.POLLIN, time.Now()) == nil
 }
 
 // fill reads a frame into the stash. p.mu is held.
@@ -220,7 +257,7 @@ func (p *port) fill() {
 func (p *port) some() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.stash) > 0 || p.conn.Buffered() || p.poll(unix.POLLIN, time.Now()) == nil
+	return len(p.stash) > 0 || p.conn.Buffered() || p.arrived()
 }
 
 func (p *port) take() (f wire.Frame, ok, open bool) {
@@ -252,10 +289,28 @@ func (p *port) wait(deadline time.Time) (f wire.Frame, ok, open bool) {
 
 // await returns when a frame has begun to arrive, or can be waited for by reading it.
 func (p *port) await(deadline time.Time) error {
-	if p.conn.Buffered() || p.blocks && deadline.IsZero() {
+	switch {
+	case p.conn.Buffered() || p.blocks && deadline.IsZero():
 		return nil
+	case p.ring != nil:
+		return p.awaitRing(deadline)
 	}
 	return p.poll(unix.POLLIN, deadline)
+}
+
+// awaitRing is await for what has a ring.
+func (p *port) awaitRing(deadline time.Time) error {
+	for !p.arrived() {
+		if p.ring.Await(deadline) || p.ring.Sleep() {
+			continue
+		}
+		err := p.poll(unix.POLLIN, deadline)
+		p.ring.Wake()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // first takes a frame out of the stash. p.mu is held.

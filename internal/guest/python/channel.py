@@ -38,8 +38,11 @@ class Follower:
 
 
 class Channel:
-    def __init__(self, wire_in, wire_out):
+    def __init__(self, wire_in, wire_out, ring=None):
         self.wire_in, self.wire_out = wire_in, wire_out
+        self.ring = None
+        if ring is not None:
+            self.ring = need("ring").Ring(wire_in, wire_out, ring, quit_now, lambda: self.own_threads)
         self.own_threads, self.begun = 0, []
         # Reading.
         self.buffer, self.at = b"", 0
@@ -88,15 +91,22 @@ class Channel:
             if self.text:
                 self.seal()
             if self.queued:
-                data = memoryview(b"".join(self.queue))
+                data = b"".join(self.queue)
                 self.queue.clear()
                 self.queued = 0
                 self.sent = monotonic()
                 try:
-                    while data:
-                        data = data[write(self.wire_out, data) :]
+                    self.send(data)
                 except OSError:  # nobody is there
                     quit_now(0)
+
+    def send(self, data):
+        if self.ring is not None:
+            self.ring.send(data)
+            return
+        data = memoryview(data)
+        while data:
+            data = data[write(self.wire_out, data) :]
 
     def print(self, data):
         """Queues output, as bytes. A line goes out at once if nothing was sent for
@@ -158,13 +168,30 @@ class Channel:
 
     # Reading
 
-    def readable(self, seconds=0):
-        """Whether something has arrived, or does in that time."""
+    def readable(self):
+        """Whether something has arrived."""
         if len(self.buffer) > self.at:
             return True
+        if self.ring is not None:
+            return self.ring.arrived()
         waiting = poll()
         waiting.register(self.wire_in, select.POLLIN)
-        return bool(waiting.poll(seconds * 1000))
+        return bool(waiting.poll(0))
+
+    def await_with(self, wait, timeout):
+        """Waits for a frame, and for what else wait waits for, so many seconds at most:
+        whether one has begun to arrive. wait gives the descriptors that are ready."""
+        ring = self.ring
+        if ring is None:
+            return self.wire_in in wait(timeout)
+        if ring.arrived():
+            return True
+        if timeout is None or timeout > ring.patience:
+            if ring.watch() or ring.sleep():
+                return ring.ready()
+        heard = self.wire_in in wait(timeout)
+        ring.wake()
+        return heard and ring.arrived()
 
     def read(self):
         """Waits for a frame: its kind, id, head and body."""
@@ -181,13 +208,27 @@ class Channel:
         return kind, number, buffer[start:middle], buffer[middle:end]
 
     def fill(self):
-        data = read(self.wire_in, self.portion)
-        if not data:
-            quit_now(0)
+        data = self.receive(self.portion)
         # A large buffer is memory that comes from the system and goes back with
         # each read, so it is for those who send much.
         self.portion = LARGE if len(data) == self.portion else SMALL
         self.buffer, self.at = self.buffer[self.at :] + data if len(self.buffer) > self.at else data, 0
+
+    def receive(self, size):
+        if self.ring is not None:
+            return self.ring.receive(size)
+        data = read(self.wire_in, size)
+        if not data:
+            quit_now(0)
+        return data
+
+    def receive_into(self, target):
+        if self.ring is not None:
+            return self.ring.into(target)
+        n = os.readv(self.wire_in, [target])
+        if n == 0:
+            quit_now(0)
+        return n
 
     def complete(self, size):
         """Reads a frame of which the buffer has only the beginning."""
@@ -196,10 +237,7 @@ class Channel:
         frame[:have] = self.buffer[self.at :]
         self.buffer, self.at = b"", 0
         while have < size:
-            n = os.readv(self.wire_in, [frame[have:]])
-            if n == 0:
-                quit_now(0)
-            have += n
+            have += self.receive_into(frame[have:])
         return frame
 
     def arrived(self):

@@ -119,12 +119,14 @@ class Loop(base_events.BaseEventLoop):
                     os.read(self.wake_out, 4096)
                 except BlockingIOError:
                     pass
-        return ready
+        return [fd for fd, _ in ready]
+
+    def wait_leading(self, timeout):
+        return self.wait(self.leading, timeout)
 
     def receive(self, channel, timeout):
         if not channel.has_frame():
-            ready = self.wait(self.leading, timeout)
-            if not any(fd == channel.wire_in for fd, _ in ready):
+            if not channel.await_with(self.wait_leading, timeout):
                 return
             _, number, head, body = channel.read()
             channel.dispatch(number, head, body)

@@ -111,6 +111,12 @@ type hostConfig struct {
 	RestartPolicy  map[string]string
 	MaskedPaths    []string
 	Dns            []string
+	Mounts         []mount `json:",omitempty"`
+}
+
+// mount is a file of the machine that a container can write.
+type mount struct {
+	Type, Source, Target string
 }
 
 type ulimit struct {
@@ -130,6 +136,7 @@ func (b *backend) ask(d *daemon, m *image, name string) (*create, error) {
 			plan.Processes = m.i.Threads
 		}
 	}
+	plan.Ring = m.shares()
 	if m.network != nil {
 		plan.Network, kind = walls.Relayed, relayed
 	}
@@ -212,6 +219,7 @@ type container struct {
 	id      string
 	conn    net.Conn
 	out     *io.PipeReader // what the guest sends
+	wire    io.ReadWriter  // between the engine and the guest
 	stderr  spawn.Head
 	limits  run.Limits // that it was started with
 
@@ -231,13 +239,28 @@ func (b *backend) start(ctx context.Context, name string) (*container, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, in, err := b.launch(ctx, d, b.images[name], func(image string) (*create, error) { return b.ask(d, b.images[name], image) })
+	shared := b.share(d, b.images[name])
+	ask := func(image string) (*create, error) {
+		want, err := b.ask(d, b.images[name], image)
+		if err == nil && shared != nil {
+			want.HostConfig.Mounts = []mount{{"bind", shared.Path(), walls.RingPath}}
+		}
+		return want, err
+	}
+	c, in, err := b.launch(ctx, d, b.images[name], ask)
+	if err != nil && shared != nil {
+		_ = shared.Close()
+		if shared = nil; b.distant(err) {
+			c, in, err = b.launch(ctx, d, b.images[name], ask)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	read, write := io.Pipe()
 	c.out = read
 	go func() { _ = write.CloseWithError(demux(in, write, &c.stderr)) }()
+	c.connect(shared)
 	return c, nil
 }
 
@@ -329,10 +352,10 @@ func demux(in *bufio.Reader, out, stderr io.Writer) error {
 }
 
 // Read implements standby.Guest.
-func (c *container) Read(b []byte) (int, error) { return c.out.Read(b) }
+func (c *container) Read(b []byte) (int, error) { return c.wire.Read(b) }
 
 // Write implements standby.Guest.
-func (c *container) Write(b []byte) (int, error) { return c.conn.Write(b) }
+func (c *container) Write(b []byte) (int, error) { return c.wire.Write(b) }
 
 // Close ends the guest.
 func (c *container) Close() error {

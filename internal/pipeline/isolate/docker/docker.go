@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -80,6 +81,7 @@ type backend struct {
 	closing context.Context // ends with the backend
 	stop    context.CancelFunc
 	images  map[string]*image
+	far     atomic.Bool // the daemon does not see this machine's files
 
 	mu     sync.Mutex
 	looked time.Time

@@ -23,6 +23,9 @@ type address struct {
 
 func (a address) String() string { return a.network + "://" + a.path }
 
+// local says whether who listens there is of this machine, and sees its files, most likely.
+func (a address) local() bool { return a.network == "unix" }
+
 func (a address) dial(ctx context.Context) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, a.network, a.path)

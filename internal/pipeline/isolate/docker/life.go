@@ -170,6 +170,9 @@ func (b *backend) sweep(a *api) {
 	}
 	for _, f := range dying {
 		if !kept[f] && kept != nil && ctx.Err() == nil {
+			for _, r := range rings(f) {
+				_ = os.Remove(r)
+			}
 			_ = os.Remove(f)
 		}
 	}

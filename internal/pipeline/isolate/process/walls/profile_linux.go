@@ -65,7 +65,7 @@ func ContainerProfile(profile string, network Network) ([]byte, error) {
 		return nil, fmt.Errorf("there is no profile %q", profile)
 	}
 	lists = append(slices.Clone(lists), files, settingUp)
-	rules := (&Plan{Profile: profile, Network: network}).conditional(nil)
+	rules := (&Plan{Profile: profile, Network: network, Ring: network == NoNetwork && Shares(profile)}).conditional(nil)
 	if network == Relayed {
 		lists = append(append(lists, profiles["relay"]...), leading)
 		rules = append(rules, rule{number: unix.SYS_CLONE, conditions: []condition{{0, noneSet, namespaces}}})

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"retort/internal/wire/ring"
 )
 
 // The system calls that stay. Everything else answers ENOSYS, as on a kernel
@@ -146,7 +148,7 @@ func (p *Plan) conditional(program *interpreter) []rule {
 				rule{number: unix.SYS_SETRLIMIT, conditions: []condition{{0, equal, resource}}})
 		}
 	}
-	rules = append(append(rules, p.network()...), p.serving()...)
+	rules = append(append(append(rules, p.network()...), p.serving()...), p.sharing()...)
 	if program != nil { // which this process becomes
 		rules = append(rules, rule{number: unix.SYS_EXECVE, conditions: []condition{{0, address, uint64(program.address)}}})
 	}
@@ -183,6 +185,14 @@ func (p *Plan) serving() []rule {
 		{number: unix.SYS_SECCOMP, conditions: []condition{{0, equal, unix.SECCOMP_SET_MODE_FILTER}}},
 		{number: unix.SYS_PRCTL, conditions: []condition{{0, equal, unix.PR_SET_NO_NEW_PRIVS}}},
 	}
+}
+
+// sharing is how a guest maps the memory that it shares with the engine, and nothing larger.
+func (p *Plan) sharing() []rule {
+	if !p.Ring {
+		return nil
+	}
+	return []rule{{number: unix.SYS_MMAP, conditions: []condition{{1, address, ring.Size}, {3, anySet, unix.MAP_SHARED}, {3, noneSet, unix.MAP_ANONYMOUS}, {4, equal, ring.Descriptor}}}}
 }
 
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME

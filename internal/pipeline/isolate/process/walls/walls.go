@@ -12,6 +12,8 @@ package walls
 import (
 	"errors"
 	"fmt"
+
+	"retort/internal/wire/ring"
 )
 
 // Argument is the first argument of a process that calls Enter. The rest of its
@@ -25,6 +27,15 @@ const ContainedArgument = "contained"
 // ProgramPath is where this program lies in the root of a container or a machine. Where one
 // stays as a relay, it is started from there once more.
 const ProgramPath = "/retort"
+
+// RingPath is where a container has the memory that its guest shares with the engine (package
+// ring).
+const RingPath = "/ring"
+
+// Shares says whether the guest of a profile knows of that memory.
+func Shares(profile string) bool {
+	return ring.Supported && (profile == "quickjs" || profile == "python")
+}
 
 // planDescriptor is where a child finds its Plan.
 const planDescriptor = 3
@@ -74,6 +85,9 @@ type Plan struct {
 	// Serves lets the interpreter listen at sockets between processes, which lie in its /tmp,
 	// and narrow its own system calls further. It can connect with nobody.
 	Serves bool
+	// Ring has the guest find the file at RingPath on ring.Descriptor, and map it, if it is
+	// there and can be opened. Never with Network.
+	Ring bool
 	// Contained says that this is the first process of a container or a machine
 	// whose file system is already as it should be: none is built, and Landlock
 	// is taken where the kernel has it, for what Mounts name if there are any.

@@ -1,0 +1,264 @@
+"""Memory that the host sees, too, beside the stream: what package ring of the engine
+describes. The host says nothing in it before this side has."""
+
+import os
+import select
+from _thread import allocate_lock, _count as thread_count
+from mmap import mmap
+from os import read, write
+from struct import Struct
+from time import monotonic
+
+PAGE, CAPACITY = 4096, 64 << 10
+SIZE = PAGE + 2 * CAPACITY
+LARGE, LARGEST = CAPACITY // 4, 1 << 30
+MARKED, BELL = 1 << 31, 0xFFFFFFFF
+MASK = 0xFFFFFFFF
+NONCE, PROVEN, ANSWER = slice(8, 16), slice(16, 24), slice(64, 72)
+TO_HOST, TO_GUEST = 1024 // 4, 2048 // 4  # words of a direction
+WRITTEN, STREAMED, TAKEN, SLEEPS = 0, 1, 128 // 4, 256 // 4
+PATIENCE = 400e-6  # seconds
+HOPES, SELDOM = 8, 32
+HEADER = Struct(">II")
+pack, unpack = HEADER.pack, HEADER.unpack_from
+
+
+class Ring:
+    patience = PATIENCE
+
+    def __init__(self, wire_in, wire_out, descriptor, quit_now, own_threads):
+        self.wire_in, self.wire_out = wire_in, wire_out
+        self.quit_now, self.own_threads = quit_now, own_threads
+        self.bytes = memoryview(mapped(descriptor))
+        self.words = self.bytes.cast("I")
+        self.nonce = bytes(self.bytes[NONCE])
+        self.bytes[ANSWER] = bytes(255 - b for b in self.nonce)
+        self.proven = False
+        self.fence = allocate_lock()
+        self.incoming = select.poll()
+        self.incoming.register(wire_in, select.POLLIN)
+        # Reading.
+        self.taken = self.told = self.sleeps = self.next = self.parts = 0
+        self.records, self.at = b"", 0
+        self.held, self.rest = b"", 0
+        self.header = b""
+        self.hope, self.missed = HOPES, 0
+        # Writing. The first part is what said that this side is ready.
+        self.written, self.streamed, self.number, self.rung = 0, 1, 1, 0
+        self.words[TO_HOST + STREAMED] = 1
+
+    # Writing
+
+    def send(self, data):
+        if len(data) <= LARGE and self.put(data):
+            return
+        for i in range(0, len(data), LARGEST):
+            part = data[i : i + LARGEST]
+            self.streamed = self.streamed + 1 & MASK
+            self.words[TO_HOST + STREAMED] = self.streamed
+            header = pack(MARKED | len(part), self.number)
+            self.number = self.number + 1 & MASK
+            if len(part) <= LARGE:
+                self.write(header + part)
+            else:
+                self.write(header)
+                self.write(part)
+
+    def write(self, data):
+        data = memoryview(data)
+        while data:
+            data = data[write(self.wire_out, data) :]
+
+    def usable(self):
+        self.proven = self.proven or self.bytes[PROVEN] == self.nonce
+        return self.proven
+
+    def put(self, data):
+        """Writes a part into the ring, if there is room."""
+        words, end = self.words, len(data) + 8
+        size = end + 7 & ~7
+        if not (self.proven or self.usable()) or CAPACITY - (self.written - words[TO_HOST + TAKEN] & MASK) < size:
+            return False
+        record = pack(MARKED | len(data), self.number) + data
+        at = self.written % CAPACITY
+        first = min(end, CAPACITY - at)
+        at += PAGE
+        self.bytes[at : at + first] = record[:first]
+        if first < end:
+            self.bytes[PAGE : PAGE + end - first] = record[first:]
+        self.number = self.number + 1 & MASK
+        self.written = self.written + size & MASK
+        words[TO_HOST + WRITTEN] = self.written
+        with self.fence:  # what follows looks after that can be seen
+            pass
+        state = words[TO_HOST + SLEEPS]
+        if state & 1 and state != self.rung:
+            self.rung = state
+            self.write(pack(MARKED, BELL))
+        return True
+
+    # Reading
+
+    def receive(self, size):
+        """Waits for bytes, at most so many."""
+        while True:
+            if self.held:
+                data = self.held
+                if len(data) > size:
+                    data, self.held = data[:size], data[size:]
+                else:
+                    self.held = b""
+                return data
+            if self.rest:
+                data = read(self.wire_in, min(size, self.rest))
+                if not data:
+                    self.quit_now(0)
+                self.rest -= len(data)
+                return data
+            if not self.ready():
+                self.wait()
+
+    def into(self, target):
+        """receive, into memory; gives how many bytes."""
+        if self.rest and not self.held:
+            n = os.readv(self.wire_in, [target[: self.rest]])
+            if n == 0:
+                self.quit_now(0)
+            self.rest -= n
+            return n
+        data = self.receive(len(target))
+        target[: len(data)] = data
+        return len(data)
+
+    def ready(self):
+        """Whether receive has something, apart from the rest of a part that is on its
+        way. It does not look at the stream."""
+        if self.held or self.rest:
+            return True
+        if not self.records:
+            self.look()
+        return self.record() or self.part()
+
+    def look(self):
+        """Takes what is in the ring."""
+        end = self.words[TO_GUEST + WRITTEN]
+        n = end - self.taken & MASK
+        if not n:
+            return
+        at, base = self.taken % CAPACITY, PAGE + CAPACITY
+        first = min(n, CAPACITY - at)
+        self.records, self.at = bytes(self.bytes[base + at : base + at + first]), 0
+        if first < n:
+            self.records += bytes(self.bytes[base : base + n - first])
+        self.taken = end
+        if end - self.told & MASK > CAPACITY // 4:
+            self.told = self.words[TO_GUEST + TAKEN] = end
+
+    def record(self):
+        """Takes the next parts out of the ring, if they are there."""
+        records, at, parts = self.records, self.at, []
+        while at < len(records):
+            n, number = unpack(records, at)
+            if number != self.next:
+                break
+            n ^= MARKED
+            parts.append(records[at + 8 : at + 8 + n])
+            at += n + 15 & ~7
+            self.next = self.next + 1 & MASK
+        if not parts:
+            return False
+        self.held = parts[0] if len(parts) == 1 else b"".join(parts)
+        if at < len(records):
+            self.at = at
+        else:
+            self.records, self.at = b"", 0
+        return True
+
+    def part(self):
+        """Takes the next part over the stream, if its header has come."""
+        if len(self.header) < 8:
+            return False
+        n, number = unpack(self.header)
+        if number == BELL and n == MARKED:
+            self.header = b""
+        elif number == self.next:
+            self.header, self.rest = b"", n ^ MARKED
+            self.next = self.next + 1 & MASK
+            self.parts = self.parts + 1 & MASK
+            return True
+        return False
+
+    def arrived(self):
+        """Whether something has arrived, also over the stream."""
+        while not self.ready():
+            if not self.incoming.poll(0):
+                return False
+            self.listen()
+        return True
+
+    def wait(self):
+        """Waits until there may be something."""
+        came = self.watch()
+        if came or came is None and self.sleep():
+            return
+        self.listen()
+        self.wake()
+
+    def listen(self):
+        """Reads a header, or a part of it."""
+        data = read(self.wire_in, 8 - len(self.header))
+        if not data:
+            self.quit_now(0)
+        self.header += data
+
+    def watch(self):
+        """Waits awake for a little, if that has been worth it and no other thread could
+        run: True if something came, False if something comes over the stream."""
+        self.missed += 1
+        if self.records or not self.hope and self.missed % SELDOM or not self.proven or thread_count() > self.own_threads():
+            return None
+        words, taken, parts = self.words, self.taken, self.parts
+        until = monotonic() + PATIENCE
+        while True:
+            for _ in range(32):
+                if words[TO_GUEST + WRITTEN] != taken:
+                    self.hope = HOPES
+                    return True
+            if words[TO_GUEST + STREAMED] != parts:
+                self.hope = HOPES
+                return False
+            if monotonic() > until:
+                self.hope = max(0, self.hope - 1)
+                return None
+
+    def sleep(self):
+        """Says that this side hears bells only. Gives True if something came before."""
+        if self.records:
+            return False
+        self.sleeps |= 1
+        self.words[TO_GUEST + SLEEPS] = self.sleeps
+        with self.fence:
+            pass
+        if self.words[TO_GUEST + WRITTEN] == self.taken:
+            return False
+        self.wake()
+        return True
+
+    def wake(self):
+        if self.sleeps & 1:
+            self.sleeps = self.sleeps + 1 & MASK
+            self.words[TO_GUEST + SLEEPS] = self.sleeps
+
+
+def mapped(descriptor):
+    """The memory. No descriptor of it stays open: the module keeps one of its own."""
+    spare = os.dup(descriptor)
+    os.close(spare)
+    memory = mmap(descriptor, SIZE)
+    for fd in (spare, descriptor):
+        try:
+            if os.fstat(fd).st_size == SIZE:
+                os.close(fd)
+        except OSError:
+            pass
+    return memory

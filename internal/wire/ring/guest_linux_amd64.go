@@ -1,0 +1,82 @@
+package ring
+
+import (
+	"encoding/binary"
+	"io"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// NewGuest is the side of a guest that has the file on a descriptor, or nil if it has not. The
+// descriptor is closed: what the program can reach is the memory alone, which only this
+// process reads.
+func NewGuest(stream io.ReadWriter, descriptor int) *End {
+	var stat unix.Stat_t
+	if unix.Fstat(descriptor, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Size != Size {
+		return nil
+	}
+	var head [16]byte
+	if n, err := unix.Pread(descriptor, head[:], 0); err != nil || n != len(head) || binary.LittleEndian.Uint64(head[:]) != magic {
+		return nil
+	}
+	defer unix.Close(descriptor)
+	mapped, err := unix.Mmap(descriptor, 0, Size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil
+	}
+	g := &guest{memory: mapped, nonce: [8]byte(head[8:])}
+	answer := inverted(g.nonce)
+	copy(mapped[atAnswer:], answer[:])
+	e := newEnd(stream, g.memory, toGuest, toHost)
+	e.side = g
+	return e
+}
+
+// guest is the side of a guest. It is never torn down: the process ends.
+type guest struct {
+	memory mappedMemory
+	nonce  [8]byte
+	proven atomic.Bool
+}
+
+func (g *guest) usable() bool {
+	if !g.proven.Load() && [8]byte(g.memory[atProven:]) == g.nonce {
+		g.proven.Store(true)
+	}
+	return g.proven.Load()
+}
+
+func (*guest) met() {}
+
+func (*guest) heard() {}
+
+func (*guest) mayWait() (done func(), ok bool) { return func() {}, true }
+
+func (*guest) pause() {}
+
+type mappedMemory []byte
+
+func (m mappedMemory) word(at int64) *uint32 { return (*uint32)(unsafe.Pointer(&m[at])) }
+
+func (m mappedMemory) load(at int64) (uint32, error) { return atomic.LoadUint32(m.word(at)), nil }
+
+func (m mappedMemory) loadTwo(at int64) (uint32, uint32, error) {
+	return atomic.LoadUint32(m.word(at)), atomic.LoadUint32(m.word(at + 4)), nil
+}
+
+func (m mappedMemory) store(at int64, word uint32) error {
+	atomic.StoreUint32(m.word(at), word)
+	return nil
+}
+
+func (m mappedMemory) read(at int64, to []byte) error {
+	copy(to, m[at:])
+	return nil
+}
+
+func (m mappedMemory) write(at int64, from []byte) error {
+	copy(m[at:], from)
+	return nil
+}

@@ -1,0 +1,193 @@
+package ring
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"io"
+	"os"
+	"runtime"
+	"sync/atomic"
+)
+
+// Supported says whether there are rings on this machine.
+const Supported = runtime.GOOS == "linux" && runtime.GOARCH == "amd64"
+
+// Memory is the file that a guest shares with the engine.
+type Memory struct {
+	file  *os.File
+	nonce [8]byte
+}
+
+// Host is the engine's side of a connection. A guest that begins with anything but a part
+// knows nothing of rings: to it, the Host is the stream.
+type Host struct {
+	stream io.ReadWriter
+	end    *End
+	memory *Memory
+
+	begun  bool
+	plain  bool
+	proven atomic.Bool // the guest has seen what was written, and answered in the ring
+}
+
+// Create makes a file of Size bytes, which must not exist: another user, who is the guest, may
+// write it. Hide must be called as soon as the guest has opened it, Close when it has gone.
+func Create(path string) (*Memory, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	first := make([]byte, Size) // all of it, so that there is a place for it on the disk
+	binary.LittleEndian.PutUint64(first[atMagic:], magic)
+	m := &Memory{file: f}
+	_, _ = rand.Read(m.nonce[:]) // which does not fail
+	copy(first[atNonce:], m.nonce[:])
+	if _, err = f.Write(first); err == nil {
+		err = f.Chmod(0o666)
+	}
+	if err != nil {
+		_ = m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// Path is where the file was made.
+func (m *Memory) Path() string { return m.file.Name() }
+
+// Hide takes the file's name away: who has not opened it cannot any more.
+func (m *Memory) Hide() { _ = os.Remove(m.Path()) }
+
+// Close gives the memory back once the guest has gone.
+func (m *Memory) Close() error {
+	m.Hide()
+	return m.file.Close()
+}
+
+// NewHost is the side of the engine. What comes over stream is the guest's.
+func NewHost(stream io.ReadWriter, m *Memory) *Host {
+	h := &Host{stream: stream, memory: m}
+	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest)
+	h.end.side = h
+	return h
+}
+
+// Read implements io.Reader.
+func (h *Host) Read(b []byte) (int, error) {
+	if !h.begun {
+		if err := h.begin(); err != nil {
+			return 0, err
+		}
+		h.memory.Hide()
+	}
+	if !h.plain {
+		return h.end.Read(b)
+	}
+	if rest := h.end.reader.header[:h.end.reader.have]; len(rest) > 0 {
+		n := copy(b, rest)
+		h.end.reader.have = copy(rest, rest[n:])
+		return n, nil
+	}
+	return h.stream.Read(b)
+}
+
+// begin sees by the first byte with whom it speaks.
+func (h *Host) begin() error {
+	r := &h.end.reader
+	for r.have < 1 {
+		n, err := h.stream.Read(r.header[:1])
+		if r.have += n; n == 0 && err != nil {
+			return err
+		}
+	}
+	h.begun, h.plain = true, r.header[0]&(marked>>24) == 0
+	return nil
+}
+
+// Write implements io.Writer. Who has not read before does not know with whom it speaks.
+func (h *Host) Write(b []byte) (int, error) {
+	if h.plain || !h.begun {
+		return h.stream.Write(b)
+	}
+	return h.end.Write(b)
+}
+
+// usable implements side.
+func (h *Host) usable() bool { return h.proven.Load() }
+
+// heard implements side: the guest sends through the ring once it knows that it is seen, and
+// that it knows has come through the page.
+func (h *Host) heard() { h.proven.Store(true) }
+
+// met implements side.
+func (h *Host) met() {
+	var answer [8]byte
+	if h.proven.Load() || h.end.mem.read(atAnswer, answer[:]) != nil || answer != inverted(h.memory.nonce) {
+		return
+	}
+	_ = h.end.mem.write(atProven, h.memory.nonce[:])
+}
+
+func inverted(nonce [8]byte) [8]byte {
+	for i := range nonce {
+		nonce[i] = ^nonce[i]
+	}
+	return nonce
+}
+
+// awake counts those who wait awake in this process: one processor is left to the others.
+var awake atomic.Int32
+
+// mayWait implements side.
+func (*Host) mayWait() (done func(), ok bool) {
+	if int(awake.Add(1)) >= runtime.GOMAXPROCS(0) {
+		awake.Add(-1)
+		return nil, false
+	}
+	return func() { awake.Add(-1) }, true
+}
+
+// pause implements side.
+func (*Host) pause() { runtime.Gosched() }
+
+// fileMemory is memory that is read and written as a file. A guest can do with it what it
+// likes.
+type fileMemory struct {
+	file  *os.File
+	fence atomic.Uint32
+}
+
+func (m *fileMemory) load(at int64) (uint32, error) {
+	var word [4]byte
+	m.fence.Add(1) // nothing is loaded before what was stored can be seen
+	_, err := m.file.ReadAt(word[:], at)
+	return binary.LittleEndian.Uint32(word[:]), err
+}
+
+func (m *fileMemory) loadTwo(at int64) (uint32, uint32, error) {
+	var words [8]byte
+	_, err := m.file.ReadAt(words[:], at)
+	return binary.LittleEndian.Uint32(words[:]), binary.LittleEndian.Uint32(words[4:]), err
+}
+
+func (m *fileMemory) store(at int64, word uint32) error {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], word)
+	return m.write(at, b[:])
+}
+
+func (m *fileMemory) read(at int64, to []byte) error {
+	if len(to) == 0 {
+		return nil
+	}
+	_, err := m.file.ReadAt(to, at)
+	return err
+}
+
+func (m *fileMemory) write(at int64, from []byte) error {
+	if len(from) == 0 {
+		return nil
+	}
+	_, err := m.file.WriteAt(from, at)
+	return err
+}
