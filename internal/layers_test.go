@@ -133,7 +133,7 @@ var owners = []struct {
 	{"github.com/kljensen/snowball", []string{"internal/pipeline/discover/index"}, "words are stemmed where they are ranked"},
 	{"github.com/dlclark/regexp2/v2", []string{"internal/ledger"}, "judges in the tests where text is cut into tokens"},
 	{"github.com/tiktoken-go/tokenizer", []string{"internal/ledger"}, "judges in the tests what the tokens are"},
-	{"golang.org/x/sys", []string{"internal/reaper", "internal/guest", "internal/guest/machine", "internal/pipeline/isolate/commands", "internal/pipeline/isolate/gvisor", "internal/pipeline/isolate/vm", "internal/pipeline/isolate/isolatetest", "internal/pipeline/isolate/process", "internal/pipeline/isolate/process/walls"}, "processes and their limits"},
+	{"golang.org/x/sys", []string{"internal/reaper", "internal/wire/ring", "internal/guest", "internal/guest/machine", "internal/pipeline/isolate/commands", "internal/pipeline/isolate/gvisor", "internal/pipeline/isolate/vm", "internal/pipeline/isolate/isolatetest", "internal/pipeline/isolate/process", "internal/pipeline/isolate/process/walls"}, "processes and their limits"},
 	{"github.com/pierrec/lz4", []string{"internal/pipeline/isolate/vm"}, "kernels as some distributions pack them"},
 	{"github.com/landlock-lsm/go-landlock", []string{"internal/pipeline/isolate/process/walls"}, "one of the walls"},
 	{"kernel.org/pub/linux/libs/security/libcap/psx", []string{"internal/pipeline/isolate/process/walls"}, "walls are around all threads"},

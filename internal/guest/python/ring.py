@@ -3,14 +3,14 @@ describes. The host says nothing in it before this side has."""
 
 import os
 import select
-from _thread import allocate_lock, _count as thread_count
+from _thread import _count as thread_count, allocate_lock
 from mmap import mmap
-from os import read, write
+from os import read, sched_yield as yield_now, write
 from struct import Struct
 from time import monotonic
 
 PAGE, CAPACITY = 4096, 64 << 10
-SIZE = PAGE + 2 * CAPACITY
+SIZE = 256 << 10
 LARGE, LARGEST = CAPACITY // 4, 1 << 30
 MARKED, BELL = 1 << 31, 0xFFFFFFFF
 MASK = 0xFFFFFFFF
@@ -220,13 +220,14 @@ class Ring:
         words, taken, parts = self.words, self.taken, self.parts
         until = monotonic() + PATIENCE
         while True:
-            for _ in range(32):
+            for _ in range(64):
                 if words[TO_GUEST + WRITTEN] != taken:
                     self.hope = HOPES
                     return True
             if words[TO_GUEST + STREAMED] != parts:
                 self.hope = HOPES
                 return False
+            yield_now()  # another process may want to run
             if monotonic() > until:
                 self.hope = max(0, self.hope - 1)
                 return None

@@ -6,3 +6,5 @@ import "io"
 
 // NewGuest is nil: there are no rings here.
 func NewGuest(io.ReadWriter, int) *End { return nil }
+
+func yield() {}

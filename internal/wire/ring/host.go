@@ -3,6 +3,7 @@ package ring
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 	"runtime"
@@ -37,13 +38,13 @@ func Create(path string) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := make([]byte, Size) // all of it, so that there is a place for it on the disk
+	first := make([]byte, used) // all of it, so that there is a place for it on the disk
 	binary.LittleEndian.PutUint64(first[atMagic:], magic)
 	m := &Memory{file: f}
 	_, _ = rand.Read(m.nonce[:]) // which does not fail
 	copy(first[atNonce:], m.nonce[:])
 	if _, err = f.Write(first); err == nil {
-		err = f.Chmod(0o666)
+		err = errors.Join(f.Truncate(Size), f.Chmod(0o666))
 	}
 	if err != nil {
 		_ = m.Close()
@@ -52,14 +53,26 @@ func Create(path string) (*Memory, error) {
 	return m, nil
 }
 
-// Path is where the file was made.
-func (m *Memory) Path() string { return m.file.Name() }
+// Path is where the file was made; empty if there is none.
+func (m *Memory) Path() string {
+	if m == nil {
+		return ""
+	}
+	return m.file.Name()
+}
 
 // Hide takes the file's name away: who has not opened it cannot any more.
-func (m *Memory) Hide() { _ = os.Remove(m.Path()) }
+func (m *Memory) Hide() {
+	if m != nil {
+		_ = os.Remove(m.Path())
+	}
+}
 
-// Close gives the memory back once the guest has gone.
+// Close gives the memory back, once nobody wants to read what the guest has said.
 func (m *Memory) Close() error {
+	if m == nil {
+		return nil
+	}
 	m.Hide()
 	return m.file.Close()
 }
@@ -148,7 +161,10 @@ func (*Host) mayWait() (done func(), ok bool) {
 }
 
 // pause implements side.
-func (*Host) pause() { runtime.Gosched() }
+func (*Host) pause(int) {
+	runtime.Gosched()
+	yield()
+}
 
 // fileMemory is memory that is read and written as a file. A guest can do with it what it
 // likes.

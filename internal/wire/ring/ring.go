@@ -31,10 +31,11 @@ import (
 // Descriptor is where a guest finds the file.
 const Descriptor = 100
 
-// Size is that of the file, in bytes.
-const Size = page + 2*capacity
+// Size is that of the file, in bytes: a power of two, as that of a device's memory has to be.
+const Size = 256 << 10
 
 const (
+	used       = page + 2*capacity // of the file
 	page       = 4096
 	capacity   = 64 << 10 // of a direction, in bytes, a power of two
 	headerSize = 8
@@ -101,8 +102,8 @@ type side interface {
 	heard()
 	// mayWait says whether this side may wait awake now; done is called afterwards.
 	mayWait() (done func(), ok bool)
-	// pause is what it does between two looks.
-	pause()
+	// pause is what it does between looks, in its n-th round: others may want to run.
+	pause(n int)
 }
 
 type reader struct {
@@ -341,7 +342,8 @@ func (e *End) await(until time.Time) (came, comes bool) {
 		return false, false
 	}
 	defer done()
-	for ; ; e.side.pause() {
+	for n := 0; ; n++ {
+		e.side.pause(n)
 		for range between {
 			if came, comes = e.news(); came || comes {
 				r.hope = hopes

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"retort/internal/pipeline/isolate/process/walls"
 	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/run"
+	"retort/internal/wire/ring"
 )
 
 const (
@@ -219,7 +221,8 @@ type container struct {
 	id      string
 	conn    net.Conn
 	out     *io.PipeReader // what the guest sends
-	wire    io.ReadWriter  // between the engine and the guest
+	wire    io.ReadWriter  // over both, and over what is shared
+	shared  *ring.Memory   // nil if nothing is
 	stderr  spawn.Head
 	limits  run.Limits // that it was started with
 
@@ -360,7 +363,7 @@ func (c *container) Write(b []byte) (int, error) { return c.wire.Write(b) }
 // Close ends the guest.
 func (c *container) Close() error {
 	c.Kill()
-	return c.out.Close()
+	return errors.Join(c.out.Close(), c.shared.Close())
 }
 
 // Gone implements standby.Guest.

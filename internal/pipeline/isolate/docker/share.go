@@ -66,8 +66,8 @@ func (c *container) connect(shared *ring.Memory) {
 		stream = ring.NewHost(stream, shared)
 		go func() {
 			<-c.gone
-			_ = shared.Close()
+			shared.Hide()
 		}()
 	}
-	c.wire = stream
+	c.wire, c.shared = stream, shared
 }

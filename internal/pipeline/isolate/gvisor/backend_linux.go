@@ -160,8 +160,10 @@ func (b *backend) try() error {
 	if err != nil {
 		return err
 	}
-	defer func() { <-g.Gone() }()
-	defer g.Kill()
+	defer func() {
+		_ = g.Close()
+		<-g.Gone()
+	}()
 	stop := context.AfterFunc(ctx, g.Kill)
 	defer stop()
 	if _, err := wire.Greet(wire.NewConn(g)); err != nil {
@@ -217,8 +219,14 @@ func (b *backend) start(ctx context.Context, runtime string) (*container, error)
 }
 
 // launch starts the container whose folder is dir.
-func (b *backend) launch(ctx context.Context, runsc string, r *root, dir string) (*container, error) {
-	if err := r.bundle(dir); err != nil {
+func (b *backend) launch(ctx context.Context, runsc string, r *root, dir string) (_ *container, err error) {
+	shared := r.share(dir)
+	defer func() {
+		if err != nil {
+			_ = shared.Close()
+		}
+	}()
+	if err := r.bundle(dir, shared.Path()); err != nil {
 		return nil, err
 	}
 	in, toGuest, err := os.Pipe()
@@ -233,7 +241,8 @@ func (b *backend) launch(ctx context.Context, runsc string, r *root, dir string)
 	}
 	defer out.Close()
 	g := newContainer(runsc, r, dir)
-	g.in, g.out = fromGuest, toGuest
+	g.in, g.out, g.shared = fromGuest, toGuest, shared
+	g.connect()
 	g.cmd.Stdin, g.cmd.Stdout, g.cmd.Stderr = in, out, &g.stderr
 	if err := b.run(ctx, g); err != nil {
 		return nil, errors.Join(err, toGuest.Close(), fromGuest.Close())

@@ -98,7 +98,7 @@ func (b *backend) command(ctx context.Context, c isolate.Command, l run.Limits) 
 	text, err := json.Marshal(plan)
 	if err == nil {
 		own.specify(string(text), b.Guest[1:])
-		err = own.bundle(dir)
+		err = own.bundle(dir, "")
 	}
 	if err != nil {
 		_ = os.RemoveAll(dir)

@@ -1,7 +1,9 @@
 package gvisor
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/run"
 	"retort/internal/wire"
+	"retort/internal/wire/ring"
 )
 
 const (
@@ -38,6 +41,8 @@ type container struct {
 	cmd     *exec.Cmd
 	group   *spawn.Group
 	in, out *os.File
+	wire    io.ReadWriter // over both, and over what is shared
+	shared  *ring.Memory  // nil if nothing is
 	stderr  spawn.Head
 	closing sync.Once
 
@@ -52,16 +57,38 @@ type container struct {
 	outgrown atomic.Bool
 }
 
-func (g *container) Read(b []byte) (int, error)  { return g.in.Read(b) }
-func (g *container) Write(b []byte) (int, error) { return g.out.Write(b) }
+// share makes memory that a container and the engine see; nil if there is none.
+func (r *root) share(dir string) *ring.Memory {
+	if !r.shares {
+		return nil
+	}
+	memory, err := ring.Create(filepath.Join(dir, "ring"))
+	if err != nil {
+		return nil // the container is slower without, and says what else is wrong
+	}
+	return memory
+}
+
+// connect joins the engine with the guest.
+func (g *container) connect() {
+	g.wire = struct {
+		io.Reader
+		io.Writer
+	}{g.in, g.out}
+	if g.shared != nil {
+		g.wire = ring.NewHost(g.wire, g.shared)
+	}
+}
+
+func (g *container) Read(b []byte) (int, error)  { return g.wire.Read(b) }
+func (g *container) Write(b []byte) (int, error) { return g.wire.Write(b) }
 
 // Close ends the guest.
 func (g *container) Close() error {
 	g.Kill()
 	var err error
 	g.closing.Do(func() {
-		_ = g.out.Close()
-		err = g.in.Close()
+		err = errors.Join(g.out.Close(), g.in.Close(), g.shared.Close())
 	})
 	return err
 }

@@ -36,6 +36,7 @@ type root struct {
 	i       *interpreter.Interpreter // nil for the built-in one
 	threads int
 	relayed bool // its programs have a network
+	shares  bool // its guest knows what to do with memory that the engine sees
 	command bool // what runs is a command, and no guest
 }
 
@@ -84,7 +85,7 @@ type specLinux struct {
 // newRoot makes the root of a runtime in dir, whose guest is command.
 func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, network *interpreter.Network) (*root, error) {
 	r := &root{runtime: runtime, dir: dir, i: i, threads: 32, relayed: network != nil}
-	bounded := walls.Plan{Profile: runtime, Processes: r.threads, Files: files}
+	bounded := walls.Plan{Profile: runtime, Processes: r.threads, Files: files, Ring: network == nil && walls.Shares(runtime)}
 	empty, err := r.base(command[0], i == nil || !i.Proc || r.relayed) // else it is alone there, and does not start without
 	if err != nil {
 		return nil, err
@@ -97,6 +98,12 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, 
 		r.threads = i.Threads
 		bounded.Argv, bounded.Tmp, bounded.Processes = i.Argv(image), temporary, i.Threads
 		if bounded.Env, err = r.authorities(i.Env, network); err != nil {
+			return nil, err
+		}
+	}
+	if bounded.Ring {
+		r.shares = true
+		if err := r.write(walls.RingPath, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -234,9 +241,14 @@ func (r *root) copy(inside, source string) error {
 	return errors.Join(err, to.Close())
 }
 
-// bundle writes what runsc reads of a container.
-func (r *root) bundle(dir string) error {
-	data, err := json.Marshal(r.spec)
+// bundle writes what runsc reads of a container, which shares a file with the engine unless
+// that is empty.
+func (r *root) bundle(dir, shared string) error {
+	own := r.spec
+	if shared != "" {
+		own.Mounts = append(slices.Clip(own.Mounts), specMount{Destination: walls.RingPath, Type: "bind", Source: shared, Options: []string{"rw", "nosuid", "nodev", "noexec"}})
+	}
+	data, err := json.Marshal(own)
 	if err != nil {
 		return err
 	}
