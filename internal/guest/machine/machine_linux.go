@@ -87,6 +87,19 @@ func (c *Config) ports() (control io.Writer, wire *os.File, err error) {
 	return file, wire, err
 }
 
+// memory opens what the host sees of the machine's memory, too. The kernel keeps away from it.
+func memory(at int64) (*os.File, error) {
+	f, err := os.OpenFile("/dev/mem", os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // root makes the root of the machine one that can be changed for another, which that of
 // the archive cannot: the walls do that.
 func root() error {
@@ -163,6 +176,14 @@ func (c *Config) run(wire *os.File, control io.Writer) error {
 	cmd := exec.Command(Program, append([]string{walls.Argument}, c.Command...)...)
 	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = wire, wire, []*os.File{plan}
+	if c.Plan.Ring {
+		shared, err := memory(c.Plan.RingAt)
+		if err != nil {
+			return err
+		}
+		defer shared.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, shared)
+	}
 	stderr := &head{}
 	cmd.Stderr = stderr
 	cmd.SysProcAttr = attributes()

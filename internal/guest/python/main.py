@@ -32,7 +32,7 @@ def take_wire():
 def find_ring():
     """The descriptor of the memory that the host sees, if there is one."""
     try:
-        if posix.pread(RING, 8, 0) == b"etotring":
+        if posix.pread(RING, 8, posix.lseek(RING, 0, 1)) == b"etotring":
             return RING
     except OSError:
         pass

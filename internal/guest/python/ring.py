@@ -252,14 +252,12 @@ class Ring:
 
 
 def mapped(descriptor):
-    """The memory. No descriptor of it stays open: the module keeps one of its own."""
+    """The memory, from where the descriptor stands. None stays open: the module keeps
+    one of its own."""
     spare = os.dup(descriptor)
     os.close(spare)
-    memory = mmap(descriptor, SIZE)
-    for fd in (spare, descriptor):
-        try:
-            if os.fstat(fd).st_size == SIZE:
-                os.close(fd)
-        except OSError:
-            pass
+    memory = mmap(descriptor, SIZE, offset=os.lseek(descriptor, 0, os.SEEK_CUR))
+    if os.path.sameopenfile(spare, descriptor):
+        os.close(spare)
+    os.close(descriptor)
     return memory

@@ -9,15 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewGuest is the side of a guest that has the file on a descriptor, or nil if it has not. The
-// descriptor is closed: what the program can reach is the memory alone, which only this
+// NewGuest is the side of a guest that has the file on a descriptor, from where that stands, or
+// nil if it has not. The descriptor is closed: what the program can reach is the memory alone, which only this
 // process reads.
 func NewGuest(stream io.ReadWriter, descriptor int) *End {
 	var stat unix.Stat_t
-	if unix.Fstat(descriptor, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Size != Size {
+	if unix.Fstat(descriptor, &stat) != nil || stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Size != Size {
 		return nil
 	}
-	mapped, err := unix.Mmap(descriptor, 0, Size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	at, err := unix.Seek(descriptor, 0, io.SeekCurrent)
+	if err != nil {
+		return nil
+	}
+	mapped, err := unix.Mmap(descriptor, at, Size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -34,23 +35,54 @@ type Host struct {
 // Create makes a file of Size bytes, which must not exist: another user, who is the guest, may
 // write it. Hide must be called as soon as the guest has opened it, Close when it has gone.
 func Create(path string) (*Memory, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	first := make([]byte, used) // all of it, so that there is a place for it on the disk
 	binary.LittleEndian.PutUint64(first[atMagic:], magic)
+	_, _ = rand.Read(first[atNonce : atNonce+8]) // which does not fail
+	return newMemory(f, first)
+}
+
+// Copy is Create for a guest that is a copy, with all of its machine: content is what Save wrote
+// of the memory of what it is a copy of.
+func Copy(path string, content []byte) (*Memory, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	return newMemory(f, content)
+}
+
+func open(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+}
+
+func newMemory(f *os.File, content []byte) (*Memory, error) {
 	m := &Memory{file: f}
-	_, _ = rand.Read(m.nonce[:]) // which does not fail
-	copy(first[atNonce:], m.nonce[:])
-	if _, err = f.Write(first); err == nil {
-		err = errors.Join(f.Truncate(Size), f.Chmod(0o666))
+	_, err := f.Write(content)
+	if err = errors.Join(err, f.Truncate(Size), f.Chmod(0o666)); err == nil && len(content) != used {
+		err = fmt.Errorf("ring: memory of %d bytes", len(content))
 	}
 	if err != nil {
 		_ = m.Close()
 		return nil, err
 	}
+	m.nonce = [8]byte(content[atNonce:])
 	return m, nil
+}
+
+// Save writes the memory into a file, for Copy. There is nothing to write if there is none.
+func (m *Memory) Save(path string) error {
+	if m == nil {
+		return nil
+	}
+	content := make([]byte, used)
+	if _, err := m.file.ReadAt(content, 0); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o600)
 }
 
 // Path is where the file was made; empty if there is none.
@@ -60,6 +92,9 @@ func (m *Memory) Path() string {
 	}
 	return m.file.Name()
 }
+
+// File is the file itself, for who locks it.
+func (m *Memory) File() *os.File { return m.file }
 
 // Hide takes the file's name away: who has not opened it cannot any more.
 func (m *Memory) Hide() {

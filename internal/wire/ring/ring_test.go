@@ -25,7 +25,7 @@ type pair struct {
 	stream net.Conn // the guest's end
 }
 
-func newMemory(t testing.TB) *Memory {
+func made(t testing.TB) *Memory {
 	t.Helper()
 	m, err := Create(filepath.Join(t.TempDir(), "ring"))
 	if err != nil {
@@ -68,7 +68,7 @@ func connected(t testing.TB) (a, b net.Conn) {
 func meet(t testing.TB) *pair {
 	t.Helper()
 	a, b := connected(t)
-	m := newMemory(t)
+	m := made(t)
 	p := &pair{NewHost(a, m), NewGuest(b, opened(t, m.Path())), m, b}
 	if p.guest == nil {
 		t.Fatal("no guest")
@@ -215,7 +215,7 @@ func TestEnd(t *testing.T) {
 // A guest that knows nothing of rings is spoken to as it speaks.
 func TestPlain(t *testing.T) {
 	a, b := connected(t)
-	h := NewHost(a, newMemory(t))
+	h := NewHost(a, made(t))
 	go b.Write([]byte("\x00hello"))
 	expect(t, h, "\x00hello")
 	if _, err := h.Write([]byte("plain")); err != nil {
@@ -227,7 +227,7 @@ func TestPlain(t *testing.T) {
 // Memory that only looks like the same one is not used.
 func TestOther(t *testing.T) {
 	a, b := connected(t)
-	m := newMemory(t)
+	m := made(t)
 	data, err := os.ReadFile(m.Path())
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err != nil || os.WriteFile(copied, data, 0o600) != nil {
@@ -321,7 +321,7 @@ func FuzzHost(f *testing.F) {
 	f.Add(hello, uint32(0), []byte{})
 	f.Add([]byte("\x00plain"), uint32(1), []byte{1})
 	f.Fuzz(func(t *testing.T, stream []byte, end uint32, ring []byte) {
-		m := newMemory(t)
+		m := made(t)
 		_, _ = m.file.WriteAt(ring[:min(len(ring), capacity)], page)
 		_, _ = m.file.WriteAt(binary.LittleEndian.AppendUint32(nil, end), toHost+written)
 		h := NewHost(struct {

@@ -16,6 +16,8 @@ type driver interface {
 	// fit says what the machine has to know of the driver, and gives the parts of the kernel that
 	// it needs.
 	fit(k *kernel, c *machine.Config) (modules []string, err error)
+	// shares says whether its machines have memory that the engine sees.
+	shares() bool
 	// ports are the connections with a machine, as far as they are there before it.
 	ports() (*ports, error)
 	// boot is what a machine is started with from a kernel, behind walls; started has it run, as

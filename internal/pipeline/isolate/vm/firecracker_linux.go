@@ -49,6 +49,8 @@ func (f firecracker) fit(k *kernel, c *machine.Config) ([]string, error) {
 	return k.modules(vsockParts)
 }
 
+func (f firecracker) shares() bool { return false }
+
 // ports has none: Firecracker makes them.
 func (f firecracker) ports() (*ports, error) { return &ports{}, nil }
 

@@ -77,6 +77,7 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 		m.config.Modules = append(m.config.Modules, fmt.Sprintf("/modules/%d.ko", n))
 	}
 	if i == nil {
+		b.share(m)
 		return m, nil
 	}
 	found, err := i.Look()
@@ -103,6 +104,7 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 		}
 	}
 	m.config.Plan = p
+	b.share(m)
 	return m, nil
 }
 
@@ -239,8 +241,8 @@ func (b *backend) made(i *image) (string, error) {
 // makes a machine.
 func (b *backend) sweep() {
 	half, _ := filepath.Glob(filepath.Join(b.Dir, making+"*"))
-	for _, dir := range half {
-		_ = os.RemoveAll(dir)
+	for _, name := range append(half, b.left()...) {
+		_ = os.RemoveAll(name)
 	}
 }
 
@@ -305,6 +307,9 @@ func (b *backend) make(i *image, dir string) error {
 	m.rest(ctx)
 	if err := b.driver.keep(ctx, m.ports, dir); err != nil {
 		return m.whyNot(err)
+	}
+	if err := m.shared.Save(filepath.Join(dir, ringFile)); err != nil {
+		return err
 	}
 	b.tell("the machine is kept")
 	return errors.Join(os.Remove(filepath.Join(dir, archiveFile)), os.WriteFile(filepath.Join(dir, readyFile), greeting, 0o600))

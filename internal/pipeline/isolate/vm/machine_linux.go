@@ -43,7 +43,7 @@ type vm struct {
 	group   *spawn.Group
 	stderr  spawn.Head
 	closing sync.Once
-	ready   []byte // what the guest has said before the machine was kept; read once
+	talk    io.ReadWriter // with the guest of a copy
 
 	gone     chan struct{}
 	watch    sync.Once
@@ -98,7 +98,10 @@ func (b *backend) boot(ctx context.Context, i *image, dir string) (*vm, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := b.driver.boot(i, dir, p)
+	var plan *walls.Plan
+	if p.shared, err = i.shared(dir); err == nil {
+		plan, err = b.driver.boot(i, dir, p)
+	}
 	if err != nil {
 		p.close()
 		return nil, err
@@ -136,7 +139,10 @@ func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error
 	if err != nil {
 		return nil, err
 	}
-	plan, err := b.driver.restore(i, dir, p)
+	var plan *walls.Plan
+	if p.shared, err = i.shared(dir); err == nil {
+		plan, err = b.driver.restore(i, dir, p)
+	}
 	if err != nil {
 		p.close()
 		return nil, err
@@ -145,10 +151,11 @@ func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error
 	if err != nil {
 		return nil, err
 	}
-	m.ready = ready
+	m.talk = p.joined(&copied{p.wire, ready})
 	stop := context.AfterFunc(ctx, m.Kill)
 	defer stop()
 	if err = b.driver.resume(ctx, p); err == nil {
+		p.shared.Hide()
 		err = m.wake()
 	}
 	if err != nil {
@@ -201,6 +208,12 @@ func (m *vm) greeting() ([]byte, error) {
 	var seen bytes.Buffer
 	all := &tee{m.wire, &seen}
 	var said io.ReadWriteCloser = all
+	if m.shared != nil {
+		said = struct {
+			io.ReadWriter
+			io.Closer
+		}{m.joined(all), all}
+	}
 	if m.image.config.Plan.Network == walls.Relayed {
 		said = struct {
 			io.Reader
@@ -252,16 +265,23 @@ func (m *vm) ticks() (sum int64) {
 	return sum
 }
 
-func (m *vm) Read(b []byte) (int, error) {
-	if len(m.ready) > 0 {
-		n := copy(b, m.ready)
-		m.ready = m.ready[n:]
-		return n, nil
-	}
-	return m.wire.Read(b)
+func (m *vm) Read(b []byte) (int, error)  { return m.talk.Read(b) }
+func (m *vm) Write(b []byte) (int, error) { return m.talk.Write(b) }
+
+// copied is the wire of a copy, whose guest had said something before it was one.
+type copied struct {
+	*os.File
+	ready []byte
 }
 
-func (m *vm) Write(b []byte) (int, error) { return m.wire.Write(b) }
+func (c *copied) Read(b []byte) (int, error) {
+	if len(c.ready) > 0 {
+		n := copy(b, c.ready)
+		c.ready = c.ready[n:]
+		return n, nil
+	}
+	return c.File.Read(b)
+}
 
 // Close ends the machine.
 func (m *vm) Close() error {

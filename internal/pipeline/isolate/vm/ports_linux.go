@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"retort/internal/wire/ring"
 )
 
 // ports are the connections with one machine and with the program that makes it. QEMU's are pairs of
@@ -16,6 +18,8 @@ type ports struct {
 	wire, control, monitor *os.File
 	far                    []*os.File // theirs, descriptors 3, 4 and 5 of the program
 	answers, events        *bufio.Reader
+
+	shared *ring.Memory // nil if the machine shares none
 
 	// Of the program, once it runs: its number, and when it has ended.
 	pid  int
@@ -56,6 +60,7 @@ func (p *ports) close() {
 			_ = f.Close()
 		}
 	}
+	_ = p.shared.Close()
 }
 
 // command is one of QEMU's monitor.

@@ -18,6 +18,7 @@ import (
 	"retort/internal/guest/machine"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/process/walls"
+	"retort/internal/wire/ring"
 )
 
 const (
@@ -37,7 +38,7 @@ const (
 	// account for what its processes wait for is of no use to anyone. Without timers of high
 	// resolution, Go's watching thread does not set one every 20 µs.
 	commandLine = "quiet panic=-1 reboot=t mitigations=off nokaslr tsc=reliable highres=off nohz=off random.trust_cpu=on " +
-		"audit=0 psi=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d rdinit=" + machine.Program + " -- " + machine.Argument
+		"audit=0 psi=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d memmap=%d$%d rdinit=" + machine.Program + " -- " + machine.Argument
 )
 
 // qemu is QEMU with its machine "microvm", whose processor is emulated (TCG), or the
@@ -58,6 +59,10 @@ func (q qemu) walls() []string {
 
 func (q qemu) fit(k *kernel, _ *machine.Config) ([]string, error) { return k.modules(serialParts) }
 
+// shares leaves out machines of KVM: to leave one costs little there, and what a guest may cache of
+// a device's memory is not the same on every processor.
+func (q qemu) shares() bool { return !q.kvm }
+
 func (q qemu) ports() (*ports, error) { return newPorts() }
 
 // started has nothing to do: QEMU does what its arguments say.
@@ -71,6 +76,7 @@ func newQEMU(path string, kvm bool) qemu {
 const (
 	memoryPath  = "/machine/memory"
 	archivePath = "/machine/archive"
+	ringPath    = "/machine/ring"
 	kernelPath  = "/machine/kernel"
 )
 
@@ -150,9 +156,13 @@ func (q qemu) accelerator() string {
 func (q qemu) plan(i *image, dir string, share bool, p *ports, more ...string) (*walls.Plan, error) {
 	shared := map[bool]string{true: "on", false: "off"}[share]
 	const wire, control, monitor = "4", "5", "6" // behind the plan
+	size, whole := i.memory, ",memory-backend=ram"
+	if p.shared != nil { // it is the end of the memory
+		size, whole = size+ring.Size, ""
+	}
 	args := []string{
-		q.path, "-machine", "microvm,acpi=on,rtc=on,isa-serial=off,memory-backend=ram", "-accel", q.accelerator(), "-cpu", q.model(), "-smp", "1",
-		"-m", strconv.FormatInt(i.memory>>20, 10) + "M", "-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", i.memory, memoryPath, shared),
+		q.path, "-machine", "microvm,acpi=on,rtc=on,isa-serial=off" + whole, "-accel", q.accelerator(), "-cpu", q.model(), "-smp", "1",
+		"-m", strconv.FormatInt(size>>10, 10) + "K", "-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", i.memory, memoryPath, shared),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-chardev", "socket,id=wire,fd=" + wire, "-chardev", "socket,id=control,fd=" + control, "-chardev", "socket,id=monitor,fd=" + monitor, "-mon", "chardev=monitor,mode=control",
 		"-device", serial, "-device", "virtserialport,chardev=wire,name=" + machine.WirePort, "-device", "virtserialport,chardev=control,name=" + machine.ControlPort,
@@ -160,6 +170,10 @@ func (q qemu) plan(i *image, dir string, share bool, p *ports, more ...string) (
 	mounts, err := q.needs()
 	if err != nil {
 		return nil, err
+	}
+	if p.shared != nil {
+		more = append(more, "-object", fmt.Sprintf("memory-backend-file,id=ring,size=%d,mem-path=%s,share=on", ring.Size, ringPath), "-numa", "node,memdev=ram", "-numa", "node,memdev=ring")
+		mounts = append(slices.Clone(mounts), walls.Mount{Source: p.shared.Path(), Target: ringPath, Writable: true})
 	}
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, memoryFile))
 	if err != nil {
@@ -182,7 +196,7 @@ func (q qemu) boot(i *image, dir string, p *ports) (*walls.Plan, error) {
 	if err := errors.Join(f.Truncate(i.memory), f.Close()); err != nil {
 		return nil, err
 	}
-	plan, err := q.plan(i, dir, true, p, "-kernel", kernelPath, "-initrd", archivePath, "-append", fmt.Sprintf(commandLine, kilohertz()))
+	plan, err := q.plan(i, dir, true, p, "-kernel", kernelPath, "-initrd", archivePath, "-append", fmt.Sprintf(commandLine, kilohertz(), ring.Size, i.memory))
 	if err != nil {
 		return nil, err
 	}

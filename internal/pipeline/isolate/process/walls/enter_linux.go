@@ -69,7 +69,7 @@ func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 		return p.relay()
 	}
 	if p.Ring {
-		openRing()
+		p.openRing()
 	}
 	program, err := p.interpreter()
 	if err != nil {
@@ -143,10 +143,13 @@ func closeInherited(keep int) {
 
 // openRing gives the guest the memory that it shares with the engine. Without it the guest is
 // slower, and nothing else.
-func openRing() {
-	fd, err := unix.Open(RingPath, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return
+func (p *Plan) openRing() {
+	fd := planDescriptor + 1
+	if p.Contained {
+		var err error
+		if fd, err = unix.Open(RingPath, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0); err != nil {
+			return
+		}
 	}
 	_, _ = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, ring.Descriptor) // there is none that is higher yet
 	_ = unix.Close(fd)

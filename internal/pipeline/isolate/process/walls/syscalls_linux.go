@@ -192,7 +192,7 @@ func (p *Plan) sharing() []rule {
 	if !p.Ring {
 		return nil
 	}
-	return []rule{{number: unix.SYS_MMAP, conditions: []condition{{1, address, ring.Size}, {3, anySet, unix.MAP_SHARED}, {3, noneSet, unix.MAP_ANONYMOUS}, {4, equal, ring.Descriptor}}}}
+	return []rule{{number: unix.SYS_MMAP, conditions: []condition{{1, address, ring.Size}, {3, anySet, unix.MAP_SHARED}, {3, noneSet, unix.MAP_ANONYMOUS}, {4, equal, ring.Descriptor}, {5, address, uint64(p.RingAt)}}}}
 }
 
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME

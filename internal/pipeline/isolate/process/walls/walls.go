@@ -85,9 +85,12 @@ type Plan struct {
 	// Serves lets the interpreter listen at sockets between processes, which lie in its /tmp,
 	// and narrow its own system calls further. It can connect with nobody.
 	Serves bool
-	// Ring has the guest find the file at RingPath on ring.Descriptor, and map it, if it is
-	// there and can be opened. Never with Network.
+	// Ring has the guest find the memory that it shares with the engine on ring.Descriptor, and
+	// map it. It is the file at RingPath for who is Contained, if that is there, else what is
+	// open behind the plan, which is to be kept. Never with Network.
 	Ring bool
+	// RingAt is where in that the memory begins, in bytes: what is open stands there.
+	RingAt int64
 	// Contained says that this is the first process of a container or a machine
 	// whose file system is already as it should be: none is built, and Landlock
 	// is taken where the kernel has it, for what Mounts name if there are any.
