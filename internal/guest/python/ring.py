@@ -14,11 +14,12 @@ SIZE = 256 << 10
 LARGE, LARGEST = CAPACITY // 4, 1 << 30
 MARKED, BELL = 1 << 31, 0xFFFFFFFF
 MASK = 0xFFFFFFFF
-NONCE, PROVEN, ANSWER = slice(8, 16), slice(16, 24), slice(64, 72)
+NONCE, PROVEN, ANSWER, SEEN = slice(8, 16), slice(16, 24), slice(64, 72), slice(72, 80)
 TO_HOST, TO_GUEST = 1024 // 4, 2048 // 4  # words of a direction
 WRITTEN, STREAMED, TAKEN, SLEEPS = 0, 1, 128 // 4, 256 // 4
 PATIENCE = 400e-6  # seconds
-HOPES, SELDOM = 8, 32
+HOPES, SELDOM = 8, 8
+PORTION = 16 << 10
 HEADER = Struct(">II")
 pack, unpack = HEADER.pack, HEADER.unpack_from
 
@@ -40,8 +41,8 @@ class Ring:
         # Reading.
         self.taken = self.told = self.sleeps = self.next = self.parts = 0
         self.records, self.at = b"", 0
+        self.stream, self.pos = b"", 0
         self.held, self.rest = b"", 0
-        self.header = b""
         self.hope, self.missed = HOPES, 0
         # Writing. The first part is what said that this side is ready.
         self.written, self.streamed, self.number, self.rung = 0, 1, 1, 0
@@ -50,7 +51,7 @@ class Ring:
     # Writing
 
     def send(self, data):
-        if len(data) <= LARGE and self.put(data):
+        if self.usable() and len(data) <= LARGE and self.put(data):
             return
         for i in range(0, len(data), LARGEST):
             part = data[i : i + LARGEST]
@@ -70,14 +71,16 @@ class Ring:
             data = data[write(self.wire_out, data) :]
 
     def usable(self):
-        self.proven = self.proven or self.bytes[PROVEN] == self.nonce
+        if not self.proven and self.bytes[PROVEN] == self.nonce:
+            self.bytes[SEEN] = self.nonce
+            self.proven = True
         return self.proven
 
     def put(self, data):
         """Writes a part into the ring, if there is room."""
         words, end = self.words, len(data) + 8
         size = end + 7 & ~7
-        if not (self.proven or self.usable()) or CAPACITY - (self.written - words[TO_HOST + TAKEN] & MASK) < size:
+        if CAPACITY - (self.written - words[TO_HOST + TAKEN] & MASK) < size:
             return False
         record = pack(MARKED | len(data), self.number) + data
         at = self.written % CAPACITY
@@ -175,18 +178,26 @@ class Ring:
         return True
 
     def part(self):
-        """Takes the next part over the stream, if its header has come."""
-        if len(self.header) < 8:
-            return False
-        n, number = unpack(self.header)
-        if number == BELL and n == MARKED:
-            self.header = b""
-        elif number == self.next:
-            self.header, self.rest = b"", n ^ MARKED
+        """Takes the next parts over the stream, if they are there, or one that has begun
+        to arrive."""
+        stream, at, parts = self.stream, self.pos, []
+        while len(stream) - at >= 8 and not self.rest:
+            n, number = unpack(stream, at)
+            if number == BELL and n == MARKED:
+                at += 8
+                continue
+            if number != self.next:
+                break
+            at += 8
+            part = stream[at : at + (n ^ MARKED)]
+            at += len(part)
+            self.rest = (n ^ MARKED) - len(part)
+            parts.append(part)
             self.next = self.next + 1 & MASK
             self.parts = self.parts + 1 & MASK
-            return True
-        return False
+        self.pos = at
+        self.held = parts[0] if len(parts) == 1 else b"".join(parts)
+        return bool(parts)
 
     def arrived(self):
         """Whether something has arrived, also over the stream."""
@@ -205,11 +216,11 @@ class Ring:
         self.wake()
 
     def listen(self):
-        """Reads a header, or a part of it."""
-        data = read(self.wire_in, 8 - len(self.header))
+        """Reads what there is from the stream."""
+        data = read(self.wire_in, PORTION)
         if not data:
             self.quit_now(0)
-        self.header += data
+        self.stream, self.pos = self.stream[self.pos :] + data, 0
 
     def watch(self):
         """Waits awake for a little, if that has been worth it and no other thread could

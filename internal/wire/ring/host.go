@@ -27,9 +27,9 @@ type Host struct {
 	end    *End
 	memory *Memory
 
-	begun  bool
-	plain  bool
-	proven atomic.Bool // the guest has seen what was written, and answered in the ring
+	begun, plain bool
+	answered     bool        // what the guest writes is seen
+	proven       atomic.Bool // and what is written, the guest sees
 }
 
 // Create makes a file of Size bytes, which must not exist: another user, who is the guest, may
@@ -131,9 +131,9 @@ func (h *Host) Read(b []byte) (int, error) {
 	if !h.plain {
 		return h.end.Read(b)
 	}
-	if rest := h.end.reader.header[:h.end.reader.have]; len(rest) > 0 {
-		n := copy(b, rest)
-		h.end.reader.have = copy(rest, rest[n:])
+	if r := &h.end.reader; len(r.in) > 0 {
+		n := copy(b, r.in)
+		r.in = r.in[n:]
 		return n, nil
 	}
 	return h.stream.Read(b)
@@ -142,13 +142,12 @@ func (h *Host) Read(b []byte) (int, error) {
 // begin sees by the first byte with whom it speaks.
 func (h *Host) begin() error {
 	r := &h.end.reader
-	for r.have < 1 {
-		n, err := h.stream.Read(r.header[:1])
-		if r.have += n; n == 0 && err != nil {
+	for len(r.in) == 0 {
+		if err := h.end.Listen(); err != nil {
 			return err
 		}
 	}
-	h.begun, h.plain = true, r.header[0]&(marked>>24) == 0
+	h.begun, h.plain = true, r.in[0]&(marked>>24) == 0
 	return nil
 }
 
@@ -160,19 +159,22 @@ func (h *Host) Write(b []byte) (int, error) {
 	return h.end.Write(b)
 }
 
-// usable implements side.
-func (h *Host) usable() bool { return h.proven.Load() }
-
-// heard implements side: the guest sends through the ring once it knows that it is seen, and
-// that it knows has come through the page.
-func (h *Host) heard() { h.proven.Store(true) }
+// usable implements side: the guest has seen what could only be seen in the memory.
+func (h *Host) usable() bool {
+	var seen [8]byte
+	if !h.proven.Load() && h.end.mem.read(atSeen, seen[:]) == nil && seen == h.memory.nonce {
+		h.proven.Store(true)
+	}
+	return h.proven.Load()
+}
 
 // met implements side.
 func (h *Host) met() {
 	var answer [8]byte
-	if h.proven.Load() || h.end.mem.read(atAnswer, answer[:]) != nil || answer != inverted(h.memory.nonce) {
+	if h.answered || h.end.mem.read(atAnswer, answer[:]) != nil || answer != inverted(h.memory.nonce) {
 		return
 	}
+	h.answered = true
 	_ = h.end.mem.write(atProven, h.memory.nonce[:])
 }
 

@@ -52,6 +52,7 @@ const (
 	atNonce  = 8  // eight bytes
 	atAnswer = 64 // by the guest: the number, inverted
 	atProven = 16 // by the host, who has seen the answer: the number once more
+	atSeen   = 72 // by the guest, who has seen that: the number, too
 	toHost   = 1024
 	toGuest  = 2048
 	// Of a direction, from where it begins.
@@ -97,9 +98,8 @@ type End struct {
 type side interface {
 	// usable says whether the other side is known to see what is written.
 	usable() bool
-	// met is told of a header that came over the stream, heard of something in the ring.
+	// met is told that something came over the stream.
 	met()
-	heard()
 	// mayWait says whether this side may wait awake now; done is called afterwards.
 	mayWait() (done func(), ok bool)
 	// pause is what it does between looks, in its n-th round: others may want to run.
@@ -114,11 +114,11 @@ type reader struct {
 	next       uint32 // the number of the next part
 	parts      uint32 // over the stream so far
 	records    []byte // out of the ring, not yet looked at
-	held       []byte // of a part out of the ring
-	rest       int    // of a part over the stream
-	header     [headerSize]byte
-	have       int // bytes of header
-	hope       int // of getting something while awake
+	buffer     []byte // what in lies in
+	in         []byte // of the stream, not yet looked at
+	held       []byte // of a part that has begun to arrive; what comes of it besides
+	rest       int    // is still on the stream
+	hope       int    // of getting something while awake
 	missed     int
 }
 
@@ -133,7 +133,7 @@ type writer struct {
 
 func newEnd(stream io.ReadWriter, mem memory, in, out int64) *End {
 	e := &End{stream: stream, mem: mem}
-	e.reader.base, e.reader.data, e.reader.hope = in, dataOf(in), hopes
+	e.reader.base, e.reader.data, e.reader.hope, e.reader.buffer = in, dataOf(in), hopes, make([]byte, large)
 	e.writer.base, e.writer.data = out, dataOf(out)
 	return e
 }
@@ -227,7 +227,6 @@ func (e *End) look() error {
 	if err := e.mem.read(r.data, records[first:]); err != nil {
 		return err
 	}
-	e.side.heard()
 	r.records, r.taken = records, end
 	if r.taken-r.told > capacity/4 {
 		r.told = r.taken
@@ -259,27 +258,29 @@ func (r *reader) record() (bool, error) {
 
 // part takes the next part over the stream, if its header has come.
 func (r *reader) part() (bool, error) {
-	if r.have < headerSize {
-		return false, nil
+	for len(r.in) >= headerSize {
+		n, number, err := parse(r.in)
+		switch {
+		case err != nil:
+			return false, err
+		case number == bell && n == 0:
+			r.in = r.in[headerSize:]
+			continue
+		case n == 0:
+			return false, broken("an empty part")
+		case number != r.next && len(r.records) > 0:
+			return false, broken("part %d is missing", r.next)
+		case number != r.next:
+			return false, nil // those before it are in the ring
+		}
+		r.in = r.in[headerSize:]
+		here := min(n, len(r.in))
+		r.held, r.in, r.rest = r.in[:here], r.in[here:], n-here
+		r.next++
+		r.parts++
+		return true, nil
 	}
-	n, number, err := parse(r.header[:])
-	switch {
-	case err != nil:
-		return false, err
-	case number == bell && n == 0:
-		r.have = 0
-		return false, nil
-	case n == 0:
-		return false, broken("an empty part")
-	case number != r.next && len(r.records) > 0:
-		return false, broken("part %d is missing", r.next)
-	case number != r.next:
-		return false, nil // those before it are in the ring
-	}
-	r.have, r.rest = 0, n
-	r.next++
-	r.parts++
-	return true, nil
+	return false, nil
 }
 
 func parse(header []byte) (n int, number uint32, err error) {
@@ -292,17 +293,17 @@ func parse(header []byte) (n int, number uint32, err error) {
 
 func padded(n int) int { return (n + headerSize - 1) &^ (headerSize - 1) }
 
-// Listen reads a header, or a part of it, from the stream, and waits for that.
+// Listen reads what there is from the stream, and waits until there is something. It must not be
+// called while Read has something without.
 func (e *End) Listen() error {
 	r := &e.reader
-	if r.have == headerSize {
+	if len(r.in) >= headerSize {
 		return broken("part %d is missing", r.next)
 	}
-	n, err := e.stream.Read(r.header[r.have:])
-	r.have += n
-	if r.have == headerSize {
-		e.side.met()
-	}
+	have := copy(r.buffer, r.in)
+	n, err := e.stream.Read(r.buffer[have:])
+	r.in = r.buffer[:have+n]
+	e.side.met()
 	if n > 0 {
 		return nil
 	}
@@ -312,7 +313,7 @@ func (e *End) Listen() error {
 // How often a side that hopes in vain waits awake all the same.
 const (
 	hopes   = 8
-	seldom  = 32
+	seldom  = 8
 	between = 16 // looks between two at the clock
 )
 
@@ -437,7 +438,7 @@ func appendHeader(to []byte, n int, number uint32) []byte {
 func (e *End) put(b []byte) (bool, error) {
 	w := &e.writer
 	size := uint32(headerSize + padded(len(b)))
-	if e.mem == nil || len(b) > large || !e.side.usable() {
+	if e.mem == nil || !e.side.usable() || len(b) > large {
 		return false, nil
 	}
 	begin, err := e.mem.load(w.base + taken)
