@@ -4,13 +4,11 @@ describes. The host says nothing in it before this side has."""
 import os
 import select
 from _thread import _count as thread_count, allocate_lock
-from mmap import mmap
 from os import read, sched_yield as yield_now, write
 from struct import Struct
 from time import monotonic
 
 PAGE, CAPACITY = 4096, 64 << 10
-SIZE = 256 << 10
 LARGE, LARGEST = CAPACITY // 4, 1 << 30
 MARKED, BELL = 1 << 31, 0xFFFFFFFF
 MASK = 0xFFFFFFFF
@@ -27,10 +25,10 @@ pack, unpack = HEADER.pack, HEADER.unpack_from
 class Ring:
     patience = PATIENCE
 
-    def __init__(self, wire_in, wire_out, descriptor, quit_now, own_threads):
+    def __init__(self, wire_in, wire_out, memory, quit_now, own_threads):
         self.wire_in, self.wire_out = wire_in, wire_out
         self.quit_now, self.own_threads = quit_now, own_threads
-        self.bytes = memoryview(mapped(descriptor))
+        self.bytes = memoryview(memory)
         self.words = self.bytes.cast("I")
         self.nonce = bytes(self.bytes[NONCE])
         self.bytes[ANSWER] = bytes(255 - b for b in self.nonce)
@@ -260,15 +258,3 @@ class Ring:
         if self.sleeps & 1:
             self.sleeps = self.sleeps + 1 & MASK
             self.words[TO_GUEST + SLEEPS] = self.sleeps
-
-
-def mapped(descriptor):
-    """The memory, from where the descriptor stands. None stays open: the module keeps
-    one of its own."""
-    spare = os.dup(descriptor)
-    os.close(spare)
-    memory = mmap(descriptor, SIZE, offset=os.lseek(descriptor, 0, os.SEEK_CUR))
-    if os.path.sameopenfile(spare, descriptor):
-        os.close(spare)
-    os.close(descriptor)
-    return memory

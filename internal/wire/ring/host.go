@@ -168,6 +168,9 @@ func (h *Host) usable() bool {
 	return h.proven.Load()
 }
 
+// Used says whether the guest sees what is written into the memory, which is then used.
+func (h *Host) Used() bool { return h.usable() }
+
 // met implements side.
 func (h *Host) met() {
 	var answer [8]byte

@@ -1,0 +1,18 @@
+package vm
+
+import (
+	"testing"
+
+	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/isolatetest"
+)
+
+// What goes between a machine and the engine goes through memory that both see, and no
+// guest can do harm with that.
+func TestSharedMemory(t *testing.T) {
+	o := optionsHere(t, "qemu")
+	o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+	b := New(o)
+	defer b.Close()
+	isolatetest.SharedMemory(t, b)
+}
