@@ -20,6 +20,7 @@
 package ring
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -178,10 +179,14 @@ func (e *End) wait() error {
 	}
 	err := e.Listen()
 	e.Wake()
-	if err != nil && e.look() == nil && len(e.reader.records) > 0 {
+	if err == nil {
 		return nil
 	}
-	return err
+	ok, other := e.Ready() // the last words may be in the ring
+	if ok {
+		return nil
+	}
+	return cmp.Or(other, err)
 }
 
 // Ready says whether Read has something without waiting, apart from the rest of a part that
