@@ -15,8 +15,8 @@ MASK = 0xFFFFFFFF
 NONCE, PROVEN, ANSWER, SEEN = slice(8, 16), slice(16, 24), slice(64, 72), slice(72, 80)
 TO_HOST, TO_GUEST = 1024 // 4, 2048 // 4  # words of a direction
 WRITTEN, STREAMED, TAKEN, SLEEPS = 0, 1, 128 // 4, 256 // 4
-PATIENCE = 400e-6  # seconds
-HOPES, SELDOM = 8, 8
+PATIENCE, SOON = 400e-6, 100e-6  # seconds
+HOPES, OFTEN, SELDOM = 4, 32, 256
 PORTION = 16 << 10
 HEADER = Struct(">II")
 pack, unpack = HEADER.pack, HEADER.unpack_from
@@ -41,7 +41,7 @@ class Ring:
         self.records, self.at = b"", 0
         self.stream, self.pos = b"", 0
         self.held, self.rest = b"", 0
-        self.hope, self.missed = HOPES, 0
+        self.hope, self.idle, self.interval, self.urged, self.slept = HOPES, 0, OFTEN, 0, False
         # Writing. The first part is what said that this side is ready.
         self.written, self.streamed, self.number, self.rung = 0, 1, 1, 0
         self.words[TO_HOST + STREAMED] = 1
@@ -93,6 +93,9 @@ class Ring:
         with self.fence:  # what follows looks after that can be seen
             pass
         state = words[TO_HOST + SLEEPS]
+        if self.slept and not state & 1:
+            self.urged = 2
+        self.slept = bool(state & 1)
         if state & 1 and state != self.rung:
             self.rung = state
             self.write(pack(MARKED, BELL))
@@ -223,23 +226,43 @@ class Ring:
     def watch(self):
         """Waits awake for a little, if that has been worth it and no other thread could
         run: True if something came, False if something comes over the stream."""
-        self.missed += 1
-        if self.records or not self.hope and self.missed % SELDOM or not self.proven or thread_count() > self.own_threads():
+        if self.records or not self.proven or not self.worthwhile() or thread_count() > self.own_threads():
             return None
         words, taken, parts = self.words, self.taken, self.parts
-        until = monotonic() + PATIENCE
-        while True:
+        began = now = monotonic()
+        while now - began < PATIENCE:
             for _ in range(64):
                 if words[TO_GUEST + WRITTEN] != taken:
-                    self.hope = HOPES
+                    self.judge(monotonic() - began)
                     return True
+            now = monotonic()
             if words[TO_GUEST + STREAMED] != parts:
-                self.hope = HOPES
+                self.judge(now - began)
                 return False
             yield_now()  # another process may want to run
-            if monotonic() > until:
-                self.hope = max(0, self.hope - 1)
-                return None
+        self.judge(PATIENCE)
+        return None
+
+    def worthwhile(self):
+        """Whether to wait awake this time: see patience.go."""
+        if self.urged:
+            self.urged -= 1
+            return True
+        if self.hope:
+            return True
+        self.idle += 1
+        if self.idle < self.interval:
+            return False
+        self.idle, self.urged = 0, 1
+        return True
+
+    def judge(self, took):
+        if took <= SOON:
+            self.hope, self.idle, self.interval = HOPES, 0, OFTEN
+        elif self.hope:
+            self.hope -= 1
+        else:
+            self.interval = min(2 * self.interval, SELDOM)
 
     def sleep(self):
         """Says that this side hears bells only. Gives True if something came before."""

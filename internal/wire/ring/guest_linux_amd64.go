@@ -33,7 +33,7 @@ func NewGuest(stream io.ReadWriter, descriptor int) *End {
 	g := &guest{memory: mapped, nonce: [8]byte(mapped[atNonce:])}
 	answer := inverted(g.nonce)
 	copy(mapped[atAnswer:], answer[:])
-	e := newEnd(stream, g.memory, toGuest, toHost)
+	e := newEnd(stream, g.memory, toGuest, toHost, atOnce)
 	e.side = g
 	return e
 }

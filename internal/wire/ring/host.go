@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // Supported says whether there are rings on this machine.
@@ -112,10 +114,15 @@ func (m *Memory) Close() error {
 	return m.file.Close()
 }
 
-// NewHost is the side of the engine. What comes over stream is the guest's.
-func NewHost(stream io.ReadWriter, m *Memory) *Host {
+// Emulated is how long the next call of a guest may take that runs on an emulated processor, to
+// come at once.
+const Emulated = time.Millisecond
+
+// NewHost is the side of the engine. What comes over stream is the guest's, for whose next call
+// it may wait awake for soon; zero means the time that a processor takes.
+func NewHost(stream io.ReadWriter, m *Memory, soon time.Duration) *Host {
 	h := &Host{stream: stream, memory: m}
-	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest)
+	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest, cmp.Or(soon, atOnce))
 	h.end.side = h
 	return h
 }

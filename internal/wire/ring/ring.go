@@ -65,10 +65,6 @@ const (
 
 const magic = 0x676e6972_746f7465 // "etotring"
 
-// patience is how long who waits does so awake. It is longer than a bell takes, or both sides
-// would miss each other for ever.
-const patience = 400 * time.Microsecond
-
 // memory is how a side sees the file. What is stored is seen by the other side in the order
 // of the calls, and nothing is loaded before what was stored earlier can be seen.
 type memory interface {
@@ -91,6 +87,7 @@ type End struct {
 	stream io.ReadWriter
 	mem    memory // nil: there is no memory
 	side   side
+	waits  *patience
 	reader reader
 	writer writer
 }
@@ -119,8 +116,6 @@ type reader struct {
 	in         []byte // of the stream, not yet looked at
 	held       []byte // of a part that has begun to arrive; what comes of it besides
 	rest       int    // is still on the stream
-	hope       int    // of getting something while awake
-	missed     int
 }
 
 type writer struct {
@@ -129,12 +124,13 @@ type writer struct {
 	streamed   uint32
 	next       uint32
 	rung       uint32 // the sleep that a bell was rung for
+	slept      bool   // the other side did, the last time
 	record     []byte
 }
 
-func newEnd(stream io.ReadWriter, mem memory, in, out int64) *End {
-	e := &End{stream: stream, mem: mem}
-	e.reader.base, e.reader.data, e.reader.hope, e.reader.buffer = in, dataOf(in), hopes, make([]byte, large)
+func newEnd(stream io.ReadWriter, mem memory, in, out int64, soon time.Duration) *End {
+	e := &End{stream: stream, mem: mem, waits: newPatience(soon)}
+	e.reader.base, e.reader.data, e.reader.buffer = in, dataOf(in), make([]byte, large)
 	e.writer.base, e.writer.data = out, dataOf(out)
 	return e
 }
@@ -173,7 +169,7 @@ func (e *End) Read(b []byte) (int, error) {
 
 // wait waits until there may be something.
 func (e *End) wait() error {
-	came, comes := e.await(time.Now().Add(patience))
+	came, comes := e.await(time.Time{})
 	if came || !comes && e.Sleep() {
 		return nil
 	}
@@ -315,32 +311,20 @@ func (e *End) Listen() error {
 	return err
 }
 
-// How often a side that hopes in vain waits awake all the same.
-const (
-	hopes   = 8
-	seldom  = 8
-	between = 16 // looks between two at the clock
-)
+const between = 16 // looks between two at the clock
 
 // Await waits awake for a little, if that has been worth it, and until deadline at most unless
 // that is zero. It says whether something has come into the ring.
 func (e *End) Await(deadline time.Time) bool {
-	until := time.Now().Add(patience)
-	if !deadline.IsZero() && deadline.Before(until) {
-		until = deadline
-	}
-	came, _ := e.await(until)
+	came, _ := e.await(deadline)
 	return came
 }
 
 // await waits awake, if that has been worth it, and says whether something came into the
 // ring, or comes over the stream.
-func (e *End) await(until time.Time) (came, comes bool) {
+func (e *End) await(deadline time.Time) (came, comes bool) {
 	r := &e.reader
-	if e.mem == nil || len(r.records) > 0 || !e.side.usable() {
-		return false, false
-	}
-	if r.missed++; r.hope == 0 && r.missed%seldom != 0 {
+	if e.mem == nil || len(r.records) > 0 || !e.side.usable() || !e.waits.worthwhile() {
 		return false, false
 	}
 	done, ok := e.side.mayWait()
@@ -348,18 +332,20 @@ func (e *End) await(until time.Time) (came, comes bool) {
 		return false, false
 	}
 	defer done()
+	began := time.Now()
 	for n := 0; ; n++ {
-		e.side.pause(n)
 		for range between {
 			if came, comes = e.news(); came || comes {
-				r.hope = hopes
+				e.waits.judge(time.Since(began))
 				return came, comes
 			}
 		}
-		if time.Now().After(until) {
-			r.hope = max(0, r.hope-1)
+		now := time.Now()
+		if took := now.Sub(began); took > e.waits.most || !deadline.IsZero() && now.After(deadline) {
+			e.waits.judge(took)
 			return false, false
 		}
+		e.side.pause(n)
 	}
 }
 
@@ -471,7 +457,11 @@ var none [headerSize]byte
 func (e *End) ring() error {
 	w := &e.writer
 	state, err := e.mem.load(w.base + sleeps)
-	if err != nil || state&1 == 0 || state == w.rung {
+	slept := w.slept
+	if w.slept = state&1 != 0; slept && !w.slept {
+		e.waits.urge()
+	}
+	if err != nil || !w.slept || state == w.rung {
 		return nil //nolint:nilerr // who has no memory is awake
 	}
 	w.rung = state

@@ -69,7 +69,7 @@ func meet(t testing.TB) *pair {
 	t.Helper()
 	a, b := connected(t)
 	m := made(t)
-	p := &pair{NewHost(a, m), NewGuest(b, opened(t, m.Path())), m, b}
+	p := &pair{NewHost(a, m, 0), NewGuest(b, opened(t, m.Path())), m, b}
 	if p.guest == nil {
 		t.Fatal("no guest")
 	}
@@ -189,7 +189,7 @@ func TestBell(t *testing.T) {
 			n, _ := from.Read(b)
 			got <- string(b[:n])
 		}()
-		time.Sleep(time.Duration(i%5) * patience / 2)
+		time.Sleep(time.Duration(i%5) * bellTakes / 2)
 		if _, err := to.Write([]byte("wake up")); err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestEnd(t *testing.T) {
 // A guest that knows nothing of rings is spoken to as it speaks.
 func TestPlain(t *testing.T) {
 	a, b := connected(t)
-	h := NewHost(a, made(t))
+	h := NewHost(a, made(t), 0)
 	say(t, b, "\x00hello")
 	expect(t, h, "\x00hello")
 	if _, err := h.Write([]byte("plain")); err != nil {
@@ -241,7 +241,7 @@ func TestOther(t *testing.T) {
 	if err != nil || os.WriteFile(copied, data, 0o600) != nil {
 		t.Fatal(err)
 	}
-	p := &pair{NewHost(a, m), NewGuest(b, opened(t, copied)), m, b}
+	p := &pair{NewHost(a, m, 0), NewGuest(b, opened(t, copied)), m, b}
 	for range 20 {
 		say(t, p.guest, "ping")
 		expect(t, p.host, "ping")
@@ -336,7 +336,7 @@ func FuzzHost(f *testing.F) {
 		h := NewHost(struct {
 			io.Reader
 			io.Writer
-		}{bytes.NewReader(stream), io.Discard}, m)
+		}{bytes.NewReader(stream), io.Discard}, m, 0)
 		n, err := io.Copy(io.Discard, h)
 		if n > int64(len(stream)+capacity) {
 			t.Errorf("%d bytes out of %d (%v)", n, len(stream)+capacity, err)

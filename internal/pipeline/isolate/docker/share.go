@@ -63,7 +63,7 @@ func (c *container) connect(shared *ring.Memory) {
 		io.Writer
 	}{c.out, c.conn}
 	if shared != nil {
-		stream = ring.NewHost(stream, shared)
+		stream = ring.NewHost(stream, shared, 0)
 		go func() {
 			<-c.gone
 			shared.Hide()

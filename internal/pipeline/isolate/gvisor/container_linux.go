@@ -76,7 +76,7 @@ func (g *container) connect() {
 		io.Writer
 	}{g.in, g.out}
 	if g.shared != nil {
-		g.wire = ring.NewHost(g.wire, g.shared)
+		g.wire = ring.NewHost(g.wire, g.shared, 0)
 	}
 }
 

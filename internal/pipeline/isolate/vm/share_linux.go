@@ -75,5 +75,5 @@ func (p *ports) joined(stream io.ReadWriter) io.ReadWriter {
 	if p.shared == nil {
 		return stream
 	}
-	return ring.NewHost(stream, p.shared)
+	return ring.NewHost(stream, p.shared, ring.Emulated)
 }
