@@ -1,7 +1,7 @@
 // Package ring carries what two processes tell each other through memory that both see, for
 // as long as both are awake. A stream between them stays beside it: it carries what is large,
 // what finds no room, and the word that wakes who sleeps. Between a sandbox and the engine a
-// stream may lead through a daemon, its helper and a kernel that is a program, and each of
+// stream may lead through a daemon, a shim and a kernel that is a program, and each of
 // these wakes the next; memory is read where it is.
 //
 // What is written is cut into parts. A part has a header of eight bytes: its length with the
@@ -32,7 +32,7 @@ import (
 // Descriptor is where a guest finds the file.
 const Descriptor = 100
 
-// Size is that of the file, in bytes: a power of two, as that of a device's memory has to be.
+// Size is that of the file, in bytes. What is behind the rings is for those to come.
 const Size = 256 << 10
 
 const (
