@@ -37,6 +37,7 @@ type guest struct {
 	js       *engine
 	compiled modules // of the prelude, as far as they came
 	program  wire.Start
+	reseeded bool
 	code     string
 	started  time.Time
 	timers   *timers
@@ -67,14 +68,18 @@ func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 		return err
 	}
 	g.preloadWarm()
+	rehearsed := error(nil)
+	if p, ok := in.(*port); ok && restored {
+		p.idle = func() { rehearsed = g.wake() }
+	}
 	start, ok, _ := in.wait(time.Time{})
-	if !ok {
-		return nil
+	if !ok || rehearsed != nil {
+		return rehearsed
 	}
 	if err := json.Unmarshal(start.Head, &g.program); err != nil {
 		return err
 	}
-	if restored {
+	if restored && !g.reseeded {
 		if err := g.reseed(); err != nil {
 			return err
 		}

@@ -26,6 +26,7 @@ type port struct {
 	in, out int
 	ring    *ring.End // nil if there is no memory beside the stream
 	blocks  bool      // a read waits
+	idle    func()    // called once when there is time, after somebody has rung the bell for nothing
 
 	mu      sync.Mutex // guards reading
 	stash   []wire.Frame
@@ -308,6 +309,10 @@ func (p *port) awaitRing(deadline time.Time) error {
 		p.ring.Wake()
 		if err != nil {
 			return err
+		}
+		if idle := p.idle; idle != nil && !p.arrived() {
+			p.idle = nil
+			idle()
 		}
 	}
 	return nil

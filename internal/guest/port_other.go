@@ -12,6 +12,7 @@ import (
 type port struct {
 	channel
 	conn *wire.Conn
+	idle func()
 }
 
 func openPort(io.Reader, io.Writer) (p *port, ok bool) { return nil, false }

@@ -33,6 +33,7 @@ func (g *guest) reseed() error {
 		n[i] = int32(binary.LittleEndian.Uint32(seed[4*i:]))
 	}
 	_, ok, err := g.js.evaluate(fmt.Sprintf(reseedScript, n[0], n[1], n[2], n[3]), "reseed")
+	g.reseeded = true
 	if err == nil && !ok {
 		err = fmt.Errorf("the guest cannot be given other random numbers")
 	}

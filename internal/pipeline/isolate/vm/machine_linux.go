@@ -21,6 +21,7 @@ import (
 	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/run"
 	"retort/internal/wire"
+	"retort/internal/wire/ring"
 )
 
 const (
@@ -157,6 +158,9 @@ func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error
 	if err = b.driver.resume(ctx, p); err == nil {
 		p.shared.Hide()
 		err = m.wake()
+	}
+	if err == nil && p.shared != nil {
+		err = ring.Nudge(p.wire) // the guest has time until a program comes
 	}
 	if err != nil {
 		return nil, m.failed(err)

@@ -1,0 +1,43 @@
+package guest
+
+import (
+	"testing"
+
+	"modernc.org/quickjs"
+)
+
+// What is rehearsed leaves nothing behind that a program could see.
+func TestRehearsal(t *testing.T) {
+	js, err := newEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &guest{js: js, timers: newTimers(), pending: map[uint32]*pending{}}
+	if err := g.load(); err != nil {
+		t.Fatal(err)
+	}
+	look := func() any {
+		v, ok, err := js.evaluate("JSON.stringify([Reflect.ownKeys(globalThis).map(String), typeof globalThis.Row, Object.getOwnPropertyNames(Object.prototype), (RegExp.lastMatch ?? null)])", "look")
+		if err != nil || !ok {
+			t.Fatal(err)
+		}
+		defer v.Free()
+		seen, err := v.Any()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seen
+	}
+	before := look()
+	for range 3 {
+		if err := g.rehearse(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := look(); after != before {
+		t.Errorf("%v\nwas\n%v", after, before)
+	}
+	if reason, found := js.unhandled(quickjs.UndefinedValue); found || len(g.pending) > 0 || g.made > 0 {
+		t.Errorf("%v, %d calls", reason, g.made)
+	}
+}
