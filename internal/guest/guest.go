@@ -104,6 +104,7 @@ func beginPort(p *port, o options) error {
 		return err
 	}
 	if o.restored {
+		p.emulated()
 		debug.SetGCPercent(-1)
 		return serve(p.conn, p, code, true)
 	}

@@ -86,6 +86,13 @@ func newPort(in, out int) *port {
 	return p
 }
 
+// emulated is told that the processor is, most likely.
+func (p *port) emulated() {
+	if p.ring != nil {
+		p.ring.Emulated()
+	}
+}
+
 // hangUp returns when the other side is gone, which nobody sees who computes.
 func (p *port) hangUp() {
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLNVAL | unix.POLLRDHUP

@@ -18,3 +18,5 @@ type port struct {
 func openPort(io.Reader, io.Writer) (p *port, ok bool) { return nil, false }
 
 func (*port) hangUp() {}
+
+func (*port) emulated() {}

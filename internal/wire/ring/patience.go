@@ -20,10 +20,10 @@ type patience struct {
 }
 
 const (
-	hopes     = 4
-	often     = 32
+	hopes     = 6
+	often     = 8
 	seldom    = 256
-	atOnce    = 100 * time.Microsecond
+	atOnce    = 200 * time.Microsecond
 	bellTakes = 400 * time.Microsecond
 )
 

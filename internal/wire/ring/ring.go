@@ -320,6 +320,10 @@ func (e *End) Await(deadline time.Time) bool {
 	return came
 }
 
+// Emulated has the side of a guest wait awake for longer: each of its looks takes longer, too. It
+// must be called before anything is read.
+func (e *End) Emulated() { e.waits = newPatience(Emulated) }
+
 // await waits awake, if that has been worth it, and says whether something came into the
 // ring, or comes over the stream.
 func (e *End) await(deadline time.Time) (came, comes bool) {
