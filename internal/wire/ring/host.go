@@ -154,9 +154,12 @@ func (h *Host) begin() error {
 			return err
 		}
 	}
-	h.begun, h.plain = true, r.in[0]&(marked>>24) == 0
+	h.begun, h.plain = true, !Begins(r.in)
 	return nil
 }
+
+// Begins says whether a guest whose first bytes are these knows of rings.
+func Begins(said []byte) bool { return len(said) > 0 && said[0]&(marked>>24) != 0 }
 
 // Write implements io.Writer. Who has not read before does not know with whom it speaks.
 func (h *Host) Write(b []byte) (int, error) {
@@ -175,7 +178,8 @@ func (h *Host) usable() bool {
 	return h.proven.Load()
 }
 
-// Nudge rings the bell of a guest for nothing. Nobody may be writing to its stream.
+// Nudge rings the bell of a guest that knows of rings, for nothing. Nobody may be writing to its
+// stream.
 func Nudge(stream io.Writer) error {
 	_, err := stream.Write(appendHeader(nil, 0, bell))
 	return err

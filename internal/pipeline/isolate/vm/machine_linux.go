@@ -159,7 +159,7 @@ func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error
 		p.shared.Hide()
 		err = m.wake()
 	}
-	if err == nil && p.shared != nil {
+	if err == nil && ring.Begins(ready) {
 		err = ring.Nudge(p.wire) // the guest has time until a program comes
 	}
 	if err != nil {
