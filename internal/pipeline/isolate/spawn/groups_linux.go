@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -35,7 +36,7 @@ type Groups struct {
 // OpenGroups makes the engine's control groups, below the one that it is in. It
 // is nil where that is not allowed.
 func OpenGroups() *Groups {
-	own, err := os.ReadFile("/proc/self/cgroup")
+	own, err := home()
 	if err != nil {
 		return nil
 	}
@@ -43,11 +44,19 @@ func OpenGroups() *Groups {
 	if err != nil {
 		return nil
 	}
-	if g := openV1(string(own), string(mounts)); g != nil {
+	if g := openV1(own, string(mounts)); g != nil {
 		return g
 	}
-	return openV2(string(own), string(mounts))
+	return openV2(own, string(mounts))
 }
+
+// home is where this process was before it made groups, as /proc/PID/cgroup tells it. Later that
+// may tell of a group of a child: it speaks for the process's first thread, which may be the one
+// that starts children.
+var home = sync.OnceValues(func() (string, error) {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	return string(own), err
+})
 
 // prefix begins the names of the engine's directories; its process id follows.
 const prefix = "retort-"
@@ -300,7 +309,7 @@ func (o *Group) End(within time.Duration) {
 			return
 		}
 		for _, m := range members {
-			if pid, err := strconv.Atoi(m); err == nil && pid > 0 {
+			if pid, err := strconv.Atoi(m); err == nil && pid > 0 && pid != os.Getpid() {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}

@@ -5,9 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestBornInGroup looks where children are, with the control groups of this
@@ -36,6 +38,37 @@ func TestBornInGroup(t *testing.T) {
 		defer os.Remove(dir)
 		bornIn(t, &Groups{version: 2, dirs: map[string]string{"memory": dir}})
 	})
+}
+
+// TestOpenedWhileStarting opens groups while the first thread of this process is in the group of
+// a child, as it is while that is started: they are no part of that child's, whose end is nobody
+// else's.
+func TestOpenedWhileStarting(t *testing.T) {
+	first := OpenGroups()
+	if first == nil || first.version != 1 {
+		t.Skip("threads enter groups of version 1 only")
+	}
+	defer first.Close()
+	child := first.Add()
+	defer child.Remove()
+	for controller, dir := range child.dirs {
+		if err := write(dir, "tasks", strconv.Itoa(os.Getpid())); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := write(first.homes[controller], "tasks", strconv.Itoa(os.Getpid())); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	second := OpenGroups()
+	defer second.Close()
+	for controller, dir := range second.dirs {
+		if filepath.Dir(dir) != filepath.Dir(first.dirs[controller]) || second.homes[controller] != first.homes[controller] {
+			t.Errorf("%s: groups are made in %s, and left for %s", controller, dir, second.homes[controller])
+		}
+	}
+	child.End(10 * time.Millisecond) // which ends children, and not this process
 }
 
 // bornIn checks that a child is in its group and that the engine is not.
