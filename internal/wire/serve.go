@@ -223,6 +223,9 @@ func (s *session) finish(f Frame) error {
 	case run.StatusOK:
 		s.end.Error = nil
 	case run.StatusError, run.StatusMemoryLimit, run.StatusOutputLimit:
+		if head.Status == run.StatusMemoryLimit && head.Error == nil && !head.HasValue {
+			return MemoryStop(s.limits.Memory) // the guest has no memory for words
+		}
 		if head.Error == nil || head.HasValue {
 			return violation("a failed program without an error, or with a value")
 		}

@@ -168,6 +168,18 @@ func TestServeStopsForACause(t *testing.T) {
 	}
 }
 
+// TestServeWords lets a guest say that it had no memory, for which it had none.
+func TestServeWords(t *testing.T) {
+	end, err := serve(t, t.Context(), run.Limits{Memory: 1 << 20}, echo, func(c *Conn, _ Start) {
+		_ = c.Send(OutputFrame([]byte("so far")))
+		done(c, Done{Status: run.StatusMemoryLimit}, "")
+		_, _ = c.Read()
+	})
+	if err != nil || end.Status != run.StatusMemoryLimit || !strings.Contains(end.Error.Message, "1 MB") || string(end.Output) != "so far" {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
 // TestServeReportsErrorsOfCalls covers what a guest is told when a call fails.
 func TestServeReportsErrorsOfCalls(t *testing.T) {
 	host := hostFunc(func(_ context.Context, c run.Call) (run.Result, error) {

@@ -52,12 +52,15 @@ class Reporter:
         self.depth = 0  # of the program's stack, once own has looked at it
 
     def report(self, error):
-        """The status and error of a program that raised error. It does not fail."""
+        """The status and error of a program that raised error. It does not fail, unless
+        there is no memory for words and that is the error."""
         try:
             status, told = self.describe(error)
         except RecursionError:
             status, told = "error", {"kind": "runtime", "message": type(error).__name__}
         except Exception:
+            if isinstance(error, MemoryError):
+                raise
             status, told = "error", {"kind": "runtime", "message": "something was raised that cannot be read"}
         return status, {name: value for name, value in told.items() if value}
 

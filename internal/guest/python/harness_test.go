@@ -77,6 +77,16 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestNoWords ends a program for want of memory which leaves none to say so.
+func TestNoWords(t *testing.T) {
+	p := code("class Starved(MemoryError):", "  @property", "  def __traceback__(self): raise MemoryError", "raise Starved")
+	p.Limits = run.Limits{Memory: 64 << 20}
+	end := newStarter(t).run(t, p, &fakeHost{})
+	if end.Status != run.StatusMemoryLimit || end.Error.Kind != run.KindLimit || end.Error.Message != "the program needed more than its 64 MB of memory" {
+		t.Errorf("%s %+v", end.Status, end.Error)
+	}
+}
+
 // TestLargeValues sends megabytes each way.
 func TestLargeValues(t *testing.T) {
 	s := newStarter(t)

@@ -16,7 +16,10 @@ OWN_PARTS = "values network calls scopes flow rewrite globals servers skills fil
 RESERVE = 8 << 20  # bytes, to be able to speak of a failure
 OVERHEAD = 32 << 20  # bytes beside the heap
 SPACE = 8 << 30  # bytes of address space beside that
+LIBRARIES = 32 << 20  # bytes of address space for modules that are loaded, where that is what is bounded
+BLOCK = 64 << 20  # bytes that an allocator has from the kernel, and gives back to it
 ONE_ARENA = b"MALLOC_ARENA_MAX" in posix.environ  # which is emptied
+starved = {"status": "memory_limit"}  # the engine has the words, and the memory for them
 reserved = []  # how the limit is raised for the report of a failure
 STACK = 2 << 20  # bytes of the stack of a program's thread
 
@@ -31,6 +34,7 @@ def serve(channel):
     filterwarnings("ignore", category=SyntaxWarning)
     channel.start_thread(channel.watch)
     preload(channel)
+    mapped = unheld()
     while True:
         kind, number, head, body = channel.read()
         if kind == channel_part.START:
@@ -40,7 +44,7 @@ def serve(channel):
         for answer, told, tree in need("facts").answers(str(body, "utf-8", "replace")):
             channel.post(answer, number, render(told), tree)
             channel.flush()
-    run(channel, loads(str(head, "utf-8")), str(body, "utf-8", "replace"))
+    run(channel, loads(str(head, "utf-8")), str(body, "utf-8", "replace"), mapped)
 
 
 def preload(channel):
@@ -71,13 +75,13 @@ def one_arena():
         pass
 
 
-def run(channel, start, source):
+def run(channel, start, source, mapped):
     """Runs the program and reports how it ended; then there is nothing more to do."""
     sys.setrecursionlimit(1000)
     one_arena()
     if "random" in sys.modules:  # seeded before this machine was copied, maybe
         sys.modules["random"].seed()
-    limit_memory(start.get("memory") or 0)
+    limit_memory(start.get("memory") or 0, mapped)
     caller = need("calls").Caller(channel)
     need("files").use(caller)
     done, body = outcome(start, source, caller)
@@ -116,18 +120,23 @@ def attempt(start, source, caller):
 
 def failed(start, source, error):
     if isinstance(error, MemoryError):
-        error = without_locals(error)
-    try:
-        need("files").close_all()
-    except BaseException:
-        pass
+        quietly(forget_locals, error)
+    quietly(lambda: need("files").close_all())
     try:
         return failure(start, source, error), b""
-    except BaseException:  # the program has changed too much
-        return {"status": "error", "error": {"kind": "runtime", "message": type(error).__name__}}, b""
+    except BaseException:  # the program has changed too much, or its threads leave no memory
+        return starved if isinstance(error, MemoryError) else {"status": "error", "error": {"kind": "runtime", "message": type(error).__name__}}, b""
 
 
-def without_locals(error):
+def quietly(step, *arguments):
+    """Takes a step that the program may have made impossible."""
+    try:
+        step(*arguments)
+    except BaseException:
+        pass
+
+
+def forget_locals(error):
     """Gives back the memory of the frames that a failure has ended."""
     trace = error.__traceback__
     while trace is not None:
@@ -136,7 +145,6 @@ def without_locals(error):
         except RuntimeError:
             pass
         trace = trace.tb_next
-    return error
 
 
 def failure(start, source, error):
@@ -169,10 +177,43 @@ def too_large(count, limit):
     return {"status": "output_limit", "error": {"kind": "limit", "message": message, "hint": hint}}
 
 
-def limit_memory(heap):
+def unheld():
+    """How many bytes of address space there are, if the kernel holds what is mapped
+    against no other limit: gVisor's does so."""
+    try:
+        import resource
+
+        if refused(resource, resource.RLIMIT_DATA, BLOCK // 2):
+            return None
+        least, most = 0, SPACE
+        while most - least > 1 << 20:
+            middle = (least + most) // 2
+            if refused(resource, resource.RLIMIT_AS, middle + BLOCK):
+                least = middle
+            else:
+                most = middle
+        return most
+    except (ImportError, OSError, ValueError):
+        return None
+
+
+def refused(resource, which, limit):
+    """Whether a block cannot be had with a limit. It is never written to."""
+    before = resource.getrlimit(which)
+    resource.setrlimit(which, (limit, before[1]))
+    try:
+        bytes(BLOCK)
+        return False
+    except MemoryError:
+        return True
+    finally:
+        resource.setrlimit(which, before)
+
+
+def limit_memory(heap, mapped):
     """Bounds what the program can allocate: what is there, its heap, and some. The
     address space is bounded loosely, since threads reserve much of it and use
-    little."""
+    little, unless nothing else is a bound."""
     if heap <= 0:
         return
     try:
@@ -181,8 +222,9 @@ def limit_memory(heap):
         data = data_size(resource) + heap + OVERHEAD
         resource.setrlimit(resource.RLIMIT_DATA, (data, data + RESERVE))
         reserved.append((resource.setrlimit, resource.RLIMIT_DATA, (data + RESERVE, data + RESERVE)))
-        space = data + heap + SPACE
-        resource.setrlimit(resource.RLIMIT_AS, (space, space))
+        space = data + heap + SPACE if mapped is None else mapped + heap + OVERHEAD + LIBRARIES
+        resource.setrlimit(resource.RLIMIT_AS, (space, space + RESERVE))
+        reserved.append((resource.setrlimit, resource.RLIMIT_AS, (space + RESERVE, space + RESERVE)))
     except (ImportError, OSError, ValueError):
         pass  # the host watches too
     stack_size(STACK)

@@ -14,16 +14,15 @@ const (
 	footing = 8 << 20
 	// relayFooting is what a relay has, at least.
 	relayFooting = 4 << 20
+	// kernelFooting is what gVisor's kernel and a guest have together, at most, and what a guest
+	// may have above its program's memory before it refuses more.
+	kernelFooting = 64 << 20
 	// lookEvery is how often the daemon is asked what a program takes that runs for
 	// longer than that. To ask costs the daemon some milliseconds.
 	lookEvery = 250 * time.Millisecond
 	// stuck is how long a program may have more than its memory, look for look: its runtime
 	// may be about to collect garbage.
 	stuck = 3 * lookEvery
-	// soon is how often one is looked at that nothing else keeps from taking as much as its
-	// container has, and far how many times its memory ends it at once.
-	soon = 75 * time.Millisecond
-	far  = 2
 	// brief is how long a program runs of which nobody asks what it took.
 	brief = 50 * time.Millisecond
 	// patience is how long the daemon may take to tell: some answer once a second. At the
@@ -50,13 +49,12 @@ func (c *container) Limit(l run.Limits) {
 // watch ends a program that stays above its memory. One whose runtime refuses it more may
 // catch that, and try for ever.
 func (c *container) watch(l run.Limits) {
-	every := lookEvery
-	if c.unbound(l) {
-		every = soon
-	}
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	most := footing + l.Memory
+	if c.daemon.kernel {
+		most = kernelFooting + l.Memory
+	}
 	if c.image.network != nil {
 		most += relayFooting
 	}
@@ -77,7 +75,7 @@ func (c *container) watch(l run.Limits) {
 		case above.IsZero():
 			above = time.Now()
 		}
-		if !above.IsZero() && time.Since(above) >= stuck || c.unbound(l) && now >= far*most {
+		if !above.IsZero() && time.Since(above) >= stuck {
 			c.outgrown.Store(true)
 			c.Kill()
 			return
@@ -85,28 +83,31 @@ func (c *container) watch(l run.Limits) {
 	}
 }
 
-// unbound tells of a program that is allowed less than its container. Python bounds its own data
-// (RLIMIT_DATA), and gVisor's kernel holds that against the heap's end alone, not against what is mapped.
-func (c *container) unbound(l run.Limits) bool {
-	return c.daemon.kernel && c.i != nil && c.i.Runtime == "python" && allowance(l) < allowance(c.limits)
-}
-
 // look asks what the container takes, in bytes; 0 if that is not told in time. What it has of
-// files, which the kernel takes back when it needs room, does not count.
+// files, which the kernel takes back when it needs room, does not count. All that programs have in
+// gVisor is shared memory of its kernel's.
 func (c *container) look(within time.Duration) int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	var said struct {
 		Memory struct {
 			Usage int64
-			Stats struct{ Anon, RSS int64 }
+			Stats struct {
+				Anon, RSS int64
+				Active    int64 `json:"active_anon"`
+				Inactive  int64 `json:"inactive_anon"`
+			}
 		} `json:"memory_stats"`
 	}
 	if c.daemon.api.call(ctx, http.MethodGet, "/containers/"+c.id+"/stats", url.Values{"stream": {"0"}, "one-shot": {"1"}}, nil, &said) != nil {
 		return 0
 	}
-	now := max(said.Memory.Stats.Anon, said.Memory.Stats.RSS)
-	if now == 0 { // gVisor does not tell them apart
+	stats := said.Memory.Stats
+	now := max(stats.Anon, stats.RSS)
+	if c.daemon.kernel {
+		now = stats.Active + stats.Inactive
+	}
+	if now == 0 { // where runsc is asked, it does not tell them apart
 		now = said.Memory.Usage
 	}
 	for {

@@ -27,6 +27,10 @@ const (
 	// relayMemory is what a relay may take, most of it what waits in its connections.
 	relayMemory = 96 << 20
 	lookEvery   = 20 * time.Millisecond
+	// over is what a program may take above its memory for no longer than stuck: its runtime may
+	// refuse it more, which the program may catch, and try for ever.
+	over  = 32 << 20
+	stuck = 750 * time.Millisecond
 	// ending is how long the processes of a container may take to go.
 	ending = 5 * time.Second
 	// threads is how many gVisor itself may have, beside two for each of the program's.
@@ -162,18 +166,23 @@ func (r *root) allowance(l run.Limits) int64 {
 	return most
 }
 
-// look ends a container that takes more memory than it may.
+// look ends a container that takes more memory than it may, or all that there is for too long.
 func (g *container) look(l run.Limits) {
 	defer g.memory.Close() // nil answers with an error
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	low := time.Now() // when it took no more than its memory
 	for {
 		select {
 		case <-g.watching:
 			return
 		case <-tick.C:
 		}
-		if g.measure() > g.footing+g.root.allowance(l) {
+		took := g.measure() - g.footing
+		if took <= l.Memory+over {
+			low = time.Now()
+		}
+		if took > g.root.allowance(l) || time.Since(low) > stuck {
 			g.outgrown.Store(true)
 			g.Kill()
 			return
