@@ -28,7 +28,7 @@ var layers = []struct {
 	{"internal/egress", nil, "decides what programs reach; who runs them, and what the settings say, is given to it"},
 	{"internal/egress/egresstest", nil, "a piece of the Internet, for tests"},
 	{"internal/runtimes", []string{"internal/guest/python", "internal/guest/script", "internal/pipeline/isolate/interpreter"}, "joins harnesses to the programs that run them"},
-	{"internal/wire", nil, "both sides of the wall use it"},
+	{"internal/wire", []string{"internal/wire/ring"}, "both sides of the wall use it"},
 	{"internal/wire/lanes", nil, "both sides of the wall use it"},
 	{"internal/wire/ring", nil, "both sides of the wall use it"},
 	{"internal/guest", []string{"internal/guest/js", "internal/wire", "internal/wire/ring"}, "it is on the other side of the wall"},

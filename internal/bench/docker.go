@@ -40,7 +40,7 @@ func (b *bench) containers(ctx context.Context, runner string, nothing, pool flo
 		return nil
 	}
 	before := inContainers()
-	o.Warm, o.MaxWarm = 1, 1
+	o.Warm, o.MaxWarm = 0, 0 // as the engine has them
 	warm := docker.New(o)
 	defer warm.Close()
 	if err := b.sandboxes(ctx, "docker, "+runner, have.Runtimes, cold, warm, nothing, pool); err != nil {
@@ -78,7 +78,7 @@ func (b *bench) held(ctx context.Context, runner string, warm isolate.Backend, b
 		return err
 	}
 	defer s.Close()
-	time.Sleep(time.Second)
+	time.Sleep(2 * time.Second) // in which those that wait are complete again
 	megabytes, containers := 0.0, 0
 	for id, more := range inContainers() {
 		if _, was := before[id]; !was && more > 0 {

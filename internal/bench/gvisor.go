@@ -24,7 +24,7 @@ func (b *bench) gvisor(ctx context.Context) error {
 	o := gvisor.Options{Guest: []string{b.Self, "guest"}, Dir: filepath.Join(b.home, "gvisor"), Interpreters: known, Warm: -1, MaxWarm: -1}
 	cold := gvisor.New(o)
 	defer cold.Close()
-	o.Warm, o.MaxWarm = 1, 1
+	o.Warm, o.MaxWarm = 0, 0 // as the engine has them
 	warm := gvisor.New(o)
 	defer warm.Close()
 	if err := b.sandboxes(ctx, "gvisor", warm.Capabilities().Runtimes, cold, warm, 600, 25); err != nil {
@@ -41,7 +41,7 @@ func (b *bench) waiting(ctx context.Context, warm isolate.Backend) error {
 		return err
 	}
 	defer s.Close()
-	time.Sleep(time.Second)
+	time.Sleep(2 * time.Second) // in which those that wait are complete again
 	megabytes, containers := 0.0, 0
 	for _, pid := range below(os.Getpid()) {
 		if name(pid) == "exe" {

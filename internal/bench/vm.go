@@ -35,7 +35,7 @@ func (b *bench) vm(ctx context.Context) error {
 	}
 	cold := vm.New(o)
 	defer cold.Close()
-	o.Warm, o.MaxWarm = 1, 1
+	o.Warm, o.MaxWarm = 0, 0 // as the engine has them
 	warm := vm.New(o)
 	defer warm.Close()
 	if err := b.sandboxes(ctx, "vm", there, cold, warm, 500, 0); err != nil {
@@ -52,7 +52,7 @@ func (b *bench) idleMachine(ctx context.Context, warm isolate.Backend) error {
 		return err
 	}
 	defer s.Close()
-	time.Sleep(time.Second)
+	time.Sleep(2 * time.Second) // in which those that wait are complete again
 	megabytes, machines := 0.0, 0
 	for _, pid := range below(os.Getpid()) {
 		if n := name(pid); !strings.HasPrefix(n, "qemu-system") && n != "firecracker" {

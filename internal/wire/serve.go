@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"retort/internal/run"
+	"retort/internal/wire/ring"
 )
 
 // What a guest may send besides the value, whose limit is the program's.
@@ -312,11 +313,17 @@ func (s *session) settle(err, cause error) (End, error) {
 	case cause != nil:
 		stopped = cancelStop()
 	case errors.As(err, &broken):
-		reason := run.Errorf(run.KindInternal, "isolate.run", "the sandbox was ended: %w", broken)
-		stopped = &Stop{Status: run.StatusError, Reason: reason}
+		stopped = breach(broken)
+	case errors.Is(err, ring.ErrBroken):
+		stopped = breach(err)
 	default:
 		return end, ErrGone
 	}
 	end.Status, end.Error, end.Value = stopped.Status, stopped.Reason, nil
 	return end, nil
+}
+
+// breach ends a program whose guest does not keep to the protocol.
+func breach(err error) *Stop {
+	return &Stop{Status: run.StatusError, Reason: run.Errorf(run.KindInternal, "isolate.run", "the sandbox was ended: %w", err)}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/wire/ring"
 )
 
 type hostFunc func(ctx context.Context, c run.Call) (run.Result, error)
@@ -179,6 +181,26 @@ func TestServeWords(t *testing.T) {
 		t.Errorf("%+v, %v", end, err)
 	}
 }
+
+// TestServeNamesABreach says what a guest did that did not keep to the protocol of shared memory.
+func TestServeNamesABreach(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	go func() { _, _ = io.Copy(io.Discard, far) }()
+	breaks := struct {
+		io.Reader
+		io.WriteCloser
+	}{readerFunc(func([]byte) (int, error) { return 0, fmt.Errorf("%w: part 3 is missing", ring.ErrBroken) }), near}
+	end, err := Serve(t.Context(), NewConn(breaks), run.Program{Code: "1", Limits: run.DefaultLimits()}, echo)
+	const want = "the sandbox was ended: protocol violation: shared memory: part 3 is missing"
+	if err != nil || end.Status != run.StatusError || end.Error.Kind != run.KindInternal || end.Error.Message != want {
+		t.Errorf("%s %v, %v", end.Status, end.Error, err)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // TestServeReportsErrorsOfCalls covers what a guest is told when a call fails.
 func TestServeReportsErrorsOfCalls(t *testing.T) {

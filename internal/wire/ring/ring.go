@@ -76,7 +76,7 @@ type memory interface {
 }
 
 // ErrBroken says that the other side does not keep to the protocol.
-var ErrBroken = errors.New("ring: the other side does not keep to the protocol")
+var ErrBroken = errors.New("protocol violation: shared memory")
 
 func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBroken, fmt.Sprintf(format, args...))

@@ -16,6 +16,9 @@ const (
 	// breather is how long a program that found a guest ready has the machine to
 	// itself before the next one is started in its place.
 	breather = 10 * time.Millisecond
+	// patience is how long another item is not started while some are ready and a guest's
+	// program runs: a start takes a processor, which a program may need beside its own.
+	patience = time.Second
 )
 
 // ErrClosed is the error of a pool, and of a backend, that has been closed.
@@ -34,6 +37,7 @@ type PoolOptions[T Item] struct {
 	Least int               // ready at rest
 	Most  int               // ready at any time
 	Lazy  bool              // nothing is started before somebody asks
+	Calm  bool              // while some are ready, nothing is started before Refill, or for patience
 	Room  func() bool       // whether the machine has memory for items that wait; nil means that Linux is asked
 }
 
@@ -87,7 +91,7 @@ func (p *Pool[T]) Take(ctx context.Context) (T, error) {
 	if n := len(p.ready); n > 0 {
 		item := p.ready[0]
 		p.ready = slices.Delete(p.ready, 0, 1)
-		p.later.Reset(breather)
+		p.later.Reset(p.calm())
 		p.mu.Unlock()
 		return item, nil
 	}
@@ -104,6 +108,23 @@ func (p *Pool[T]) Take(ctx context.Context) (T, error) {
 		p.abandon(waiter)
 		var none T
 		return none, ctx.Err()
+	}
+}
+
+// calm is how long who was just given an item has the machine to itself. p.mu is held.
+func (p *Pool[T]) calm() time.Duration {
+	if p.Calm && len(p.ready) > 0 {
+		return patience
+	}
+	return breather
+}
+
+// Refill says that an item that was taken needs the machine no more.
+func (p *Pool[T]) Refill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.later.Reset(breather)
 	}
 }
 

@@ -41,3 +41,39 @@ func TestDeadItem(t *testing.T) {
 		t.Error(i == dead, err)
 	}
 }
+
+// Who has taken an item has the machine to itself while there are others, and no longer than it
+// needs it; when there are none, another one is started.
+func TestCalm(t *testing.T) {
+	var starts atomic.Int64
+	start := func() (*item, error) { starts.Add(1); return &item{}, nil }
+	p := NewPool(PoolOptions[*item]{Start: start, Least: 2, Most: 2, Calm: true, Room: func() bool { return true }})
+	defer p.Close()
+	ready := func(n int) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); len(p.Ready()) != n; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d items are ready, not %d", len(p.Ready()), n)
+			}
+		}
+	}
+	take := func() {
+		t.Helper()
+		if _, err := p.Take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ready(2)
+	take()
+	time.Sleep(5 * breather)
+	if n := starts.Load(); n != 2 {
+		t.Errorf("%d items were started while one was ready", n)
+	}
+	p.Refill()
+	ready(2)
+	take()
+	ready(2) // after a while
+	take()
+	take()
+	ready(2) // at once
+}

@@ -38,6 +38,7 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 		return isolate.Report{}, err
 	}
 	defer s.backend.forget(s)
+	defer s.kind.pool.Refill()
 	defer s.leave()
 	p.Limits = p.Limits.Or(s.spec.Limits).Or(run.DefaultLimits())
 	s.member.guest.Limit(p.Limits)

@@ -122,7 +122,7 @@ func (b *Backend) open(k Kind) *kind {
 	}
 	least := max(k.Warm, 0)
 	opened := &kind{Kind: k}
-	opened.pool = NewPool(PoolOptions[*member]{Start: func() (*member, error) { return b.start(k) }, Least: least, Most: max(least, k.MaxWarm), Lazy: !k.Ahead})
+	opened.pool = NewPool(PoolOptions[*member]{Start: func() (*member, error) { return b.start(k) }, Least: least, Most: max(least, k.MaxWarm), Lazy: !k.Ahead, Calm: true})
 	return opened
 }
 
