@@ -160,18 +160,27 @@ class ByName(Callable):
 
     def __init__(self, caller, name="call_mcp_tool"):
         super().__init__(caller, name, "", "call")
+        self._begins = {}  # name of a tool → the JSON before its arguments
 
     def _arrange(self, args, kwargs):
         return by_name(*args, **kwargs)
 
+    def _encode(self, call):
+        name, arguments, fresh = call
+        begin = self._begins.get(name)
+        if begin is None:
+            begin = self._begins[name] = b'{"name":%b,"arguments":' % render(name)
+        body = render(arguments) if arguments else b"{}"
+        return begin + body + (b',"no_cache":true}' if fresh else b"}")
+
 
 def by_name(name, arguments=None, options=None, /, **named):
+    """A tool's name, its arguments, and whether the cache is left out."""
     if arguments is not None and not isinstance(arguments, dict):
         raise TypeError("call_mcp_tool takes the tool's name and a dict of its arguments")
-    call = {"name": str(name), "arguments": {**(arguments or {}), **named}}
-    if options and options.get("no_cache"):
-        call["no_cache"] = True
-    return call
+    if named:
+        arguments = {**(arguments or {}), **named}
+    return str(name), arguments, bool(options and options.get("no_cache"))
 
 
 class Search(Callable):

@@ -35,6 +35,8 @@ def serve(channel):
     channel.start_thread(channel.watch)
     preload(channel)
     mapped = unheld()
+    if channel.ring is not None:
+        channel.ring.rehearsal = lambda: quietly(lambda: need("rehearse").rehearse())
     while True:
         kind, number, head, body = channel.read()
         if kind == channel_part.START:
@@ -44,6 +46,8 @@ def serve(channel):
         for answer, told, tree in need("facts").answers(str(body, "utf-8", "replace")):
             channel.post(answer, number, render(told), tree)
             channel.flush()
+    if channel.ring is not None:
+        channel.ring.rehearsal = None
     run(channel, loads(str(head, "utf-8")), str(body, "utf-8", "replace"), mapped)
 
 
