@@ -8,6 +8,13 @@ values = need("values")
 render, loads = values.render, values.loads
 
 
+Call = None  # that of loop, once there is one
+
+
+def under_way():
+    return need("loop").Call
+
+
 class ToolError(Exception):
     """A tool answered with an error, or could not be called."""
 
@@ -42,9 +49,6 @@ class Caller:
         answer_head, answer = self.channel.call(head, body)
         self.under_way -= 1
         return value_of(answer_head, answer, server, tool)
-
-    def later(self, head, body, server, tool):
-        return need("loop").Call(self, head, body, server, tool)
 
 
 def head_of(server, tool):
@@ -94,7 +98,7 @@ class Callable:
         """The call under way, to be awaited."""
         if args or self._renames:
             kwargs = self._arrange(args, kwargs)
-        return self._caller.later(self._head, self._encode(kwargs), self._server, self._tool)
+        return (Call or under_way())(self._caller, self._head, self._encode(kwargs), self._server, self._tool)
 
     _renames = True
 

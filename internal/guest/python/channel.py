@@ -10,6 +10,7 @@ import select
 import struct
 import time
 from _thread import _count as thread_count, RLock, allocate_lock, get_ident, start_new_thread, stack_size
+from itertools import count
 
 START, OUTPUT, CALL, RESULT, DONE, PARSE, PARSED, COMPILED = 2, 3, 4, 5, 6, 7, 8, 11
 
@@ -53,7 +54,7 @@ class Channel:
         self.pending = {}  # id → what takes the answer of a call that no thread waits for
         self.early = {}  # id → answers that came to a finalizer's call
         self.loops = []  # event loops that wait for the lead
-        self.made = 0
+        self.number = count(1).__next__  # gives a new id
         # Writing.
         self.queue, self.queued = [], 0
         self.text, self.text_size = [], 0
@@ -240,8 +241,8 @@ class Channel:
             have += self.receive_into(frame[have:])
         return frame
 
-    def arrived(self):
-        """The frames that are whole in the buffer."""
+    def dispatch_arrived(self):
+        """Hands out the frames that are whole in the buffer. Who gets one may read more."""
         while len(self.buffer) - self.at >= 13:
             buffer, at = self.buffer, self.at
             length, _, number, head_length = unpack(buffer, at)
@@ -250,17 +251,12 @@ class Channel:
                 return
             self.at = end
             middle = at + 13 + head_length
-            yield number, buffer[at + 13 : middle], buffer[middle:end]
+            self.dispatch(number, buffer[at + 13 : middle], buffer[middle:end])
 
     def has_frame(self):
         """Whether a whole frame is in the buffer."""
         have = len(self.buffer) - self.at
         return have >= 13 and have >= 4 + unpack(self.buffer, self.at)[0]
-
-    def number(self):
-        """A new id."""
-        self.made += 1
-        return self.made
 
     def call(self, head, body):
         """Makes a call and waits for its answer: head and body."""

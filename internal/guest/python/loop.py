@@ -10,10 +10,12 @@ from asyncio import base_events, events, futures, tasks
 from asyncio.tasks import Task
 from contextvars import copy_context
 from types import CoroutineType
+from weakref import ref
 
 calls = need("calls")
 values = need("values")
 LINGER = 1.0  # seconds
+LEAST = 1000
 
 
 class Deadlock(BaseException):
@@ -28,12 +30,11 @@ class Call(asyncio.Future):
         super().__init__(loop=loop)
         self._caller, self._of = caller, (server, tool)
         self._thread = get_ident()
-        frame = sys._getframe(3)
+        frame = sys._getframe(2)
         self._site = frame.f_code, frame.f_lasti
         caller.under_way += 1
         channel = caller.channel
-        with channel.mutex:
-            number = channel.number()
+        number = channel.number()
         channel.pending[number] = self._arrive
         channel.post(calls.CALL_KIND, number, head, body)
         if not channel.armed:
@@ -53,23 +54,21 @@ class Call(asyncio.Future):
             self.set_result(calls.value_of(head, body, *self._of))
         except Exception as error:
             error._site = self._site
-            self.get_loop().started.add(self)
+            self.get_loop().note(self)
             self.set_exception(error)
 
 
-calls.CALL_KIND = 4
+calls.CALL_KIND, calls.Call = 4, Call
 
 
 class Soon(events.Handle):
-    """A callback, made in a third of the time."""
+    """A callback, without what is kept of it for debugging. call_soon makes it."""
 
     __slots__ = ()
+    _repr = _source_traceback = None
 
-    def __init__(self, callback, args, loop, context=None):
-        self._callback, self._args, self._loop = callback, args, loop
-        self._context = copy_context() if context is None else context
-        self._cancelled = False
-        self._repr = self._source_traceback = None
+
+new_handle = object.__new__
 
 
 class Loop(base_events.BaseEventLoop):
@@ -87,7 +86,7 @@ class Loop(base_events.BaseEventLoop):
         for waiting in (self.alone, self.leading):
             waiting.register(self.wake_out, select.POLLIN)
         self.leading.register(self.channel.wire_in, select.POLLIN)
-        self.started = set()  # tasks that have not ended or whose end nobody has seen
+        self.started, self.most = [], LEAST  # weakly, tasks and calls whose end nobody may have seen; how many until those that are gone are left out
         self.fatal = None  # what a callback raised
         self.unseen = []  # what tasks raised that are gone
 
@@ -130,8 +129,7 @@ class Loop(base_events.BaseEventLoop):
                 return
             _, number, head, body = channel.read()
             channel.dispatch(number, head, body)
-        for number, head, body in channel.arrived():
-            channel.dispatch(number, head, body)
+        channel.dispatch_arrived()
 
     def follow(self, channel, timeout):
         """Waits while another thread reads."""
@@ -159,7 +157,9 @@ class Loop(base_events.BaseEventLoop):
 
     def call_soon(self, callback, *args, context=None):
         """As asyncio's own, without what it does for debugging."""
-        handle = Soon(callback, args, self, context)
+        handle = new_handle(Soon)
+        handle._callback, handle._args, handle._loop, handle._cancelled = callback, args, self, False
+        handle._context = copy_context() if context is None else context
         self._ready.append(handle)
         return handle
 
@@ -167,13 +167,16 @@ class Loop(base_events.BaseEventLoop):
         if type(coro) is not CoroutineType and not asyncio.iscoroutine(coro):
             coro = completed(coro)
         task = super().create_task(coro, **options) if self._task_factory else Task(coro, loop=self, **options)
-        self.started.add(task)
-        task.add_done_callback(self.finished)
+        self.note(task)
         return task
 
-    def finished(self, task):
-        if not getattr(task, "_log_traceback", False):
-            self.started.discard(task)
+    def note(self, future):
+        """Has unhandled look at a future, if it is still there then. One that is gone
+        has told of what it raised."""
+        self.started.append(ref(future))
+        if len(self.started) > self.most:
+            self.started = [one for one in self.started if one() is not None]
+            self.most = 2 * len(self.started) + LEAST
 
     def run_in_executor(self, executor, func, *args):
         started = calls.later(func)
@@ -231,8 +234,9 @@ class Loop(base_events.BaseEventLoop):
 
     def unhandled(self):
         """What a task or call raised that nobody has looked at; None if nothing."""
-        for task in list(self.started):
-            if task.done() and not task.cancelled() and getattr(task, "_log_traceback", False):
+        for one in self.started:
+            task = one()
+            if task is not None and task.done() and not task.cancelled() and getattr(task, "_log_traceback", False):
                 return task.exception()
         return self.unseen[0] if self.unseen else None
 

@@ -122,6 +122,8 @@ async def collected(items):
 
 
 def awaited(value):
+    """That of loop, in whose place it stands until it is called."""
+    builtins.__dict__[rewriting.AWAITED] = need("loop").awaited
     return need("loop").awaited(value)
 
 
