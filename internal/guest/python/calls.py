@@ -5,7 +5,7 @@ import sys
 from _thread import get_ident
 
 values = need("values")
-render, loads = values.render, values.loads
+render, loads, scan, SPACE = values.render, values.loads, values.scan, values.SPACE
 
 
 Call = None  # that of loop, once there is one
@@ -65,7 +65,7 @@ def value_of(head, body, server, tool):
             )
     text = str(body, "utf-8", "replace")
     try:
-        return loads(text)
+        return scan(text.strip(SPACE), 0)[0]
     except RecursionError:
         return deeply(text)
 

@@ -251,7 +251,11 @@ class Channel:
                 return
             self.at = end
             middle = at + 13 + head_length
-            self.dispatch(number, buffer[at + 13 : middle], buffer[middle:end])
+            take = self.pending.pop(number, None)
+            if take is not None:
+                take(buffer[at + 13 : middle], buffer[middle:end])
+            else:
+                self.hand_over(number, buffer[at + 13 : middle], buffer[middle:end])
 
     def has_frame(self):
         """Whether a whole frame is in the buffer."""
@@ -312,7 +316,11 @@ class Channel:
         take = self.pending.pop(number, None)
         if take is not None:
             take(head, body)
-            return
+        else:
+            self.hand_over(number, head, body)
+
+    def hand_over(self, number, head, body):
+        """Gives an answer to the thread that waits for it."""
         with self.mutex:
             follower = self.followers.pop(number, None)
             if follower is None:

@@ -40,21 +40,20 @@ class Call(asyncio.Future):
         if not channel.armed:
             channel.arm()
 
-    def _arrive(self, head, body):
-        self._caller.under_way -= 1
-        if get_ident() == self._thread:
-            self._settle(head, body)
-        else:
-            self.get_loop().call_soon_threadsafe(self._settle, head, body)
-
-    def _settle(self, head, body):
+    def _arrive(self, head, body, counted=False):
+        """Takes the answer, in the thread that made the call."""
+        if not counted:
+            self._caller.under_way -= 1
+            if get_ident() != self._thread:
+                self.get_loop().call_soon_threadsafe(self._arrive, head, body, True)
+                return
         if self.done():
             return
         try:
             self.set_result(calls.value_of(head, body, *self._of))
         except Exception as error:
             error._site = self._site
-            self.get_loop().note(self)
+            self.get_loop().started.append(ref(self))
             self.set_exception(error)
 
 
@@ -75,6 +74,7 @@ class Loop(base_events.BaseEventLoop):
     """An event loop that waits for answers of the host, timers and threads."""
 
     channel = None  # given by install
+    get_debug = bool  # which is False, and asked for with every task and call
 
     def __init__(self):
         super().__init__()
@@ -155,6 +155,10 @@ class Loop(base_events.BaseEventLoop):
     def close(self):
         """Keeps the loop: what a program began goes on until the program ends."""
 
+    def set_debug(self, enabled):
+        super().set_debug(enabled)
+        self.get_debug = lambda: enabled
+
     def call_soon(self, callback, *args, context=None):
         """As asyncio's own, without what it does for debugging."""
         handle = new_handle(Soon)
@@ -167,16 +171,15 @@ class Loop(base_events.BaseEventLoop):
         if type(coro) is not CoroutineType and not asyncio.iscoroutine(coro):
             coro = completed(coro)
         task = super().create_task(coro, **options) if self._task_factory else Task(coro, loop=self, **options)
-        self.note(task)
+        self.started.append(ref(task))
+        if len(self.started) > self.most:
+            self.forget()
         return task
 
-    def note(self, future):
-        """Has unhandled look at a future, if it is still there then. One that is gone
-        has told of what it raised."""
-        self.started.append(ref(future))
-        if len(self.started) > self.most:
-            self.started = [one for one in self.started if one() is not None]
-            self.most = 2 * len(self.started) + LEAST
+    def forget(self):
+        """Leaves out those that are gone: they have told of what they raised."""
+        self.started = [one for one in self.started if one() is not None]
+        self.most = 2 * len(self.started) + LEAST
 
     def run_in_executor(self, executor, func, *args):
         started = calls.later(func)
@@ -260,7 +263,7 @@ class Ready:
 
 
 def awaited(value):
-    return value if values.is_awaitable(value) else Ready(value)
+    return value if hasattr(type(value), "__await__") or values.is_awaitable(value) else Ready(value)
 
 
 def iterated(value):
@@ -319,7 +322,8 @@ def install(channel):
     real = {name: getattr(asyncio, name) for name in ("gather", "wait", "as_completed", "to_thread", "run_coroutine_threadsafe")}
 
     def gather(*items, **options):
-        return real["gather"](*[future_of(checked(item)) for item in items], **options)
+        loop = current_loop() if CoroutineType in map(type, items) else None
+        return real["gather"](*[loop.create_task(item) if type(item) is CoroutineType else future_of(checked(item)) for item in items], **options)
 
     def wait_for(item, timeout=None, **options):
         return real_wait_for(future_of(item), timeout, **options)

@@ -7,6 +7,7 @@ import sys
 
 channel_part, ring_part, calls, values, rewriting = need("channel"), need("ring"), need("calls"), need("values"), need("rewrite")
 CALLS = 30
+ARENA, ARENAS = 1 << 20, 8  # bytes of the memory that Python takes from the kernel at a time
 PROGRAM = """
 import re
 class Row:
@@ -53,6 +54,13 @@ def rehearse():
     finally:
         for wire in wires:
             os.close(wire)
+
+
+def take_memory():
+    """Memory that the machine has written to once: what it takes from the kernel later costs
+    a fault for each page. What is given keeps it from going back."""
+    size = 450
+    return [bytes(size) for i in range(ARENAS * ARENA // size)][:: ARENA // size]
 
 
 def answers():

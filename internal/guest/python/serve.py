@@ -1,5 +1,6 @@
 """The guest's way: answer what is asked of untouched code, then run one program."""
 
+import gc
 import os
 import posix
 import sys
@@ -20,6 +21,7 @@ LIBRARIES = 32 << 20  # bytes of address space for modules that are loaded, wher
 BLOCK = 64 << 20  # bytes that an allocator has from the kernel, and gives back to it
 ONE_ARENA = b"MALLOC_ARENA_MAX" in posix.environ  # which is emptied
 starved = {"status": "memory_limit"}  # the engine has the words, and the memory for them
+spare = []  # what keeps memory
 reserved = []  # how the limit is raised for the report of a failure
 STACK = 2 << 20  # bytes of the stack of a program's thread
 
@@ -35,8 +37,9 @@ def serve(channel):
     channel.start_thread(channel.watch)
     preload(channel)
     mapped = unheld()
+    gc.freeze()  # what is there stays, and is not looked at again and again
     if channel.ring is not None:
-        channel.ring.rehearsal = lambda: quietly(lambda: need("rehearse").rehearse())
+        channel.ring.rehearsal = lambda: quietly(rehearse)
     while True:
         kind, number, head, body = channel.read()
         if kind == channel_part.START:
@@ -49,6 +52,13 @@ def serve(channel):
     if channel.ring is not None:
         channel.ring.rehearsal = None
     run(channel, loads(str(head, "utf-8")), str(body, "utf-8", "replace"), mapped)
+
+
+def rehearse():
+    part = need("rehearse")
+    spare.append(part.take_memory())
+    part.rehearse()
+    gc.freeze()
 
 
 def preload(channel):

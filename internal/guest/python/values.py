@@ -42,9 +42,12 @@ except ImportError:  # an interpreter without its parts in C
     scan = json.JSONDecoder().scan_once
 
 
+SPACE = " \t\r\n"  # of JSON
+
+
 def loads(text):
     """The value of valid JSON."""
-    return scan(text.strip(" \t\r\n"), 0)[0]
+    return scan(text.strip(SPACE), 0)[0]
 
 
 LEFT_OUT = object()
