@@ -95,11 +95,23 @@ class Channel:
                 data = b"".join(self.queue)
                 self.queue.clear()
                 self.queued = 0
-                self.sent = monotonic()
-                try:
-                    self.send(data)
-                except OSError:  # nobody is there
-                    quit_now(0)
+                self.deliver(data)
+
+    def transmit(self, kind, number, head, body):
+        """Sends a frame at once, behind what is queued."""
+        with self.out_lock:
+            if self.text or self.queue:
+                self.post(kind, number, head, body)
+                self.flush()
+            else:
+                self.deliver(pack(9 + len(head) + len(body), kind, number, len(head)) + head + body)
+
+    def deliver(self, data):
+        self.sent = monotonic()
+        try:
+            self.send(data)
+        except OSError:  # nobody is there
+            quit_now(0)
 
     def send(self, data):
         if self.ring is not None:
@@ -274,8 +286,7 @@ class Channel:
             if not leads:
                 follower = self.followers[number] = Follower()
         try:
-            self.post(CALL, number, head, body)
-            self.flush()
+            self.transmit(CALL, number, head, body)
             if not leads:
                 follower.lock.acquire()
                 if follower.frame is not None:

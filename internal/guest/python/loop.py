@@ -25,6 +25,8 @@ class Deadlock(BaseException):
 class Call(asyncio.Future):
     """A call under way. A program awaits it like any future."""
 
+    __slots__ = ("_caller", "_of", "_site", "_thread")
+
     def __init__(self, caller, head, body, server, tool):
         loop = current_loop()
         super().__init__(loop=loop)

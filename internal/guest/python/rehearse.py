@@ -7,7 +7,7 @@ import sys
 
 channel_part, ring_part, calls, values, rewriting = need("channel"), need("ring"), need("calls"), need("values"), need("rewrite")
 CALLS = 30
-ARENA, ARENAS = 1 << 20, 8  # bytes of the memory that Python takes from the kernel at a time
+ARENA, ARENAS = 1 << 20, 12  # bytes of the memory that Python takes from the kernel at a time
 PROGRAM = """
 import re
 class Row:

@@ -50,7 +50,7 @@ class Ring:
     # Writing
 
     def send(self, data):
-        if self.usable() and len(data) <= LARGE and self.put(data):
+        if (self.proven or self.usable()) and len(data) <= LARGE and self.put(data):
             return
         for i in range(0, len(data), LARGEST):
             part = data[i : i + LARGEST]
@@ -141,6 +141,8 @@ class Ring:
         if self.held or self.rest:
             return True
         if not self.records:
+            if self.words[TO_GUEST + WRITTEN] == self.taken and self.pos == len(self.stream):
+                return False
             self.look()
         return self.record() or self.part()
 
@@ -230,14 +232,16 @@ class Ring:
     def watch(self):
         """Waits awake for a little, if that has been worth it and no other thread could
         run: True if something came, False if something comes over the stream."""
-        if self.records or not self.proven or not self.worthwhile() or thread_count() > self.own_threads():
+        if self.records or not self.proven or (self.urged or not self.hope) and not self.worthwhile() or thread_count() > self.own_threads():
             return None
         words, taken, parts = self.words, self.taken, self.parts
         began = now = monotonic()
         while now - began < PATIENCE:
             for _ in range(64):
                 if words[TO_GUEST + WRITTEN] != taken:
-                    self.judge(monotonic() - began)
+                    took = monotonic() - began
+                    if took > SOON or self.hope < HOPES:
+                        self.judge(took)
                     return True
             now = monotonic()
             if words[TO_GUEST + STREAMED] != parts:
