@@ -104,13 +104,11 @@ func inContainers() map[string]float64 {
 		}
 		groups, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cgroup"))
 		found := containerID.FindSubmatch(groups)
-		if found == nil || name(pid) == "exe" { // a program's memory is in that of its kernel
+		if found == nil {
 			continue
 		}
-		own, err := unique(pid)
-		shared, failed := status(pid, "RssShmem:")
-		if err == nil && failed == nil {
-			all[string(found[1])] += own + shared
+		if part, err := share(pid); err == nil {
+			all[string(found[1])] += part
 		}
 	}
 	return all

@@ -44,13 +44,8 @@ func (b *bench) waiting(ctx context.Context, warm isolate.Backend) error {
 	time.Sleep(2 * time.Second) // in which those that wait are complete again
 	megabytes, containers := 0.0, 0
 	for _, pid := range below(os.Getpid()) {
-		if name(pid) == "exe" {
-			continue // a program's memory is in that of its kernel
-		}
-		own, err := unique(pid)
-		shared, failed := status(pid, "RssShmem:")
-		if err == nil && failed == nil {
-			megabytes += own + shared
+		if part, err := share(pid); err == nil {
+			megabytes += part
 		}
 		if name(pid) == "runsc-sandbox" {
 			containers++

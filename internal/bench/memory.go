@@ -14,18 +14,32 @@ func resident(pid int) (float64, error) { return status(pid, "VmRSS:") }
 // unique is the part of it that no other process shares: not the binary.
 func unique(pid int) (float64, error) { return status(pid, "RssAnon:") }
 
-func status(pid int, field string) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+// share is a process's part in MB of the memory that is no file's: what several processes have
+// mapped is parted among them, so that the sum of all counts it once.
+func share(pid int) (float64, error) {
+	own, err := field(pid, "smaps_rollup", "Pss_Anon:")
+	if err != nil {
+		return 0, err
+	}
+	mapped, err := field(pid, "smaps_rollup", "Pss_Shmem:")
+	return own + mapped, err
+}
+
+func status(pid int, name string) (float64, error) { return field(pid, "status", name) }
+
+// field is a figure in MB that a file of /proc has of a process, in kB.
+func field(pid int, file, name string) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, field); ok {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 			return kb / 1000, err
 		}
 	}
-	return 0, fmt.Errorf("/proc/%d/status has no %s", pid, field)
+	return 0, fmt.Errorf("/proc/%d/%s has no %s", pid, file, name)
 }
 
 // children are the processes that pid has started.
@@ -37,8 +51,8 @@ func children(pid int) []int {
 		if err != nil {
 			continue
 		}
-		for _, field := range strings.Fields(string(text)) {
-			if child, err := strconv.Atoi(field); err == nil {
+		for _, pid := range strings.Fields(string(text)) {
+			if child, err := strconv.Atoi(pid); err == nil {
 				pids = append(pids, child)
 			}
 		}
