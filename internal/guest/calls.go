@@ -59,7 +59,7 @@ func (g *guest) nativeCallSync(args []any) (any, error) {
 	g.post(wire.CallFrame(id, wire.Call{Tool: text(args, 0)}, []byte(text(args, 1))))
 	g.flush()
 	for {
-		f, ok, err := received(g.inbox.wait(time.Time{}))
+		f, ok, err := g.received(g.inbox.wait(time.Time{}))
 		switch {
 		case err != nil:
 			return nil, err

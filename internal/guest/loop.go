@@ -46,6 +46,7 @@ type guest struct {
 	pending  map[uint32]*pending
 	made     uint32 // calls so far
 	underWay int    // calls without a result so far, but for synchronous ones
+	gone     bool   // the host is, so that nobody hears a last word
 
 	// What the prelude gives.
 	preload, prepare, importModule, exported, startLater, parsed, revived, failed, fire, finish, describe quickjs.Value
@@ -88,6 +89,9 @@ func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 	defer stop()
 	g.started = time.Now()
 	done, value := g.run(string(start.Body))
+	if g.gone {
+		return nil
+	}
 	if g.underWay > 0 {
 		done.Warnings = append(done.Warnings, fmt.Sprintf("calls still under way when the program ended: %d; whether they have had their effects is not known", g.underWay))
 	}
@@ -267,17 +271,18 @@ func (g *guest) next(deadline time.Time) (f wire.Frame, ok bool, err error) {
 		return f, true, nil
 	}
 	if f, ok, open := g.inbox.take(); ok || !open {
-		return received(f, ok, open)
+		return g.received(f, ok, open)
 	}
 	g.flush()
 	if due, ok := g.timers.next(); ok && (deadline.IsZero() || due.Before(deadline)) {
 		deadline = due
 	}
-	return received(g.inbox.wait(deadline))
+	return g.received(g.inbox.wait(deadline))
 }
 
-func received(f wire.Frame, ok, open bool) (wire.Frame, bool, error) {
+func (g *guest) received(f wire.Frame, ok, open bool) (wire.Frame, bool, error) {
 	if !open {
+		g.gone = true
 		return f, false, errGone
 	}
 	return f, ok, nil

@@ -2,9 +2,13 @@ package testenv
 
 import (
 	"bufio"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -57,4 +61,27 @@ func killed(t *testing.T, variable, value string, none int, at func(kill func(),
 	}
 	_ = c.Wait()
 	return last
+}
+
+// Groups are the control groups of the engine with a process id and those below them, wherever
+// they are (that of memory may lie deeper than the others), each with who is in it.
+func Groups(pid int) (groups []string) {
+	own := regexp.MustCompile(`/retort-` + strconv.Itoa(pid) + `(\.[^/]*)?(/|$)`)
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && own.MatchString(path) {
+			groups = append(groups, path+members(path))
+		}
+		return nil // what has ended meanwhile is none
+	})
+	return groups
+}
+
+// members are the processes in a control group, with their states.
+func members(group string) (text string) {
+	pids, _ := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+	for _, pid := range strings.Fields(string(pids)) {
+		stat, _ := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+		text += " [" + string(stat[:min(len(stat), 40)]) + "]"
+	}
+	return text
 }

@@ -67,7 +67,7 @@ type End struct {
 // guest has said its last word and waits for that. p.Limits must be complete.
 //
 // A context that ends with a *Stop as its cause ends the program that way, any
-// other as cancelled. The error is nil, or ErrGone when the guest closed its
+// other as cancelled, whatever the guest says after that. The error is nil, or ErrGone when the guest closed its
 // end before the program was done; End then holds the output so far.
 func Serve(ctx context.Context, conn *Conn, p run.Program, h Host) (End, error) {
 	s := &session{conn: conn, limits: p.Limits}
@@ -147,6 +147,9 @@ func (s *session) receive() error {
 		s.waker.after(time.Duration(f.ID) * time.Millisecond)
 		return nil
 	default:
+		if s.ctx.Err() != nil { // it says so because it was told to end
+			return context.Cause(s.ctx)
+		}
 		return s.finish(f)
 	}
 }

@@ -198,6 +198,28 @@ func TestServeNamesABreach(t *testing.T) {
 	}
 }
 
+// TestServeEndsOnce has a guest whose last word arrives when its end has been closed: it says
+// why it was ended, and not what it thinks of that.
+func TestServeEndsOnce(t *testing.T) {
+	last := frameBytes(DoneFrame(Done{Status: run.StatusError, Error: &run.Error{Message: "nobody is there"}}, nil))
+	closed := make(chan struct{})
+	late := struct {
+		io.Reader
+		io.WriteCloser
+	}{readerFunc(func(b []byte) (int, error) { <-closed; n := copy(b, last); last = last[n:]; return n, nil }), writeCloser{func() { close(closed) }}}
+	limits := run.Limits{Timeout: 10 * time.Millisecond}.Or(run.DefaultLimits())
+	end, err := Serve(t.Context(), NewConn(late), run.Program{Code: "1", Limits: limits}, echo)
+	if err != nil || end.Status != run.StatusTimeout {
+		t.Errorf("%s %v, %v", end.Status, end.Error, err)
+	}
+}
+
+// writeCloser takes everything, and tells of its end once.
+type writeCloser struct{ closed func() }
+
+func (w writeCloser) Write(b []byte) (int, error) { return len(b), nil }
+func (w writeCloser) Close() error                { w.closed(); return nil }
+
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }

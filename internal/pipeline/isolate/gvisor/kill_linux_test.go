@@ -3,10 +3,12 @@ package gvisor
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -139,7 +141,8 @@ func testKilledEngine(t *testing.T, kind string) {
 	}
 	places, _ := os.ReadDir(dir)
 	if len(places) != 1 {
-		t.Errorf("beside the new engine's there are %v", places)
+		inside, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+		t.Errorf("beside the new engine's there are %v: %v", places, inside)
 	}
 	if left := leftOf(t, cmd.Process.Pid, dir, places[0].Name()); left != "" {
 		t.Error(left)
@@ -160,9 +163,7 @@ func leftOf(t *testing.T, pid int, dir, but string) (left string) {
 			left += line
 		}
 	}
-	groups, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/retort-%d*", pid))
-	deeper, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/retort-%d*", pid))
-	return left + strings.Join(append(groups, deeper...), "\n")
+	return left + strings.Join(testenv.Groups(pid), "\n")
 }
 
 // A container that did not die with its engine, as if the kernel had failed us, is ended by
@@ -199,6 +200,37 @@ func TestSweepEndsContainers(t *testing.T) {
 	}
 	_ = s.Close()
 	_ = b.Close()
+}
+
+// A folder of an engine that died goes while somebody still makes files in it, and also if it has
+// lost its lock.
+func TestSweepRemovesFolders(t *testing.T) {
+	parent := shortDir(t)
+	busy, half, fresh := filepath.Join(parent, prefix+"busy"), filepath.Join(parent, prefix+"half"), filepath.Join(parent, prefix+"new")
+	for _, dir := range []string{filepath.Join(busy, "1"), half, fresh} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.WriteFile(filepath.Join(busy, lockFile), nil, 0o600), os.Chtimes(half, before, before)); err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	for n := range 4 {
+		writers.Go(func() {
+			for end, i := time.Now().Add(300*time.Millisecond), 0; time.Now().Before(end); i++ {
+				_ = os.WriteFile(filepath.Join(busy, "1", fmt.Sprint(n, " ", i)), nil, 0o600)
+			}
+		})
+	}
+	time.Sleep(10 * time.Millisecond)
+	sweep(parent)
+	writers.Wait()
+	if left, _ := filepath.Glob(filepath.Join(parent, "*")); !slices.Equal(left, []string{fresh}) {
+		t.Errorf("%v", left)
+	}
+	_ = os.Remove(fresh)
 }
 
 // A folder that others may write is not used, nor is one that is a link.

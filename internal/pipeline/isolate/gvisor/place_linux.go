@@ -145,33 +145,39 @@ func sweep(parent string) {
 	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	for _, dir := range left {
 		lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|syscall.O_NOFOLLOW, 0)
-		if err != nil {
-			continue
-		}
-		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			endAll(dir)
+		switch {
+		case os.IsNotExist(err) && old(dir) && len(processesOf(dir)) == 0: // who removed it died after the lock
 			_ = os.RemoveAll(dir)
+		case err == nil && unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil:
+			endAll(dir)
 		}
 		_ = lock.Close()
 	}
 	// One that died while it made its folder has started nothing.
 	made, _ := filepath.Glob(filepath.Join(parent, "new-*"))
 	for _, dir := range made {
-		if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > time.Minute {
+		if old(dir) {
 			_ = os.RemoveAll(dir)
 		}
 	}
 }
 
-// endAll ends the processes of containers below dir, and waits for them.
+// old says whether nothing was made or removed in a folder for a while.
+func old(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && time.Since(info.ModTime()) > time.Minute
+}
+
+// endAll ends the processes of containers below dir, waits for them, and removes dir. One that was
+// just being started may not be seen yet, and goes on to make files.
 func endAll(dir string) {
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		pids := processesOf(dir)
-		if len(pids) == 0 {
-			return
-		}
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if len(pids) == 0 && os.RemoveAll(dir) == nil {
+			return
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // ending is a program in both languages, and how it ends.
@@ -115,8 +116,6 @@ func endOne(t *testing.T, b *Backend, runtime string, e ending) {
 func leftovers(t *testing.T) string {
 	t.Helper()
 	fds, _ := os.ReadDir("/proc/self/fd")
-	groups, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/retort-%d*", os.Getpid()))
-	deeper, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/*/*/retort-%d*", os.Getpid()))
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "retort-*"))
 	var children strings.Builder
 	tasks, _ := filepath.Glob("/proc/self/task/*/children")
@@ -124,5 +123,5 @@ func leftovers(t *testing.T) string {
 		data, _ := os.ReadFile(file)
 		children.Write(data)
 	}
-	return fmt.Sprintf("%d descriptors, %d goroutines, children [%s], groups %v, directories %v", len(fds), runtime.NumGoroutine(), strings.TrimSpace(children.String()), append(groups, deeper...), dirs)
+	return fmt.Sprintf("%d descriptors, %d goroutines, children [%s], groups %v, directories %v", len(fds), runtime.NumGoroutine(), strings.TrimSpace(children.String()), testenv.Groups(os.Getpid()), dirs)
 }

@@ -58,6 +58,10 @@ var home = sync.OnceValues(func() (string, error) {
 	return string(own), err
 })
 
+// lingering is how long processes of engines that were killed are waited for: the kernel may have
+// told them already, and takes a while to end them.
+const lingering = 3 * time.Second
+
 // prefix begins the names of the engine's directories; its process id follows.
 const prefix = "retort-"
 
@@ -131,12 +135,15 @@ func delegates(dir string) bool {
 // claim makes the engine's directory below parent, and removes those of engines
 // that were killed.
 func claim(parent string) (string, error) {
+	late := time.Now().Add(lingering)
 	stale, _ := filepath.Glob(filepath.Join(parent, prefix+"[0-9]*"))
 	for _, dir := range stale {
 		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), prefix), ".")
 		pid, err := strconv.Atoi(number)
 		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
-			removeGroup(dir)
+			for !removeGroup(dir) && time.Now().Before(late) {
+				time.Sleep(5 * time.Millisecond)
+			}
 		}
 	}
 	dir := filepath.Join(parent, prefix+strconv.Itoa(os.Getpid()))
@@ -147,13 +154,17 @@ func claim(parent string) (string, error) {
 	return dir, err
 }
 
-// removeGroup removes a group and those below it. Groups have no files to remove.
-func removeGroup(dir string) {
-	below, _ := filepath.Glob(filepath.Join(dir, "[0-9]*"))
-	for _, d := range below {
-		_ = os.Remove(d)
+// removeGroup removes a group and those below it, unless somebody is in one. Groups have no files
+// to remove.
+func removeGroup(dir string) (gone bool) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			removeGroup(filepath.Join(dir, e.Name()))
+		}
 	}
-	_ = os.Remove(dir)
+	err := os.Remove(dir)
+	return err == nil || errors.Is(err, os.ErrNotExist)
 }
 
 // Close removes the engine's groups. Nobody may be in them any more.

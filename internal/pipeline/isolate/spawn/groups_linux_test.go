@@ -72,6 +72,51 @@ func TestOpenedWhileStarting(t *testing.T) {
 }
 
 // bornIn checks that a child is in its group and that the engine is not.
+// TestClaimWaits has groups of an engine that has died, with one below that nobody knows of, and
+// in that a process which is yet to see that it is alone.
+func TestClaimWaits(t *testing.T) {
+	own := OpenGroups()
+	if own == nil || own.version != 1 {
+		t.Skip("this machine has no groups of version 1")
+	}
+	defer own.Close()
+	parent := own.homes["memory"]
+	left := filepath.Join(parent, prefix+strconv.Itoa(deadProcess(t)))
+	if err := os.MkdirAll(filepath.Join(left, "1", "more"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	late := exec.Command("sleep", "0.2")
+	if err := late.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(filepath.Join(left, "1", "more"), "cgroup.procs", strconv.Itoa(late.Process.Pid)); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- late.Wait() }()
+	dir, err := claim(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(dir)
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", left, err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the process was not left alone: %v", err)
+	}
+}
+
+// deadProcess is the id of a process that has ended.
+func deadProcess(t *testing.T) int {
+	t.Helper()
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
+
 func bornIn(t *testing.T, g *Groups) {
 	s := New(g)
 	defer s.Close()
