@@ -128,7 +128,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 	if err := p.openNetwork(c.internet); err != nil {
 		return nil, err
 	}
-	if err := p.findCommands(); err != nil {
+	if p.commands, err = findCommands(p.config.Settings); err != nil {
 		return nil, err
 	}
 	sandboxes := p.isolate(commands.guest)

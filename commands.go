@@ -17,13 +17,12 @@ func commandsOf(s config.Settings) []policy.Command {
 	return all
 }
 
-// findCommands looks for them once, with the PATH that the engine has: what comes into it
-// later is not started. One that can never be started refuses the settings.
-func (p *parts) findCommands() (err error) {
+// findCommands looks for them, with the PATH of now: an engine does so once, and what comes
+// into it later is not started. One that can never be started refuses the settings.
+func findCommands(s config.Settings) (commands.Set, error) {
 	var written []string
-	for _, c := range p.config.Settings.Commands {
+	for _, c := range s.Commands {
 		written = append(written, c.Command)
 	}
-	p.commands, err = commands.Look(written)
-	return err
+	return commands.Look(written)
 }

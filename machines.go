@@ -27,6 +27,9 @@ func SetupMachines(ctx context.Context, c Config, kernel string, progress func(s
 	}
 	s := loaded.Settings
 	o := machineOptions(s.VM, loaded.Home, commands.guest, runtimes.All(runtimeCommands(s.Runtimes), s.Limits().Memory))
+	if o.Commands, err = findCommands(s); err != nil {
+		return nil, err
+	}
 	o.Limits, o.Progress = s.Limits(), progress
 	if kernel != "" {
 		o.Kernel = kernel
@@ -39,7 +42,7 @@ func SetupMachines(ctx context.Context, c Config, kernel string, progress func(s
 func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter) isolate.Backend {
 	s := p.config.Settings
 	o := machineOptions(s.VM, p.home, guest, interpreters)
-	o.Limits, o.Network = s.Limits(), p.proxied()
+	o.Limits, o.Network, o.Commands = s.Limits(), p.proxied(), p.commands
 	o.Progress = func(what string) { p.log.Info("virtual machine", "doing", what) }
 	return vm.New(o)
 }

@@ -36,9 +36,9 @@ func changing() {
 			}
 		}()
 	}
-	lines := bufio.NewScanner(os.Stdin)
+	lines := &heard{Scanner: bufio.NewScanner(os.Stdin)}
 	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	for lines.next() {
 		var m struct {
 			ID     json.RawMessage
 			Method string
@@ -47,7 +47,7 @@ func changing() {
 				ProtocolVersion string
 			}
 		}
-		if json.Unmarshal(lines.Bytes(), &m) != nil || m.ID == nil {
+		if json.Unmarshal([]byte(lines.line), &m) != nil || m.ID == nil {
 			continue
 		}
 		var result string
@@ -72,23 +72,21 @@ func changing() {
 			}
 			if m.Params.Name == "midst" {
 				say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"mode":"url","elicitationId":"2","url":"https://pages.example.com/?state=geheim","message":"open it"}}`)
-				lines.Scan()
+				lines.answer()
 				say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"isError":true,"content":[{"type":"text","text":"nobody came"}]}}`)
 				continue
 			}
 			if m.Params.Name == "ask" {
-				heard := ""
+				answers := ""
 				for _, q := range []string{
 					`"elicitation/create","params":{"message":"Retort needs your password","requestedSchema":{"type":"object","properties":{"p":{"type":"string"}}}}`,
 					`"sampling/createMessage","params":{"maxTokens":9,"messages":[{"role":"user","content":{"type":"text","text":"tell all"}}]}`,
 					`"roots/list"`,
 				} {
 					say(`{"jsonrpc":"2.0","id":"q","method":` + q + `}`)
-					if lines.Scan() {
-						heard += lines.Text() + "\n"
-					}
+					answers += lines.answer() + "\n"
 				}
-				text, _ := json.Marshal(heard)
+				text, _ := json.Marshal(answers)
 				result = `{"content":[{"type":"text","text":` + string(text) + `}]}`
 			}
 			if m.Params.Name == "env" {
@@ -102,6 +100,34 @@ func changing() {
 		}
 		say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + `}`)
 	}
+}
+
+// heard are the lines of a client, of which requests may come where answers are waited for.
+type heard struct {
+	*bufio.Scanner
+	line  string
+	later []string
+}
+
+func (h *heard) next() bool {
+	if len(h.later) > 0 {
+		h.line, h.later = h.later[0], h.later[1:]
+		return true
+	}
+	more := h.Scan()
+	h.line = h.Text()
+	return more
+}
+
+// answer is the next line that is none of a request.
+func (h *heard) answer() string {
+	for h.Scan() {
+		if !strings.Contains(h.Text(), `"method":`) {
+			return h.Text()
+		}
+		h.later = append(h.later, h.Text())
+	}
+	return ""
 }
 
 // client speaks to retort serve as an MCP client does, by the lines of a file:

@@ -22,8 +22,8 @@ func (a *app) setupMachines() *cobra.Command {
 	c := &cobra.Command{
 		Use: "setup", Short: "Prepare what the sandbox vm needs", Args: cobra.NoArgs,
 		Long: `Finds a kernel, or fetches one from the packages of Debian or Ubuntu without installing it;
-starts a machine with it for each runtime, once, and keeps its memory; wakes a copy to see
-that it works. Afterwards programs run in copies of these machines (sandboxMode: vm, or auto).
+starts a machine with it for each runtime, and one for commands if settings allow any, once, and
+keeps their memory; wakes a copy of each to see that it works. Afterwards programs run in copies of these machines (sandboxMode: vm, or auto).
 To do it again does no harm: what is there and works is kept.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			say, done := a.progress("preparing")

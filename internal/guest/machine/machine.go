@@ -32,6 +32,8 @@ type Config struct {
 	// Vsock has the host connect to a vsock, and not open ports of a serial device. Connections
 	// end when the machine is kept: then the host makes others.
 	Vsock bool
+	// Commands has the machine wait for an Order on its wire, and run that instead of a guest.
+	Commands bool
 }
 
 // Wake is what the host says to a machine that it has just woken, as a line of JSON. The

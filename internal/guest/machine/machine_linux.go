@@ -68,6 +68,9 @@ func serve() (control io.Writer, err error) {
 		return control, err
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0)
+	if c.Commands {
+		return control, c.obey(wire)
+	}
 	return control, c.run(wire, control)
 }
 
@@ -169,49 +172,76 @@ func port(name string) (*os.File, error) {
 
 // run runs the guest to its end.
 func (c *Config) run(wire *os.File, control io.Writer) error {
-	plan, toGuest, err := os.Pipe()
-	if err != nil {
-		return err
-	}
 	cmd := exec.Command(Program, append([]string{walls.Argument}, c.Command...)...)
-	cmd.Env, cmd.Dir = []string{}, "/"
-	cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = wire, wire, []*os.File{plan}
+	cmd.Stdin, cmd.Stdout = wire, wire
+	var more []*os.File
 	if c.Plan.Ring {
 		shared, err := memory(c.Plan.RingAt)
 		if err != nil {
 			return err
 		}
 		defer shared.Close()
-		cmd.ExtraFiles = append(cmd.ExtraFiles, shared)
+		more = append(more, shared)
 	}
 	stderr := &head{}
 	cmd.Stderr = stderr
-	cmd.SysProcAttr = attributes()
-	c.Plan.User = inside
-	data, err := json.Marshal(c.Plan)
+	err := begin(cmd, c.Plan, more...)
+	_ = wire.Close()
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	_ = plan.Close()
-	_ = wire.Close()
-	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", cmd.Process.Pid), []byte("1000"), 0)
-	_, err = toGuest.Write(data)
-	if err = errors.Join(err, toGuest.Close()); err != nil {
-		return err
-	}
 	_ = cmd.Wait() // how it ended is in ProcessState
-	end := End{Status: cmd.ProcessState.ExitCode(), Stderr: stderr.String()}
-	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		end.Signal = int(status.Signal())
-	}
+	end := endOf(cmd)
+	end.Stderr = stderr.String()
 	say(control, end)
 	return nil
 }
 
-// attributes put the guest into namespaces of its own, where it is a user who owns nothing.
+// begin starts a child behind the walls of a plan, which keeps what more there is.
+func begin(cmd *exec.Cmd, p walls.Plan, more ...*os.File) error {
+	plan, err := start(cmd, more...)
+	if err != nil {
+		return err
+	}
+	return tell(plan, p)
+}
+
+// start starts a child that waits for its plan.
+func start(cmd *exec.Cmd, more ...*os.File) (plan *os.File, err error) {
+	read, plan, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env, cmd.Dir, cmd.ExtraFiles, cmd.SysProcAttr = []string{}, "/", append([]*os.File{read}, more...), attributes()
+	err = cmd.Start()
+	_ = read.Close()
+	if err != nil {
+		return nil, errors.Join(err, plan.Close())
+	}
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", cmd.Process.Pid), []byte("1000"), 0)
+	return plan, nil
+}
+
+// tell tells a child what walls to build.
+func tell(plan *os.File, p walls.Plan) error {
+	p.User = inside
+	data, err := json.Marshal(p)
+	if err == nil {
+		_, err = plan.Write(data)
+	}
+	return errors.Join(err, plan.Close())
+}
+
+// endOf says how a child ended.
+func endOf(cmd *exec.Cmd) End {
+	end := End{Status: cmd.ProcessState.ExitCode()}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		end.Signal = int(status.Signal())
+	}
+	return end
+}
+
+// attributes put a child into namespaces of its own, where it is a user who owns nothing.
 func attributes() *syscall.SysProcAttr {
 	users := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: inside, HostID: nobody, Size: 1}}
 	return &syscall.SysProcAttr{

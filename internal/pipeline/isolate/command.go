@@ -40,7 +40,7 @@ type Commander interface {
 // NoCommands says that programs in a backend start no commands.
 func NoCommands(backend string) *run.Error {
 	return run.Errorf(run.KindSandboxUnavailable, "isolate.command", "programs in the %s sandbox start no commands", backend).
-		WithHint("those in the process, docker and gvisor sandboxes do; do without, or have the person who runs Retort choose one of these (sandboxMode)")
+		WithHint("the sandboxes of Linux do; do without, or have the person who runs Retort choose one of these (sandboxMode)")
 }
 
 // Start implements Commander for backends that have it, and refuses for others.

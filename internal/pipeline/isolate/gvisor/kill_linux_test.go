@@ -17,6 +17,7 @@ import (
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/isolatetest"
 	"retort/internal/run"
 	"retort/internal/testenv"
 )
@@ -50,10 +51,7 @@ func engine(runsc, dir, kind string) {
 	limits := run.Limits{Timeout: time.Hour}.Or(run.DefaultLimits())
 	for range atOnce {
 		go func() {
-			s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: limits})
-			if err != nil {
-				panic(err)
-			}
+			s := isolatetest.Prepared(b, isolate.Spec{Runtime: runtime, Limits: limits})
 			_, _ = s.Run(context.Background(), run.Program{Code: code, Limits: limits}, isolate.HostFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
 				calls.Done()
 				if commander {

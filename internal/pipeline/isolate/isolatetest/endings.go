@@ -235,3 +235,15 @@ func children(t *testing.T) string {
 	}
 	return strings.TrimSpace(all.String())
 }
+
+// Prepared is a sandbox of an engine that prepares many at once, and has no test to fail: it tries
+// again where the machine was too busy for one to be ready in time.
+func Prepared(b isolate.Backend, spec isolate.Spec) isolate.Sandbox {
+	for {
+		s, err := b.Prepare(context.Background(), spec)
+		if err == nil {
+			return s
+		}
+		time.Sleep(time.Second)
+	}
+}

@@ -77,7 +77,8 @@ func (b *backend) open() *standby.Backend {
 	for _, i := range b.Interpreters {
 		kinds = append(kinds, b.kind(i.Runtime, &i))
 	}
-	return standby.New(standby.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.look), Closed: b.close})
+	b.keep(forCommands, nil)
+	return standby.New(standby.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.look), Command: b.command, Closed: b.close})
 }
 
 // spawn is what starts machines, made when it is first needed.
@@ -102,11 +103,26 @@ func (b *backend) close() error {
 
 // kind is how machines of a runtime are started; i is nil for the built-in one.
 func (b *backend) kind(runtime string, i *interpreter.Interpreter) standby.Kind {
-	there := func(k *kept) bool { // another engine, of another version, tidies up
-		_, err := os.Stat(filepath.Join(k.dir, readyFile))
-		return err == nil
+	b.keep(runtime, i)
+	start := func(ctx context.Context) (standby.Guest, error) {
+		m, err := b.another(ctx, runtime)
+		if err != nil {
+			return nil, err // not a *vm that is nil
+		}
+		return m, nil
 	}
-	b.images[runtime] = once(there, func() (*kept, error) {
+	return standby.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Relayed: i != nil && i.Proxied && b.Network != nil, Bounds: "the machine's memory, watcher, and a control group where there is one"}
+}
+
+// there says whether a machine is still kept: another engine, of another version, tidies up.
+func (k *kept) there() bool {
+	_, err := os.Stat(filepath.Join(k.dir, readyFile))
+	return err == nil
+}
+
+// keep has the machine of a runtime made and kept once somebody asks for it.
+func (b *backend) keep(runtime string, i *interpreter.Interpreter) {
+	b.images[runtime] = once((*kept).there, func() (*kept, error) {
 		described, err := b.describe(runtime, i)
 		if err != nil {
 			return nil, err
@@ -114,22 +130,23 @@ func (b *backend) kind(runtime string, i *interpreter.Interpreter) standby.Kind 
 		dir, err := b.made(described)
 		return &kept{described, dir}, err
 	})
-	start := func(ctx context.Context) (standby.Guest, error) {
-		for again := false; ; again = true {
-			k, err := b.images[runtime]()
-			if err != nil {
-				return nil, unusable(err)
-			}
-			m, err := b.restore(ctx, k.image, k.dir)
-			switch {
-			case err == nil:
-				return m, nil
-			case again || there(k):
-				return nil, unusable(err) // not a *vm that is nil
-			} // another engine has just removed it
+}
+
+// another is a copy of the machine of a runtime.
+func (b *backend) another(ctx context.Context, runtime string) (*vm, error) {
+	for again := false; ; again = true {
+		k, err := b.images[runtime]()
+		if err != nil {
+			return nil, unusable(err)
 		}
+		m, err := b.restore(ctx, k.image, k.dir)
+		switch {
+		case err == nil:
+			return m, nil
+		case again || k.there():
+			return nil, unusable(err)
+		} // another engine has just removed it
 	}
-	return standby.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Relayed: i != nil && i.Proxied && b.Network != nil, Bounds: "the machine's memory, watcher, and a control group where there is one"}
 }
 
 // findKernel looks for the kernel that the settings name, or else that Setup has chosen.
@@ -209,6 +226,7 @@ func (b *backend) look() isolate.Capabilities {
 		b.driver = newQEMU(b.QEMU, false)
 	}
 	have.Walls = b.driver.walls()
+	b.Commands.Note(&have)
 	if err != nil {
 		have.Unavailable = run.AsError(err)
 		return have

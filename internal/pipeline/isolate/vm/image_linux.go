@@ -69,6 +69,7 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 	}
 	m := &image{runtime: runtime, kernel: k, i: i, binary: b.Guest[0], threads: 32, memory: machineMemory(b.Limits)}
 	m.config.Command = b.Guest[1:]
+	m.config.Commands = runtime == forCommands
 	m.config.Plan = walls.Plan{Profile: runtime, Files: 64, Processes: m.threads, Proc: walls.WantsProc}
 	if m.modules, err = b.driver.fit(k, &m.config); err != nil {
 		return nil, run.Errorf(run.KindSandboxUnavailable, Name, "%w", err).WithHint("retort vm setup")

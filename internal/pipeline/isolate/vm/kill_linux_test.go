@@ -10,16 +10,24 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
+	"retort/internal/pipeline/isolate/isolatetest"
 	"retort/internal/run"
 	"retort/internal/testenv"
 )
 
-const atOnce = 50
+const (
+	atOnce = 50
+	// commandsAtOnce is how many of the programs start commands: each has another machine, which is
+	// sent this test program.
+	commandsAtOnce = 10
+)
 
 // forever are programs that make a call and then wait.
 var forever = map[string]string{
@@ -27,31 +35,45 @@ var forever = map[string]string{
 	"python": "call_mcp_tool('x')\nsleep(1e6)",
 }
 
+// withCommands stands for the built-in runtime whose programs start commands.
+const withCommands = "commands"
+
 // engine has programs running, says so, and waits to be killed. Its arguments are the driver and
-// its program, the folder of a kernel, the runtime and, if that is one, the interpreter.
+// its program, the folder of a kernel, the runtime and, if that is one, the interpreter, or the
+// command that programs start.
 func engine(driver, program, kernel, runtime, path string) {
 	o := Options{QEMU: program, Kernel: kernel, Dir: cache(driver), Warm: -1}
 	if driver == "firecracker" {
 		o.QEMU, o.Firecracker = "none", program
 	}
-	if runtime != quickjs {
+	commander := runtime == withCommands
+	switch {
+	case commander:
+		runtime = quickjs
+		var err error
+		if o.Commands, err = commands.Look([]string{path}); err != nil {
+			panic(err)
+		}
+	case runtime != quickjs:
 		o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
 	}
 	b := New(o)
 	var calls sync.WaitGroup
+	var starting atomic.Int32
 	calls.Add(atOnce)
-	host := isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) {
-		calls.Done()
-		return run.Result{Value: []byte("1")}, nil
-	})
 	l := run.Limits{Timeout: 5 * time.Minute}.Or(run.DefaultLimits())
 	for range atOnce {
 		go func() {
-			s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: l})
-			if err != nil {
-				panic(err)
-			}
-			_, _ = s.Run(context.Background(), run.Program{Code: forever[runtime], Name: "program", Limits: l}, host)
+			s := isolatetest.Prepared(b, isolate.Spec{Runtime: runtime, Limits: l})
+			_, _ = s.Run(context.Background(), run.Program{Code: forever[runtime], Name: "program", Limits: l}, isolate.HostFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
+				calls.Done()
+				if commander && starting.Add(1) <= commandsAtOnce {
+					calls.Wait()
+					_, err := s.(isolate.Commander).Start(ctx, isolatetest.Tool("sleep"))
+					fmt.Fprintln(os.Stderr, "a command ended:", err)
+				}
+				return run.Result{Value: []byte("1")}, nil
+			}))
 		}()
 	}
 	calls.Wait()
@@ -63,29 +85,49 @@ func engine(driver, program, kernel, runtime, path string) {
 // of them end by themselves, and nothing but the machine that is kept is left.
 func TestKilledEngine(t *testing.T) {
 	forAll(t, func(t *testing.T, driver, runtime string) {
-		o, path := optionsHere(t, driver), ""
+		path := ""
 		if runtime == "python" {
 			path = testenv.Need(t, "python")
-			o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
 		}
-		pid := killed(t, o, driver, runtime, path)
-		another := filepath.Join(o.Dir, making+"another")
-		if err := errors.Join(os.MkdirAll(another, 0o700), os.WriteFile(filepath.Join(another, memoryFile), nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		o.Warm = -1
-		b := New(o)
-		if r := executed(t, b, runtime, map[string]string{quickjs: "return 1", "python": "1"}[runtime], run.Limits{}); r.Status != run.StatusOK {
-			t.Errorf("%s %v", r.Status, r.Error)
-		}
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-		half, _ := filepath.Glob(filepath.Join(o.Dir, making+"*"))
-		if left := append(half, testenv.Groups(pid)...); len(left) > 0 {
-			t.Errorf("%v is left", left)
-		}
+		testKilledEngine(t, driver, runtime, path)
 	})
+	for _, driver := range drivers {
+		t.Run(driver+"/commands", func(t *testing.T) {
+			b, path := commanding(t, optionsHere(t, driver)) // the engine has its machine already
+			if _, failed, _ := isolatetest.Started(t, b, run.Limits{Timeout: time.Minute}, isolatetest.Tool("env")); failed != nil {
+				t.Fatal(failed)
+			}
+			testKilledEngine(t, driver, withCommands, path)
+		})
+	}
+}
+
+func testKilledEngine(t *testing.T, driver, runtime, path string) {
+	t.Helper()
+	o := optionsHere(t, driver)
+	pid := killed(t, o, driver, runtime, path)
+	another := filepath.Join(o.Dir, making+"another")
+	if err := errors.Join(os.MkdirAll(another, 0o700), os.WriteFile(filepath.Join(another, memoryFile), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	o.Warm = -1
+	if runtime == withCommands {
+		runtime = quickjs
+	}
+	if runtime != quickjs {
+		o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
+	}
+	b := New(o)
+	if r := executed(t, b, runtime, map[string]string{quickjs: "return 1", "python": "1"}[runtime], run.Limits{}); r.Status != run.StatusOK {
+		t.Errorf("%s %v", r.Status, r.Error)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	half, _ := filepath.Glob(filepath.Join(o.Dir, making+"*"))
+	if left := append(half, testenv.Groups(pid)...); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
 }
 
 // killed starts an engine, kills it when all its machines run a program, and returns its
@@ -110,6 +152,13 @@ func killed(t *testing.T, o Options, driver, runtime, path string) int {
 	late.Stop()
 	if n := machines(t, o.Dir); err != nil || n < atOnce {
 		t.Errorf("%q, %v: %d machines", line, err, n)
+	}
+	// Some commands run, and others are being started.
+	for end := time.Now().Add(time.Minute); runtime == withCommands && machines(t, o.Dir) < atOnce+commandsAtOnce/2; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("%d machines, with those of commands", machines(t, o.Dir))
+			break
+		}
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()

@@ -209,6 +209,14 @@ func (m *vm) listen() {
 
 // greeting is the first frame of the guest, as it is.
 func (m *vm) greeting() ([]byte, error) {
+	if m.image.config.Commands {
+		said := make([]byte, len(machine.Ready))
+		_, err := io.ReadFull(m.wire, said)
+		if err == nil && string(said) != machine.Ready {
+			err = fmt.Errorf("it says %q", said)
+		}
+		return said, err
+	}
 	var seen bytes.Buffer
 	all := &tee{m.wire, &seen}
 	var said io.ReadWriteCloser = all

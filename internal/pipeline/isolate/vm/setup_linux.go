@@ -112,19 +112,26 @@ func (b *backend) prepare(r *Report, dir, origin string) error {
 	return errors.Join(os.WriteFile(part, data, 0o600), os.Rename(part, filepath.Join(b.Dir, chosenFile)))
 }
 
-// others makes the machines of what else the machine has.
+// others makes the machines of what else the machine has, and the settings ask for.
 func (b *backend) others(ctx context.Context, r *Report) error {
+	var more []string
 	for _, i := range b.Interpreters {
 		if _, err := i.Look(); err != nil {
 			r.Missing = append(r.Missing, isolate.Missing{Runtime: i.Runtime, Why: run.AsError(err)})
 			continue
 		}
-		made, err := b.measure(i.Runtime)
+		more = append(more, i.Runtime)
+	}
+	if len(b.Commands.All()) > 0 {
+		more = append(more, forCommands)
+	}
+	for _, runtime := range more {
+		made, err := b.measure(runtime)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			return unusable(fmt.Errorf("%s: %w", i.Runtime, err))
+			return unusable(fmt.Errorf("%s: %w", runtime, err))
 		}
 		r.Machines = append(r.Machines, *made)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/run"
 )
@@ -44,6 +45,8 @@ type Options struct {
 	Limits run.Limits
 	// Interpreters are runtimes that the machine may have.
 	Interpreters []interpreter.Interpreter
+	// Commands are what programs can start, each in a machine of its own.
+	Commands commands.Set
 	// Network, unless it is nil, gives programs of proxied interpreters a way to an
 	// isolate.Proxy, if their Host is one. Their machines have none all the same.
 	Network *interpreter.Network
@@ -92,13 +95,13 @@ type Report struct {
 	Dir      string            `json:"dir"`      // where everything is kept
 	KVM      bool              `json:"kvm"`      // the processor is the machine's own, and not emulated
 	Why      string            `json:"why"`      // of that, in words
-	Machines []Made            `json:"machines"` // one for each runtime
+	Machines []Made            `json:"machines"` // one for each runtime, and one for commands if there are any
 	Missing  []isolate.Missing `json:"missing,omitempty"`
 }
 
 // Made is a machine that is kept.
 type Made struct {
-	Runtime string `json:"runtime"`
+	Runtime string `json:"runtime"` // or "commands"
 	Dir     string `json:"dir"`
 	Bytes   int64  `json:"bytes"`    // on the disk
 	Made    int64  `json:"made_ms"`  // how long it took to make it; next to nothing if it was there

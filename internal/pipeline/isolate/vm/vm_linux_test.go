@@ -3,9 +3,11 @@ package vm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"retort/internal/guest"
 	"retort/internal/guest/machine"
 	"retort/internal/pipeline/isolate"
+	"retort/internal/pipeline/isolate/commands"
 	"retort/internal/pipeline/isolate/interpreter"
 	"retort/internal/pipeline/isolate/isolatetest"
 	"retort/internal/pipeline/isolate/process/walls"
@@ -43,6 +46,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case "command":
+		os.Exit(isolatetest.BeCommand(args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case "sleep":
 		time.Sleep(time.Minute)
 	case "engine":
@@ -226,6 +231,55 @@ func BenchmarkCalls(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestCommands holds the contract of commands, and that what runs is the file that was looked
+// at, or nothing.
+func TestCommands(t *testing.T) {
+	for _, driver := range drivers {
+		t.Run(driver, func(t *testing.T) {
+			b, path := commanding(t, optionsHere(t, driver))
+			isolatetest.Commands(t, b, path)
+			if have := b.Capabilities(); !slices.Equal(have.Commands, []string{"tool"}) {
+				t.Error(have.Commands)
+			}
+			b, path = commanding(t, optionsHere(t, driver))
+			if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("#!/bin/sh"), 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			if ended, failed, _ := isolatetest.Started(t, b, run.Limits{}, isolatetest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "is not the file that it was") {
+				t.Errorf("%+v %v", ended, failed)
+			}
+		})
+	}
+}
+
+// commanding is a backend whose programs can start this test program, at path.
+func commanding(t *testing.T, o Options) (b isolate.Backend, path string) {
+	t.Helper()
+	path = toolHere(t)
+	found, err := commands.Look([]string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Commands, o.Warm = found, -1
+	b = New(o)
+	t.Cleanup(func() { _ = b.Close() })
+	return b, path
+}
+
+// toolHere is a copy of this test program.
+func toolHere(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tool")
+	data, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = os.WriteFile(path, data, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestDriverIsWalled looks at what a program would have that has broken out of its machine: the files
