@@ -142,7 +142,7 @@ func TestOnlySomeSandboxesStartCommands(t *testing.T) {
 		t.Error(ended, err)
 	}
 	_, err := (labelled{struct{ Sandbox }{}, "vm", ""}).Start(t.Context(), Command{})
-	if e := run.AsError(err); e == nil || e.Kind != run.KindSandboxUnavailable || !strings.Contains(e.Message, "the vm sandbox") || !strings.Contains(e.Hint, "process, docker and gvisor") {
+	if e := run.AsError(err); e == nil || e.Kind != run.KindSandboxUnavailable || !strings.Contains(e.Message, "the vm sandbox") || !strings.Contains(e.Hint, "the sandboxes of Linux") {
 		t.Error(err)
 	}
 }
