@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// flushEvery is how long output and calls may lie in the guest while the
+	// flushWithin is how long output and calls may lie in the guest while the
 	// program computes.
-	flushEvery = 5 * time.Millisecond
+	flushWithin = 5 * time.Millisecond
 	// lingering is how long calls that were not awaited may go on after the
 	// program has ended.
 	lingering = time.Second
@@ -32,6 +32,7 @@ const (
 // goroutine of serve.
 type guest struct {
 	conn     *wire.Conn
+	posted   chan struct{} // has one when there may be something to flush
 	inbox    inbox
 	stash    []wire.Frame // results that arrived during a synchronous call
 	js       *engine
@@ -61,7 +62,7 @@ func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 	if restored { // the processor is most likely an emulated one
 		lib.XJS_SetGCThreshold(js.tls, js.runtime, firstCollection)
 	}
-	g := &guest{conn: conn, inbox: in, js: js, compiled: compiled, timers: newTimers(), pending: map[uint32]*pending{}}
+	g := &guest{conn: conn, posted: make(chan struct{}, 1), inbox: in, js: js, compiled: compiled, timers: newTimers(), pending: map[uint32]*pending{}}
 	if err := g.load(); err != nil {
 		return err
 	}
@@ -102,30 +103,40 @@ func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 	return err
 }
 
-// flushAlways sends what is queued while the program is busy, until stop.
+// flushAlways sends what is queued while the program is busy, until stop. A program
+// that waits wakes nobody.
 func (g *guest) flushAlways() (stop func()) {
-	tick, done := time.NewTicker(flushEvery), make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		for {
 			select {
-			case <-tick.C:
+			case <-g.posted:
+			case <-done:
+				return
+			}
+			select {
+			case <-time.After(flushWithin):
 				g.flush()
 			case <-done:
 				return
 			}
 		}
 	}()
-	return func() {
-		tick.Stop()
-		close(done)
-	}
+	return func() { close(done) }
 }
 
 // Errors of the connection are not looked at where they occur: they mean that
 // the host is gone, which the reader sees and ends the process for.
 
-func (g *guest) post(f wire.Frame) { _ = g.conn.Post(f) }
-func (g *guest) flush()            { _ = g.conn.Flush() }
+func (g *guest) flush() { _ = g.conn.Flush() }
+
+func (g *guest) post(f wire.Frame) {
+	_ = g.conn.Post(f)
+	select {
+	case g.posted <- struct{}{}:
+	default:
+	}
+}
 
 func (g *guest) print(text string) {
 	const part = 64 << 10
