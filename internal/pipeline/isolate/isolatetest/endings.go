@@ -237,12 +237,17 @@ func children(t *testing.T) string {
 }
 
 // Prepared is a sandbox of an engine that prepares many at once, and has no test to fail: it tries
-// again where the machine was too busy for one to be ready in time.
+// again where the machine was too busy for one to be ready in time. One that is never ready
+// ends the engine.
 func Prepared(b isolate.Backend, spec isolate.Spec) isolate.Sandbox {
-	for {
+	const tries = 20
+	for try := 1; ; try++ {
 		s, err := b.Prepare(context.Background(), spec)
 		if err == nil {
 			return s
+		}
+		if try == tries {
+			panic(err)
 		}
 		time.Sleep(time.Second)
 	}
