@@ -143,8 +143,10 @@ func (p *port) receive(b []byte) (int, error) {
 	}
 }
 
+// read is one system call, or two where the scheduler is not told: a read of unknown length
+// would have it send this thread a signal every 10 ms, and collect no garbage.
 func (p *port) read(b []byte) (int, error) {
-	if !p.quiet || len(b) == 0 {
+	if !p.quiet || len(b) == 0 || p.blocks && !p.soon() {
 		return unix.Read(p.in, b)
 	}
 	n, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(p.in), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
@@ -152,6 +154,12 @@ func (p *port) read(b []byte) (int, error) {
 		return 0, errno
 	}
 	return int(n), nil
+}
+
+// soon waits silently for something to read, and says whether there is.
+func (p *port) soon() bool {
+	n, err := silentPoll([]unix.PollFd{{Fd: int32(p.in), Events: unix.POLLIN}}, silent)
+	return n > 0 && err == nil
 }
 
 func (p *port) send(b []byte) (written int, err error) {
@@ -204,18 +212,25 @@ func ppoll(files []unix.PollFd, deadline time.Time) (int, error) {
 		first = min(max(0, time.Until(deadline)), silent)
 		last = first < silent
 	}
-	most := unix.NsecToTimespec(int64(first))
-	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&files[0])), uintptr(len(files)), uintptr(unsafe.Pointer(&most)), 0, 0, 0)
+	n, err := silentPoll(files, first)
 	switch {
-	case errno != 0:
-		return 0, errno
-	case n > 0 || last:
-		return int(n), nil
+	case err != nil || n > 0 || last:
+		return n, err
 	case deadline.IsZero():
 		return unix.Ppoll(files, nil, nil)
 	}
-	most = unix.NsecToTimespec(int64(max(0, time.Until(deadline))))
+	most := unix.NsecToTimespec(int64(max(0, time.Until(deadline))))
 	return unix.Ppoll(files, &most, nil)
+}
+
+// silentPoll waits no longer than most, without a word to Go's scheduler.
+func silentPoll(files []unix.PollFd, most time.Duration) (int, error) {
+	until := unix.NsecToTimespec(int64(most))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&files[0])), uintptr(len(files)), uintptr(unsafe.Pointer(&until)), 0, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
 }
 
 // relieve waits until something can be written, and meanwhile reads.

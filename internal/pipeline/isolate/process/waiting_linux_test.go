@@ -30,12 +30,16 @@ func TestWaitingWakesNobody(t *testing.T) {
 			}
 			defer s.Close()
 			pid := s.(*sandbox).child.cmd.Process.Pid
-			code := "await callMCPTool('x')"
+			// After a quick answer a guest waits in another way.
+			code := "await callMCPTool('x'); await callMCPTool('x')"
 			if runtime == "python" {
-				code = "call_mcp_tool('x')"
+				code = "call_mcp_tool('x'); call_mcp_tool('x')"
 			}
-			var woken int
+			var calls, woken int
 			r, err := s.Run(t.Context(), run.Program{Code: code, Limits: l}, isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) {
+				if calls++; calls == 1 {
+					return run.Result{Value: []byte("1")}, nil
+				}
 				time.Sleep(200 * time.Millisecond) // what was begun before the wait is over by then
 				before := switches(t, pid)
 				time.Sleep(time.Second)
