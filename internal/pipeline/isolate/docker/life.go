@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"retort/internal/pipeline/isolate/spawn"
 )
 
 // Labels of containers.
@@ -119,7 +121,7 @@ func dead(file string) bool {
 		return os.IsNotExist(err)
 	}
 	defer f.Close()
-	return lockFile(f) == nil
+	return spawn.Abandoned(f)
 }
 
 // orphan says whether the engine of a container with these labels has died. One on

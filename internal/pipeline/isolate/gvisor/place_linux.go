@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/pipeline/isolate/standby"
 )
 
@@ -148,7 +149,7 @@ func sweep(parent string) {
 		switch {
 		case os.IsNotExist(err) && old(dir) && len(processesOf(dir)) == 0: // who removed it died after the lock
 			_ = os.RemoveAll(dir)
-		case err == nil && unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil:
+		case err == nil && spawn.Abandoned(lock):
 			endAll(dir)
 		}
 		_ = lock.Close()

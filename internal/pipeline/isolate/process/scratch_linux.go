@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"retort/internal/pipeline/isolate/spawn"
 )
 
 const (
@@ -68,7 +70,7 @@ func sweep() {
 		if err != nil {
 			continue
 		}
-		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		if spawn.Abandoned(lock) {
 			_ = os.RemoveAll(dir)
 		}
 		_ = lock.Close()

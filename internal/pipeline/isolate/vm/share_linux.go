@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"retort/internal/pipeline/isolate/process/walls"
+	"retort/internal/pipeline/isolate/spawn"
 	"retort/internal/wire/ring"
 )
 
@@ -62,7 +63,7 @@ func (b *backend) left() (files []string) {
 		if err != nil {
 			continue
 		}
-		if info, err := f.Stat(); err == nil && time.Since(info.ModTime()) > unlocked && unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		if info, err := f.Stat(); err == nil && time.Since(info.ModTime()) > unlocked && spawn.Abandoned(f) {
 			files = append(files, name)
 		}
 		_ = f.Close()
