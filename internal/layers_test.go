@@ -32,7 +32,7 @@ var layers = []struct {
 	{"internal/wire/lanes", nil, "both sides of the wall use it"},
 	{"internal/wire/ring", nil, "both sides of the wall use it"},
 	{"internal/guest", []string{"internal/guest/js", "internal/wire", "internal/wire/ring"}, "it is on the other side of the wall"},
-	{"internal/guest/guesttest", []string{"internal/wire"}, "programs and how they end, for tests of guests and of sandboxes that it does not know"},
+	{"internal/guest/guesttest", []string{"internal/testenv", "internal/wire"}, "programs and how they end, for tests of guests and of sandboxes that it does not know"},
 	{"internal/guest/machine", []string{"internal/pipeline/isolate/process/walls"}, "the first process of a machine; the guest that it starts is another role of this program"},
 	{"internal/guest/js", nil, "files that every JavaScript runtime evaluates"},
 	{"internal/guest/script", []string{"internal/guest/js"}, "files, and how a process is started that reads them"},
@@ -50,7 +50,7 @@ var layers = []struct {
 	{"internal/pipeline/gate/source", []string{"internal/pipeline/gate/rules"}, "what checkers have in common, what the rules say of it too; it knows none of them"},
 	{"internal/pipeline/gate/gatetest", []string{"internal/guest/python", "internal/testenv", "internal/wire"}, "a parser for tests: an interpreter without a sandbox"},
 	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},
-	{"internal/pipeline/isolate/isolatetest", []string{"internal/guest/guesttest", "internal/pipeline/isolate", "internal/wire"}, "the contract as tests, for backends that it does not know"},
+	{"internal/pipeline/isolate/isolatetest", []string{"internal/guest/guesttest", "internal/pipeline/isolate", "internal/testenv", "internal/wire"}, "the contract as tests, for backends that it does not know"},
 	{"internal/pipeline/isolate/interpreter", nil, "files of the machine; what becomes of them is for the backend that asks"},
 	{"internal/pipeline/isolate/spawn", nil, "processes, their groups and what they say as they die; what runs in them is for the backend that starts them"},
 	{"internal/pipeline/isolate/commands", []string{"internal/pipeline/isolate", "internal/pipeline/isolate/interpreter", "internal/pipeline/isolate/process/walls"}, "files of the machine that programs start; what they run in is for the backend"},
@@ -138,6 +138,7 @@ var owners = []struct {
 	{"github.com/landlock-lsm/go-landlock", []string{"internal/pipeline/isolate/process/walls"}, "one of the walls"},
 	{"kernel.org/pub/linux/libs/security/libcap/psx", []string{"internal/pipeline/isolate/process/walls"}, "walls are around all threads"},
 	{"golang.org/x/net/idna", []string{"internal/egress"}, "hosts are read in one place"},
+	{"go.uber.org/goleak", []string{"internal/testenv"}, "one way to find goroutines that tests leave"},
 	{"golang.org/x/term", []string{"cmd/retort"}, "colour only on a terminal"},
 }
 
@@ -145,7 +146,7 @@ var owners = []struct {
 var testOnly = []string{"internal/testenv", "internal/guest/guesttest", "internal/pipeline/gate/gatetest", "internal/pipeline/isolate/isolatetest", "internal/model/modeltest", "internal/upstream/oauth/oauthtest", "internal/egress/egresstest"}
 
 // testModules may be imported by the tests of every package.
-var testModules = []string{"cel.dev/cel-go", "github.com/goccy/go-yaml", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "golang.org/x/tools", "google.golang.org/protobuf"}
+var testModules = []string{"cel.dev/cel-go", "github.com/goccy/go-yaml", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "go.uber.org/goleak", "golang.org/x/tools", "google.golang.org/protobuf"}
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (

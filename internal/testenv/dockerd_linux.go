@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // Dockerd is a daemon of Docker's that tests have started: with folders of its own, without
@@ -78,29 +77,36 @@ func (d *Dockerd) start(path, driver string) error {
 	if err := exec.Command("setsid", args...).Run(); err != nil {
 		return err
 	}
-	for range 300 {
+	ended := false
+	if !Poll(func() bool {
 		if d.pid == 0 {
 			data, _ := os.ReadFile(filepath.Join(d.dir, "started"))
 			_, _ = fmt.Sscan(string(data), &d.group, &d.pid)
 		}
-		if d.answers() {
-			return nil
-		}
-		if d.pid != 0 && !d.runs() {
-			return fmt.Errorf("the daemon has ended")
-		}
-		time.Sleep(100 * time.Millisecond)
+		ended = d.pid != 0 && !d.runs()
+		return ended || d.answers()
+	}) {
+		return fmt.Errorf("the daemon does not answer")
 	}
-	return fmt.Errorf("the daemon does not answer")
+	if ended {
+		return fmt.Errorf("the daemon has ended")
+	}
+	return nil
 }
 
-func (d *Dockerd) runs() bool { return syscall.Kill(d.pid, 0) == nil }
+// runs reports whether the daemon has not ended yet. Its shell looks from time to time only, so
+// it may be a zombie for a while.
+func (d *Dockerd) runs() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z")
+}
 
 func (d *Dockerd) answers() bool {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(d.dir, "sock"))
 	}
-	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: Patience}
 	answer, err := client.Get("http://docker/info")
 	if err != nil {
 		return false
@@ -115,9 +121,7 @@ func (d *Dockerd) Host() string { return "unix://" + filepath.Join(d.dir, "sock"
 func (d *Dockerd) End() {
 	if d.pid > 1 {
 		_ = syscall.Kill(d.pid, syscall.SIGTERM)
-		for late := time.Now().Add(20 * time.Second); d.runs() && time.Now().Before(late); {
-			time.Sleep(20 * time.Millisecond)
-		}
+		Poll(func() bool { return !d.runs() })
 		_ = syscall.Kill(-d.group, syscall.SIGKILL)
 	}
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")

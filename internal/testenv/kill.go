@@ -10,28 +10,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
-// Killed starts the test program once more with an environment variable set, kills it
-// after a while, and returns the last number that it printed on a line; none if it printed
-// none. Any other line fails the test.
-func Killed(t *testing.T, variable, value string, after time.Duration, none int) (last int) {
+// KilledAt starts the test program once more with an environment variable set, kills it when it
+// has printed so many numbers, each on a line, and returns the last one; none if it printed none.
+// Any other line fails the test. With 0 numbers it is killed as soon as it has started.
+func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int) {
 	t.Helper()
 	return killed(t, variable, value, none, func(kill func(), lines int) {
-		if lines == 0 {
-			time.AfterFunc(after, kill)
-		}
-	})
-}
-
-// KilledAtWork is Killed, a while after the first number: however slow the machine is, it has
-// done something by then.
-func KilledAtWork(t *testing.T, variable, value string, after time.Duration) (last int) {
-	t.Helper()
-	return killed(t, variable, value, 0, func(kill func(), lines int) {
-		if lines == 1 {
-			time.AfterFunc(after, kill)
+		if lines == numbers {
+			kill()
 		}
 	})
 }

@@ -3,6 +3,7 @@ package testenv
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/url"
@@ -52,7 +53,7 @@ func (p *Postgres) start(bin string, attr *syscall.SysProcAttr) error {
 	if out, err := init.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", p.dir, "-c", "listen_addresses=", "-c", "fsync=on", "-c", "max_connections=100")
+	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", p.dir, "-c", "listen_addresses=", "-c", "fsync="+fsync(), "-c", "max_connections=100")
 	server.SysProcAttr, server.Dir = attr, p.dir
 	server.Env = append(os.Environ(), "LC_ALL=C")
 	said, err := server.StderrPipe()
@@ -81,6 +82,15 @@ func (p *Postgres) start(bin string, attr *syscall.SysProcAttr) error {
 		}
 	}
 	return errors.New("postgres: " + strings.Join(heard, "\n"))
+}
+
+// fsync returns whether the server waits for the disk: it does for benchmarks. No test takes the
+// power from the machine.
+func fsync() string {
+	if bench := flag.Lookup("test.bench"); bench != nil && bench.Value.String() != "" {
+		return "on"
+	}
+	return "off"
 }
 
 // URL is the address of a database of the server.

@@ -28,8 +28,8 @@ func Required(name string) bool {
 // every other name is looked up in PATH.
 func Need(t testing.TB, name string) string {
 	t.Helper()
-	if opt(name) && !Required(name) {
-		t.Skipf("RETORT_REQUIRE does not name %s, whose tests take minutes", name)
+	if !Wanted(name) {
+		t.Skipf("make test-sandboxes runs the tests that need %s", name)
 	}
 	var path string
 	var err error
@@ -53,9 +53,12 @@ func Need(t testing.TB, name string) string {
 	return path
 }
 
-// opt reports whether the tests of a program are run only where somebody asks for them.
-func opt(name string) bool {
-	return slices.Contains([]string{"dockerd", "runsc", "qemu", "firecracker"}, name)
+// Wanted reports whether tests that need name run now. Those of containers and virtual machines
+// take minutes: they run where RETORT_SANDBOXES is 1, as "make test-sandboxes" sets it, or where name
+// is required.
+func Wanted(name string) bool {
+	optional := slices.Contains([]string{"dockerd", "runsc", "qemu", "firecracker"}, name)
+	return !optional || os.Getenv("RETORT_SANDBOXES") == "1" || Required(name)
 }
 
 // goInstalled is a program of PATH, or of where go install puts them.
@@ -132,3 +135,7 @@ func root(t testing.TB) string {
 	t.Fatalf("testenv: the module's folder was not found: %v", err)
 	return ""
 }
+
+// Full reports whether everything is tested on every combination, as "make test-all" does for
+// releases. Otherwise tests choose combinations that together cover each part.
+func Full() bool { return os.Getenv("RETORT_FULL") == "1" }

@@ -64,6 +64,21 @@ func TestNeed(t *testing.T) {
 	}
 }
 
+func TestWanted(t *testing.T) {
+	for _, tt := range []struct {
+		sandboxes, require, name string
+		want                     bool
+	}{
+		{"", "", "node", true}, {"", "", "dockerd", false}, {"1", "", "dockerd", true}, {"", "qemu", "qemu", true}, {"", "qemu", "runsc", false},
+	} {
+		t.Setenv("RETORT_SANDBOXES", tt.sandboxes)
+		t.Setenv("RETORT_REQUIRE", tt.require)
+		if got := Wanted(tt.name); got != tt.want {
+			t.Errorf("RETORT_SANDBOXES=%q RETORT_REQUIRE=%q: Wanted(%q) is %v, want %v", tt.sandboxes, tt.require, tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestRoot(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root(t), "internal", "testenv", "testenv.go")); err != nil {
 		t.Error(err)

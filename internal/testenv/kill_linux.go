@@ -1,0 +1,49 @@
+package testenv
+
+import (
+	"encoding/binary"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// KilledAtChange is KilledAt, but kills when so many changes in folders, which exist already, have
+// been seen. Equal changes that follow each other may count as one.
+func KilledAtChange(t *testing.T, variable, value string, folders []string, changes, none int) (last int) {
+	t.Helper()
+	fd, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := os.NewFile(uintptr(fd), "inotify")
+	defer events.Close()
+	for _, folder := range folders {
+		if _, err := syscall.InotifyAddWatch(fd, folder, syscall.IN_CREATE|syscall.IN_MODIFY|syscall.IN_MOVE|syscall.IN_DELETE|syscall.IN_CLOSE_WRITE); err != nil {
+			t.Fatalf("%s cannot be watched: %v", folder, err)
+		}
+	}
+	return killed(t, variable, value, none, func(kill func(), lines int) {
+		if lines == 0 {
+			go killAtChange(events, changes, kill)
+		}
+	})
+}
+
+// killAtChange kills after so many events, unless their file is closed before.
+func killAtChange(events *os.File, changes int, kill func()) {
+	buffer := make([]byte, 16<<10)
+	for {
+		n, err := events.Read(buffer)
+		if err != nil {
+			return
+		}
+		for rest := buffer[:n]; len(rest) >= syscall.SizeofInotifyEvent; changes-- {
+			if changes <= 1 {
+				kill()
+				return
+			}
+			name := binary.NativeEndian.Uint32(rest[12:]) // the length of what follows
+			rest = rest[syscall.SizeofInotifyEvent+name:]
+		}
+	}
+}
