@@ -9,9 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 func options(t *testing.T) Options {
@@ -75,7 +77,11 @@ func readable(t *testing.T, m *memory) {
 	}
 }
 
-func TestGroups(t *testing.T) {
+// Whoever records while a batch is written shares the next one: there are hardly more than two
+// batches for each step of an execution, however many there are.
+func TestGroups(t *testing.T) { synctest.Test(t, groups) }
+
+func groups(t *testing.T) {
 	m := newMemory("c1")
 	m.slow = func() { time.Sleep(2 * time.Millisecond) }
 	l := opening(t, m, options(t))
@@ -96,7 +102,7 @@ func TestGroups(t *testing.T) {
 	rows := m.all()
 	chained(t, rows)
 	readable(t, m)
-	if len(rows) != 64*22 || len(m.groups) > 200 || len(m.open) > 0 {
+	if len(rows) != 64*22 || len(m.groups) > 2*22+6 || len(m.open) > 0 {
 		t.Errorf("%d rows in %d batches, open %v", len(rows), len(m.groups), m.open)
 	}
 	stage := map[string]int{}
@@ -110,18 +116,21 @@ func TestGroups(t *testing.T) {
 
 // What was acknowledged is there after the loss of power, and an execution that was open
 // gets one end, once.
-func TestPower(t *testing.T) {
+func TestPower(t *testing.T) { synctest.Test(t, losePower) }
+
+func losePower(t *testing.T) {
 	m := newMemory("c1")
 	o := options(t)
 	l := opening(t, m, o)
 	var acknowledged atomic.Int64
-	var all sync.WaitGroup
-	stop := make(chan struct{})
+	var all, called sync.WaitGroup
+	stop, power := make(chan struct{}), make(chan struct{})
 	for i := range 8 {
+		called.Add(1)
 		all.Go(func() {
 			id := fmt.Sprint("x", i)
 			_ = l.Record(request(id), false)
-			for n := 0; ; n++ {
+			for n := 1; ; n++ {
 				select {
 				case <-stop:
 					return
@@ -130,12 +139,18 @@ func TestPower(t *testing.T) {
 				if l.Record(call(id), true) == nil {
 					acknowledged.Add(1)
 				}
+				if n == 20 {
+					called.Done()
+				}
 			}
 		})
 	}
-	time.Sleep(20 * time.Millisecond)
+	called.Wait()
+	m.set(func() { m.slow = func() { <-power } })
+	synctest.Wait() // a batch is on its way to the disk, and nobody goes on
 	had := acknowledged.Load()
 	left := m.killed()
+	close(power)
 	close(stop)
 	all.Wait()
 	calls := 0
@@ -144,7 +159,7 @@ func TestPower(t *testing.T) {
 			calls++
 		}
 	}
-	if had == 0 || int64(calls) < had {
+	if had < 8*20 || int64(calls) < had {
 		t.Fatalf("%d calls were acknowledged, %d are there", had, calls)
 	}
 	for range 2 {
@@ -378,13 +393,8 @@ func TestClosed(t *testing.T) {
 	for _, e := range []run.Event{end("x"), call("x")} {
 		done := make(chan *run.Error, 1)
 		go func() { done <- l.Record(e, true) }()
-		select {
-		case err := <-done:
-			if err == nil || err.Kind != run.KindCancelled {
-				t.Errorf("%s: %v", e.Kind, err)
-			}
-		case <-time.After(5 * time.Second):
-			t.Fatalf("%s waits for ever", e.Kind)
+		if err := testenv.Receive(t, done, "an answer"); err == nil || err.Kind != run.KindCancelled {
+			t.Errorf("%s: %v", e.Kind, err)
 		}
 	}
 	if kinds := strings.Join(kindsOf(m.all()), " "); kinds != "request stop" {
@@ -395,7 +405,15 @@ func TestClosed(t *testing.T) {
 func TestClosedWhileFull(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
-	m.set(func() { m.fails = func(Batch) error { return errFull } })
+	failing, failures := make(chan struct{}), 0
+	m.set(func() {
+		m.fails = func(Batch) error {
+			if failures++; failures == 20 {
+				close(failing)
+			}
+			return errFull
+		}
+	})
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
@@ -407,7 +425,7 @@ func TestClosedWhileFull(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(5 * time.Millisecond)
+	testenv.Receive(t, failing, "batches that fail")
 	if err := l.Close(); err == nil || !strings.Contains(err.Error(), "space") {
 		t.Errorf("%v", err)
 	}
@@ -607,13 +625,7 @@ func TestStress(t *testing.T) {
 			}
 		})
 	}
-	done := make(chan struct{})
-	go func() { all.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(60 * time.Second):
-		t.Fatal("somebody waits for ever")
-	}
+	all.Wait()
 	m.set(func() { m.fails, m.lies, m.blind = nil, nil, nil })
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

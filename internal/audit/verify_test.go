@@ -256,28 +256,26 @@ func TestStories(t *testing.T) {
 func TestVerifyWhileItIsWritten(t *testing.T) {
 	m, o := newMemory("c1"), options(t)
 	l := opening(t, m, o)
-	stop, ended := make(chan struct{}), make(chan struct{})
+	rounds, ended := make(chan int, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-				_ = l.Record(request(fmt.Sprint(i)), false)
-				_ = l.Record(end(fmt.Sprint(i)), i%10 == 0)
-				time.Sleep(50 * time.Microsecond)
+		for round := range rounds {
+			for i := range 100 {
+				id := fmt.Sprint(round, "-", i)
+				_ = l.Record(request(id), false)
+				_ = l.Record(end(id), i%10 == 0)
 			}
 		}
 	}()
 	r := &Record{Stores: []Store{m}, Checkpoints: o.Checkpoints, Keys: o.Keys, Home: "home"}
-	for range 20 {
+	for round := range 20 {
+		rounds <- round
 		if v := verified(t, r, VerifyOptions{}); !v.OK {
 			t.Errorf("%+v", v.First)
 			break
 		}
 	}
-	close(stop)
+	close(rounds)
 	<-ended
 }
 

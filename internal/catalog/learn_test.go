@@ -3,16 +3,15 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 const untyped = `{"name":"get","inputSchema":{"type":"object"}}`
@@ -26,7 +25,7 @@ func openLearning(t testing.TB, dir string) *Catalog {
 	return c
 }
 
-// answered has a tool answer, and waits until that is known.
+// answered has a tool answer, and waits until that is known. It is for bubbles.
 func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) {
 	t.Helper()
 	for _, a := range answers {
@@ -36,15 +35,14 @@ func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) 
 		}
 		c.Learn(Observation{Tool: now, Answer: json.RawMessage(a)})
 	}
-	for late := time.Now().Add(5 * time.Second); c.learner.waiting.Load() > 0 && time.Now().Before(late); {
-		time.Sleep(time.Millisecond)
-	}
+	synctest.Wait()
 }
 
-// known is what is told of a tool: the number of answers and their schema.
+// known is what is told of a tool: the number of answers and their schema. The next toolset may
+// tell of them at once.
 func known(t testing.TB, c *Catalog, server, tool string) string {
 	t.Helper()
-	time.Sleep(2 * newsEvery)
+	c.learner.notTill.Store(0)
 	now, ok := c.Toolset().Exact(server, tool)
 	if !ok || now.Learned == nil {
 		return "nothing"
@@ -54,19 +52,15 @@ func known(t testing.TB, c *Catalog, server, tool string) string {
 
 func expect(t *testing.T, c *Catalog, server, tool, want string) {
 	t.Helper()
-	for late := time.Now().Add(5 * time.Second); ; time.Sleep(newsEvery) {
-		got := known(t, c, server, tool)
-		if got == want {
-			return
-		}
-		if time.Now().After(late) {
-			t.Errorf("of %s.%s is known\n%s, want\n%s", server, tool, got, want)
-			return
-		}
+	synctest.Wait()
+	if got := known(t, c, server, tool); got != want {
+		t.Errorf("of %s.%s is known\n%s, want\n%s", server, tool, got, want)
 	}
 }
 
-func TestLearn(t *testing.T) {
+func TestLearn(t *testing.T) { synctest.Test(t, learn) }
+
+func learn(t *testing.T) {
 	dir := t.TempDir()
 	c := openLearning(t, dir)
 	replace(t, c, "s", untyped, `{"name":"other"}`, `{"name":"typed","outputSchema":{"type":"object"}}`)
@@ -117,7 +111,9 @@ func TestLearnNothingUnlessAsked(t *testing.T) {
 	}
 }
 
-func TestLearnForgets(t *testing.T) {
+func TestLearnForgets(t *testing.T) { synctest.Test(t, learnAndForget) }
+
+func learnAndForget(t *testing.T) {
 	dir := t.TempDir()
 	c := openLearning(t, dir)
 	replace(t, c, "s", untyped)
@@ -133,7 +129,9 @@ func TestLearnForgets(t *testing.T) {
 }
 
 // A key of which it is said that it is personal is not kept, nor asked about twice.
-func TestLearnAsksAboutKeys(t *testing.T) {
+func TestLearnAsksAboutKeys(t *testing.T) { synctest.Test(t, learnPrivateKeys) }
+
+func learnPrivateKeys(t *testing.T) {
 	c := openLearning(t, "")
 	defer c.Close()
 	replace(t, c, "s", untyped)
@@ -151,7 +149,9 @@ func TestLearnAsksAboutKeys(t *testing.T) {
 	}
 }
 
-func TestDamagedShapesAreIgnored(t *testing.T) {
+func TestDamagedShapesAreIgnored(t *testing.T) { synctest.Test(t, openDamagedShapes) }
+
+func openDamagedShapes(t *testing.T) {
 	dir := t.TempDir()
 	c := openLearning(t, dir)
 	replace(t, c, "s", untyped)
@@ -190,7 +190,9 @@ func TestDamagedShapesAreIgnored(t *testing.T) {
 }
 
 // Two engines on one home: what both learned is kept, and counted once.
-func TestTwoEnginesLearn(t *testing.T) {
+func TestTwoEnginesLearn(t *testing.T) { synctest.Test(t, learnInTwoEngines) }
+
+func learnInTwoEngines(t *testing.T) {
 	dir := t.TempDir()
 	a, b := openLearning(t, dir), openLearning(t, dir)
 	for _, c := range []*Catalog{a, b} {
@@ -216,43 +218,50 @@ func TestTwoEnginesLearn(t *testing.T) {
 	}
 }
 
+const learningDir = "RETORT_TEST_LEARN"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(learningDir); dir != "" {
+		learnUntilKilled(dir)
+	}
+	os.Exit(testenv.Main(m))
+}
+
+// learnUntilKilled prints how many answers it has saved.
+func learnUntilKilled(dir string) {
+	c, err := Open(Options{Dir: dir, Learn: true})
+	if err != nil {
+		panic(err)
+	}
+	_, _ = c.Replace("s", definitions(untyped), "")
+	tool, _ := c.Toolset().Exact("s", "get")
+	for i := 1; ; i++ {
+		c.learner.observe(Observation{Tool: tool, Answer: json.RawMessage(fmt.Sprintf(`{"a%s":{"b":[%d]}}`, strings.Repeat("x", i%20), i))})
+		c.learner.save()
+		fmt.Println(i)
+	}
+}
+
 // Killed at any moment, there is what was saved before or what is saved now.
 func TestKilledWhileLearning(t *testing.T) {
-	if dir := os.Getenv("RETORT_TEST_LEARN"); dir != "" {
-		c := openLearning(t, dir)
-		_, _ = c.Replace("s", definitions(untyped), "")
-		tool, _ := c.Toolset().Exact("s", "get")
-		for i := 0; ; i++ {
-			c.learner.start.Do(func() {})
-			c.learner.observe(Observation{Tool: tool, Answer: json.RawMessage(fmt.Sprintf(`{"a%s":{"b":[%d]}}`, strings.Repeat("x", i%20), i))})
-			c.learner.save()
-			fmt.Println("saved")
-		}
-	}
 	dir, answers := t.TempDir(), 0
-	for range 20 {
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestKilledWhileLearning$")
-		cmd.Env = append(os.Environ(), "RETORT_TEST_LEARN="+dir)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = out.Read(make([]byte, 16)) // it has saved at least once
-		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+	for i := range 20 {
+		saved := testenv.KilledAtChange(t, learningDir, dir, []string{dir}, 1+i, 0)
 		c := openLearning(t, dir)
 		if got := problems(c); got != "" {
 			t.Fatal(got)
 		}
-		tool, ok := c.Toolset().Exact("s", "get")
-		if !ok || tool.Learned == nil || tool.Learned.Observations <= answers {
-			t.Fatalf("after %d answers there is %+v", answers, tool)
+		n := 0
+		if tool, ok := c.Toolset().Exact("s", "get"); ok && tool.Learned != nil {
+			n = tool.Learned.Observations
 		}
-		answers = tool.Learned.Observations
+		if n < answers+saved || n > answers+saved+1 {
+			t.Fatalf("kill %d: %d answers are known, after %d, and %d that were saved since", i, n, answers, saved)
+		}
+		answers = n
+	}
+	if answers == 0 {
+		t.Error("nothing was ever saved")
 	}
 }
 

@@ -29,9 +29,9 @@ func (s *server) List(ctx context.Context, _ string) ([]json.RawMessage, string,
 	s.listings++
 	slow, all, err := s.slow, definitions(s.tools...), s.err
 	s.mu.Unlock()
-	select {
-	case <-time.After(slow):
-	case <-ctx.Done():
+	over, cancel := context.WithTimeout(ctx, slow)
+	defer cancel()
+	if <-over.Done(); ctx.Err() != nil {
 		return nil, "", ctx.Err()
 	}
 	return all, "", err
@@ -49,27 +49,27 @@ func (s *server) set(f func()) {
 	f()
 }
 
-// living runs a test against a Live of one server, "s", with the tool "a".
-func living(t *testing.T, policy run.Changes, f func(t *testing.T, s *server, l *Live, tool *run.Tool)) {
-	synctest.Test(t, func(t *testing.T) {
-		c, err := Open(Options{Changes: func(string) run.Changes { return policy }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &server{tools: []string{define("a", "Adds.")}, link: 1, up: true}
-		l := NewLive(c, s, LiveOptions{Servers: []string{"s"}, Count: func(string) int { return 1 }})
-		defer l.Close()
-		l.Settle(t.Context())
-		tool, ok := l.Toolset().Exact("s", "a")
-		if !ok {
-			t.Fatal("no tool")
-		}
-		f(t, s, l, tool)
-	})
+// living returns a Live of one server, "s", and its tool "a". It is for bubbles.
+func living(t *testing.T, policy run.Changes) (*server, *Live, *run.Tool) {
+	t.Helper()
+	c, err := Open(Options{Changes: func(string) run.Changes { return policy }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{tools: []string{define("a", "Adds.")}, link: 1, up: true}
+	l := NewLive(c, s, LiveOptions{Servers: []string{"s"}, Count: func(string) int { return 1 }})
+	t.Cleanup(func() { _ = l.Close() })
+	l.Settle(t.Context())
+	tool, ok := l.Toolset().Exact("s", "a")
+	if !ok {
+		t.Fatal("no tool")
+	}
+	return s, l, tool
 }
 
 func TestVetNoticesWithoutNotification(t *testing.T) {
-	living(t, run.ChangesBlock, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l, tool := living(t, run.ChangesBlock)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		if _, err := l.Vet(t.Context(), tool); err != nil || s.listings != 1 {
 			t.Errorf("%v after %d listings", err, s.listings)
@@ -101,7 +101,8 @@ func TestVetListsOverANewConnection(t *testing.T) {
 		"no connection":      func(s *server) { s.up = false },
 	} {
 		t.Run(name, func(t *testing.T) {
-			living(t, run.ChangesBlock, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+			synctest.Test(t, func(t *testing.T) {
+				s, l, tool := living(t, run.ChangesBlock)
 				s.set(func() { s.tools = []string{define("a", "Evil.")}; s.slow = 20 * time.Second; change(s) })
 				if _, err := l.Vet(t.Context(), tool); err == nil || err.Kind != run.KindToolChanged {
 					t.Errorf("vetted: %v", err)
@@ -112,7 +113,8 @@ func TestVetListsOverANewConnection(t *testing.T) {
 }
 
 func TestBackgroundListings(t *testing.T) {
-	living(t, run.ChangesBlock, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _ := living(t, run.ChangesBlock)
 		time.Sleep(background + time.Second)
 		synctest.Wait()
 		if s.listings != 2 {
@@ -127,7 +129,8 @@ func TestBackgroundListings(t *testing.T) {
 }
 
 func TestVetDoesNotHang(t *testing.T) {
-	living(t, run.ChangesBlock, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l, tool := living(t, run.ChangesBlock)
 		time.Sleep(fresh)
 		s.set(func() { s.slow = time.Hour })
 		began := time.Now()
@@ -142,14 +145,16 @@ func TestVetDoesNotHang(t *testing.T) {
 }
 
 func TestVetByPolicy(t *testing.T) {
-	living(t, run.ChangesNote, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l, tool := living(t, run.ChangesNote)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		time.Sleep(fresh)
 		if warning, err := l.Vet(t.Context(), tool); err != nil || !strings.Contains(warning, "retort tools --changed s") {
 			t.Errorf("%q, %v", warning, err)
 		}
 	})
-	living(t, run.ChangesAsk, func(t *testing.T, s *server, l *Live, tool *run.Tool) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l, tool := living(t, run.ChangesAsk)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		time.Sleep(fresh)
 		if _, err := l.Vet(t.Context(), tool); err == nil { // who knows it as it was, would not be asked

@@ -39,11 +39,11 @@ func readVocabulary(file []byte) *vocabulary {
 	if err != nil {
 		panic(err)
 	}
-	raw, err := io.ReadAll(z)
-	if err != nil {
+	raw := make([]byte, binary.LittleEndian.Uint32(file[len(file)-4:])) // gzip ends with the length
+	if _, err := io.ReadFull(z, raw); err != nil {
 		panic(err)
 	}
-	v := &vocabulary{text: make([]byte, 0, len(raw)), slots: make([]uint32, 1<<19)}
+	v := &vocabulary{text: make([]byte, 0, len(raw)), ends: make([]uint32, 0, len(raw)/7), slots: make([]uint32, 1<<19)}
 	for len(raw) > 0 {
 		size, n := binary.Uvarint(raw)
 		v.text = append(v.text, raw[n:n+int(size)]...)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // working is what the process does that is killed: its tasks append their title to a file.
@@ -50,7 +51,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("RETORT_TEST_QUEUE"); dir != "" {
 		working(dir)
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Main(m))
 }
 
 // After a kill the line goes on in its order; what ran is not run again.

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 func options(dir string) Options {
@@ -43,9 +45,7 @@ func submit(t *testing.T, q *Queue, principal string, j run.Job) run.JobState {
 
 func wait(t *testing.T, q *Queue, id string) run.JobState {
 	t.Helper()
-	ctx, done := context.WithTimeout(t.Context(), 20*time.Second)
-	defer done()
-	task, err := q.Wait(ctx, "", id)
+	task, err := q.Wait(testenv.Context(t), "", id)
 	if err != nil || !task.Status.Ended() {
 		t.Fatalf("%+v, %v", task, err)
 	}
@@ -54,16 +54,6 @@ func wait(t *testing.T, q *Queue, id string) run.JobState {
 
 func ok(_ context.Context, t *Turn) run.Outcome {
 	return run.Outcome{ExecutionID: t.Task.ID, Status: run.StatusOK, Result: t.Payload}
-}
-
-// until waits for something that another goroutine does.
-func until(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for late := time.Now().Add(20 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("it does not come: " + what)
-		}
-	}
 }
 
 func status(q *Queue, id string) run.TaskStatus {
@@ -122,25 +112,25 @@ func TestFairness(t *testing.T) {
 			o := options(t.TempDir())
 			o.Slots = slots
 			q, g := open(t, o), &gated{next: make(chan struct{})}
-			for range 500 {
+			for range 100 {
 				submit(t, q, "greedy", run.Job{Priority: maxPriority})
 			}
 			q.Work(g.run)
 			taken := max(1, slots-1)
-			until(t, "the first", func() bool { return g.count() == taken })
+			testenv.WaitUntil(t, "the first has begun", func() bool { return g.count() == taken })
 			submit(t, q, "modest", run.Job{})
 			submit(t, q, "modest", run.Job{})
 			if slots == 1 {
 				g.next <- struct{}{}
 			}
-			until(t, "the modest one", func() bool { return g.count() == taken+1 })
+			testenv.WaitUntil(t, "the modest one has begun", func() bool { return g.count() == taken+1 })
 			if g.begun[taken] != "modest" {
 				t.Fatalf("began: %v", g.begun)
 			}
 			for range 3 { // and then in turn
 				g.next <- struct{}{}
 			}
-			until(t, "the next", func() bool { return g.count() == taken+4 })
+			testenv.WaitUntil(t, "the next have begun", func() bool { return g.count() == taken+4 })
 			if modest := strings.Count(strings.Join(g.begun[taken:], " "), "modest"); modest != 2 {
 				t.Errorf("began: %v", g.begun)
 			}
@@ -242,14 +232,14 @@ func TestCancel(t *testing.T) {
 		<-ctx.Done()
 		return run.Outcome{Status: run.StatusCancelled}
 	})
-	until(t, "ownership", q.Owns)
+	testenv.WaitUntil(t, "the queue is owned", q.Owns)
 	for _, title := range []string{"runs", "stubborn", "person"} {
 		task := submit(t, q, "", run.Job{Title: title})
 		want := run.TaskRunning
 		if title == "person" {
 			want = run.TaskPending
 		}
-		until(t, title, func() bool { _, is := ran.Load(task.ID); return is && status(q, task.ID) == want })
+		testenv.WaitUntil(t, title+" runs", func() bool { _, is := ran.Load(task.ID); return is && status(q, task.ID) == want })
 		if o := cancel(task.ID).Outcome; title == "stubborn" && o.Status != run.StatusOK || title == "person" && (o.Status != run.StatusCancelled || o.Approvals != nil) {
 			t.Errorf("%s: %+v", title, o)
 		}
@@ -279,7 +269,7 @@ func TestPending(t *testing.T) {
 		return run.Outcome{Status: run.StatusOK}
 	})
 	first := submit(t, q, "", run.Job{Title: "person"})
-	until(t, "pending", func() bool { return status(q, first.ID) == run.TaskPending })
+	testenv.WaitUntil(t, "the first is pending", func() bool { return status(q, first.ID) == run.TaskPending })
 	second := submit(t, q, "", run.Job{})
 	wait(t, q, second.ID)
 	close(yes)
@@ -289,10 +279,13 @@ func TestPending(t *testing.T) {
 	}
 }
 
-func TestDeadline(t *testing.T) {
+func TestDeadline(t *testing.T) { synctest.Test(t, endAtDeadlines) }
+
+func endAtDeadlines(t *testing.T) {
 	q := open(t, options(t.TempDir()))
 	late := submit(t, q, "", run.Job{Deadline: time.Nanosecond})
-	slow := submit(t, q, "", run.Job{Deadline: 300 * time.Millisecond})
+	slow := submit(t, q, "", run.Job{Deadline: time.Minute})
+	time.Sleep(time.Microsecond)
 	q.Work(func(ctx context.Context, _ *Turn) run.Outcome {
 		<-ctx.Done()
 		return run.Outcome{Status: run.StatusCancelled}
@@ -304,6 +297,9 @@ func TestDeadline(t *testing.T) {
 	}
 	if task, _ := q.Get("", late.ID); !task.Begun.IsZero() {
 		t.Error("it began after its deadline")
+	}
+	if task, _ := q.Get("", slow.ID); task.Begun.IsZero() || !task.Ended.Equal(task.Deadline) {
+		t.Errorf("it ran from %v to %v, its deadline is %v", task.Begun, task.Ended, task.Deadline)
 	}
 }
 
@@ -334,7 +330,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Who works on one task leaves the others alone, and has no other that is about to begin when it ends.
+// Who works on some tasks leaves the others alone, also when these end.
 func TestWorkOn(t *testing.T) {
 	o := options(t.TempDir())
 	o.Slots = 1
@@ -342,7 +338,9 @@ func TestWorkOn(t *testing.T) {
 	first, second := submit(t, q, "", run.Job{}), submit(t, q, "", run.Job{})
 	q.WorkOn(second.ID, ok)
 	wait(t, q, second.ID)
-	time.Sleep(2 * glance)
+	third := submit(t, q, "", run.Job{})
+	q.WorkOn(third.ID, ok) // the first would have its turn before
+	wait(t, q, third.ID)
 	if status(q, first.ID) != run.TaskQueued {
 		t.Error(status(q, first.ID))
 	}
@@ -379,16 +377,18 @@ func TestClosedBeforeItBegan(t *testing.T) {
 }
 
 // One engine works, the others submit, wait and cancel; when it ends another one goes on.
-func TestTwoEngines(t *testing.T) {
+func TestTwoEngines(t *testing.T) { synctest.Test(t, twoEngines) }
+
+func twoEngines(t *testing.T) {
 	o := options(t.TempDir())
 	o.Slots = 1
 	one, two := open(t, o), open(t, o)
 	g := &gated{next: make(chan struct{})}
 	one.Work(g.run)
-	until(t, "ownership", one.Owns)
+	testenv.WaitUntil(t, "the queue is owned", one.Owns)
 	two.Work(ok)
 	first := submit(t, two, "", run.Job{})
-	until(t, "the first", func() bool { return g.count() == 1 })
+	testenv.WaitUntil(t, "the first has begun", func() bool { return g.count() == 1 })
 	second := submit(t, two, "", run.Job{})
 	third := submit(t, two, "", run.Job{Payload: []byte(`3`)})
 	if !two.Attended() || two.Owns() {
@@ -404,7 +404,7 @@ func TestTwoEngines(t *testing.T) {
 	if task := wait(t, two, third.ID); task.Status != "ok" && task.Status != "cancelled" {
 		t.Errorf("%+v", task)
 	}
-	until(t, "ownership of the other", two.Owns)
+	testenv.WaitUntil(t, "the other owns the queue", two.Owns)
 	fourth := submit(t, two, "", run.Job{Payload: []byte(`4`)})
 	if task := wait(t, two, fourth.ID); string(task.Outcome.Result) != "4" {
 		t.Errorf("%+v", task)
@@ -477,7 +477,9 @@ func TestBroughtBack(t *testing.T) {
 }
 
 // What cannot be noted does not happen.
-func TestUnwritable(t *testing.T) {
+func TestUnwritable(t *testing.T) { synctest.Test(t, unwritable) }
+
+func unwritable(t *testing.T) {
 	o := options(t.TempDir())
 	if err := os.WriteFile(o.Marks, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -486,7 +488,7 @@ func TestUnwritable(t *testing.T) {
 	ran := make(chan struct{}, 8)
 	q.Work(func(context.Context, *Turn) run.Outcome { ran <- struct{}{}; return run.Outcome{Status: run.StatusOK} })
 	task := submit(t, q, "", run.Job{})
-	until(t, "a second try", func() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.tasks[task.ID].held })
+	testenv.WaitUntil(t, "it waits for a second try", func() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.tasks[task.ID].held })
 	if len(ran) != 0 || status(q, task.ID) != run.TaskQueued {
 		t.Fatal("it ran")
 	}

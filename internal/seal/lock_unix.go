@@ -34,7 +34,7 @@ func lock(path string, how int, patience time.Duration) (unlock func(), err erro
 		if err == nil {
 			return func() { _ = f.Close() }, nil
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(late) {
+		if !errors.Is(err, syscall.EWOULDBLOCK) || !time.Now().Before(late) {
 			_ = f.Close()
 			return nil, err
 		}

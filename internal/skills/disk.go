@@ -54,11 +54,13 @@ func (t text) version() string {
 // somebody saves: a save is marked from before the code is replaced until after
 // the document is.
 func readPair(root *os.Root, dir string) (text, error) {
-	const attempts = 50
 	for range attempts {
 		before := marked(root, dir)
 		t, err := readFiles(root, dir)
 		after := marked(root, dir)
+		if missing(err) && (exists(root, dir+"/"+scriptFile) || exists(root, dir+"/"+pythonFile)) {
+			continue // a save has changed the language
+		}
 		if err != nil {
 			return t, err
 		}
@@ -91,23 +93,39 @@ func readFiles(root *os.Root, dir string) (t text, err error) {
 	return t, err
 }
 
+// attempts is how often it is tried to read what somebody replaces meanwhile.
+const attempts = 50
+
+// openPlain opens a regular file that is no link. A save may replace it between the look and the
+// opening: then what is there now is looked at.
+func openPlain(root *os.Root, name string) (*os.File, error) {
+	for range attempts {
+		info, err := root.Lstat(name)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, run.Errorf(run.KindPolicy, "skills", "%s is no plain file; links are not followed", name)
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		if opened, err := f.Stat(); err == nil && os.SameFile(info, opened) {
+			return f, nil
+		}
+		_ = f.Close()
+	}
+	return nil, run.Errorf(run.KindPolicy, "skills", "%s was replaced while it was read", name)
+}
+
 // readFile reads a regular file that is reached over no link.
 func readFile(root *os.Root, name string, most int64) (string, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", run.Errorf(run.KindPolicy, "skills", "%s is no plain file; links are not followed", name)
-	}
-	f, err := root.Open(name)
+	f, err := openPlain(root, name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
-		return "", run.Errorf(run.KindPolicy, "skills", "%s was replaced while it was read", name)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {
 	case err != nil:

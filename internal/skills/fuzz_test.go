@@ -2,13 +2,12 @@ package skills
 
 import (
 	"testing"
-	"time"
 
 	"retort/internal/run"
 )
 
-// FuzzDocument: whatever stands in SKILL.md is read in bounded time, and what is
-// written of it says the same.
+// FuzzDocument: whatever stands in SKILL.md is read, and what is written of it says
+// the same.
 func FuzzDocument(f *testing.F) {
 	for _, seed := range []string{"", "---\n---\n", "---\nname: x\ndescription: 'y: z'\ntags: [a, b]\ntools: {a.b: c}\nparameters: {f: {type: object}}\n---\n# x\n", "---\ntools: [a, b]\nmetadata: {tags: 'a, b'}\n---", "---\na: &a [*a]\n---\n", "---\n? - - - a\n---\n", "\ufeff---\r\nname: x\r\n---\r\n"} {
 		f.Add(seed)
@@ -17,11 +16,7 @@ func FuzzDocument(f *testing.F) {
 		if len(text) > MaxDocument {
 			return
 		}
-		start := time.Now()
 		doc, err := parseDocument(text)
-		if time.Since(start) > 5*time.Second {
-			t.Errorf("it took %v", time.Since(start))
-		}
 		if err != nil {
 			return
 		}

@@ -2,13 +2,11 @@ package skills
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"retort/internal/run"
 	"retort/internal/testenv"
@@ -54,15 +52,13 @@ func saveForever(dir string) {
 func TestKilledWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	s := New(builtin(), Place{Project, dir})
-	acknowledged, times := 0, 50
-	if testing.Short() {
-		times = 5
+	acknowledged, times := testenv.KilledAt(t, savingDir, dir, 3, 0), 25 // of the first two saves
+	if testenv.Full() {
+		times = 100
 	}
-	for range times {
-		acknowledged = testenv.Killed(t, savingDir, dir, 10*time.Millisecond+rand.N(60*time.Millisecond), acknowledged)
-		if acknowledged == 0 {
-			continue
-		}
+	folders := []string{dir, filepath.Join(dir, "x"), filepath.Join(dir, "x", ".history")}
+	for i := range times {
+		acknowledged = testenv.KilledAtChange(t, savingDir, dir, folders, 1+i, acknowledged)
 		found, refused := s.Get("x", "")
 		if refused != nil {
 			t.Fatal(refused)
@@ -102,6 +98,7 @@ func TestReadWhileSaving(t *testing.T) {
 			}
 		}
 	}()
+	defer func() { <-done }()
 	reads := 0
 	for going := true; going; reads++ {
 		select {

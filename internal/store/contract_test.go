@@ -20,6 +20,7 @@ import (
 
 	"retort/internal/audit"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // places are where the contract is held, each in a store of its own that can be opened
@@ -270,11 +271,15 @@ func anyFilter(r *rand.Rand, rows []audit.Row) (f audit.Filter) {
 func TestFind(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := mixed(t, s, 6000, 1)
+		n, filters := 2500, 100
+		if testenv.Full() {
+			n, filters = 6000, 300
+		}
+		rows := mixed(t, s, n, 1)
 		slices.SortFunc(rows, func(a, b audit.Row) int { return newer(raw{Row: a}, raw{Row: b}) })
 		r := rand.New(rand.NewPCG(2, 2))
 		found := 0
-		for range 300 {
+		for range filters {
 			f := anyFilter(r, rows)
 			if f.Before != nil && number(f.Before.Chain) == 0 {
 				continue // see TestFindBefore
@@ -285,7 +290,7 @@ func TestFind(t *testing.T) {
 			}
 			found += min(len(got), 1)
 		}
-		if found < 50 {
+		if found < filters/6 {
 			t.Errorf("only %d filters find anything", found)
 		}
 		for _, f := range []audit.Filter{{Chain: "0123"}, {Chain: "0000000000000001"}, {Chain: "x"}, {Session: "nobody"}, {Kinds: []string{"unheard"}, Limit: 3}} {
@@ -309,7 +314,7 @@ func TestFindBefore(t *testing.T) {
 			same[i].At = 5
 		}
 		must(t, s.Append(background, audit.Batch{Rows: same}))
-		for _, f := range []audit.Filter{{Limit: 7}, {Limit: 100, Kinds: []string{"call", "end"}}, {Limit: 50, MinRisk: 3}} {
+		for _, f := range []audit.Filter{{Limit: 29}, {Limit: 100, Kinds: []string{"call", "end"}}, {Limit: 50, MinRisk: 3}} {
 			seen := map[int64]bool{}
 			want := f
 			want.Limit = 0
@@ -369,7 +374,7 @@ func TestWalk(t *testing.T) {
 func TestGroups(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := mixed(t, s, 20000, 5) // of two days
+		rows := mixed(t, s, 11000, 5) // of two days
 		for _, f := range []audit.Filter{{}, {Principal: "bob", MinRisk: 5}, {Kinds: []string{"unheard"}}, {Chain: "x"}} {
 			sums := map[audit.Group]audit.Group{}
 			for _, r := range model(rows, f) {
@@ -533,7 +538,11 @@ func TestReadersBesideAWriter(t *testing.T) {
 				}
 			})
 		}
-		for range 200 {
+		batches := 50
+		if testenv.Full() {
+			batches = 200
+		}
+		for range batches {
 			must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10)}))
 		}
 		close(stop)

@@ -25,6 +25,9 @@ const own = "retort"
 // word must not hold the engine up for ever.
 const answered = 30 * time.Second
 
+// glance is how long to wait before it is looked again whether the server has ended a session.
+const glance = 20 * time.Millisecond
+
 // postgres is a database that several engines write, each a chain of its own. An engine has
 // its chain as long as its connection has the advisory lock of the chain's number, so the
 // connection must be a direct one, or through a pooler that pools sessions.
@@ -151,24 +154,41 @@ func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
 	}
 }
 
-// again takes back the chain that a lost connection had. The server may not know yet that
-// it is lost.
+// again takes back the chain that a lost connection had. The server may not know yet that it
+// is lost: then the old session is ended, and its end awaited.
 func (e *postgres) again(ctx context.Context, c *sql.Conn) error {
-	for late := time.Now().Add(patience); ; time.Sleep(patience / 10) {
-		got, err := tryLock(ctx, c, e.chain)
-		if got || err != nil {
+	ctx, cancel := context.WithTimeout(ctx, answered)
+	defer cancel()
+	for {
+		if got, err := tryLock(ctx, c, e.chain); got || err != nil {
 			return err
 		}
-		if time.Now().After(late) {
+		switch holder, err := e.holder(ctx, c); {
+		case err != nil:
+			return err
+		case holder == e.backend:
+			if _, err := c.ExecContext(ctx, "SELECT pg_terminate_backend($1)", holder); err != nil {
+				return err
+			}
+		case holder != 0:
 			return run.Errorf(run.KindInternal, "store.open", "the chain %s of the record %s was taken by another process after the connection was lost", chainName(e.chain), e.where).
 				WithHint("start this retort again: it goes on with another chain")
 		}
-		_, err = c.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = $1 AND classid = $2 AND objid = $3",
-			e.backend, e.chain>>32, e.chain&0xffffffff)
-		if err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return run.Errorf(run.KindInternal, "store.open", "the server of the record %s has not ended the connection that was lost: %w", e.where, ctx.Err()).
+				WithHint("it is tried again with the next entry; nothing runs that cannot be recorded")
+		case <-time.After(glance):
 		}
 	}
+}
+
+// holder returns the process of the server that has the lock of the chain, or 0 if it is free.
+func (e *postgres) holder(ctx context.Context, c *sql.Conn) (backend int, err error) {
+	err = c.QueryRowContext(ctx, `SELECT COALESCE(max(pid), 0) FROM pg_locks
+		WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = $1 AND objid = $2
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, e.chain>>32, e.chain&0xffffffff).Scan(&backend)
+	return backend, err
 }
 
 func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error) {

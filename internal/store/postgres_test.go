@@ -60,11 +60,18 @@ func direct(t *testing.T, url string) *pgx.Conn {
 	return c
 }
 
-// cut ends the connections that have a chain, as a network that fails does.
+// cut ends the connections that have a chain, as a network that fails does, and waits until
+// the server has freed the chains: it ends a session some time after it was told to.
 func cut(t *testing.T, url string) {
 	t.Helper()
-	_, err := direct(t, url).Exec(background, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
+	c := direct(t, url)
+	const owners = "FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+	_, err := c.Exec(background, "SELECT pg_terminate_backend(pid) "+owners)
 	must(t, err)
+	testenv.WaitUntil(t, "the chains are free", func() (free bool) {
+		must(t, c.QueryRow(background, "SELECT count(*) = 0 "+owners).Scan(&free))
+		return free
+	})
 }
 
 // Engines write one database, each its own chain, and a chain is gone on with.

@@ -14,6 +14,7 @@ import (
 	"retort/internal/audit"
 	"retort/internal/run"
 	"retort/internal/seal"
+	"retort/internal/testenv"
 )
 
 // What the record proves and erases, with SQLite below it.
@@ -188,8 +189,8 @@ func BenchmarkRecord(b *testing.B) {
 		body, _ := json.Marshal(map[string]string{"code": text + fmt.Sprint(i)})
 		for _, kind := range []run.EventKind{run.EventRequest, run.EventCall, run.EventAnswer, run.EventEnd} {
 			e := run.Event{Kind: kind, Execution: fmt.Sprintf("x%012d", i), Session: fmt.Sprint("s", i/100), Server: "crm", Tool: fmt.Sprint("update", i%50), Status: "ok", Body: body}
-			for l.Record(e, i%500 == 0 && kind == run.EventEnd) != nil {
-				time.Sleep(10 * time.Millisecond)
+			if !testenv.Poll(func() bool { return l.Record(e, i%500 == 0 && kind == run.EventEnd) == nil }) {
+				b.Fatal("what happens is not recorded")
 			}
 		}
 	}

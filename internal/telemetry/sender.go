@@ -45,9 +45,12 @@ func newSender(o Options, address, path string) (*sender, error) {
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = path
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 1
-	client := &http.Client{Transport: transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if o.transport == nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.MaxIdleConnsPerHost = 1
+		o.transport = transport
+	}
+	client := &http.Client{Transport: o.transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &sender{url: u.String(), headers: maps.Clone(o.Headers), version: o.Version, client: client, log: o.Log.With("collector", u.Host+u.Path)}, nil
 }
 

@@ -47,6 +47,8 @@ type Options struct {
 	// Mask takes secrets out of names that anybody can choose; nil takes out nothing.
 	Mask func(string) string
 	Log  *slog.Logger
+
+	transport http.RoundTripper // to collectors; nil: over the network
 }
 
 const (

@@ -7,14 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
-	collector "go.opentelemetry.io/proto/slim/otlp/collector/metrics/v1"
+	metricsv1 "go.opentelemetry.io/proto/slim/otlp/collector/metrics/v1"
 	metricspb "go.opentelemetry.io/proto/slim/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -32,27 +32,37 @@ func execute(t *Telemetry, tools ...string) {
 	ended(run.Event{Status: "ok", Risk: &risk, Tokens: &run.Tokens{Returned: 3, Avoided: 40}, Facts: map[string]any{"calls": len(tools), "cache_hits": 2}})
 }
 
+// collector takes messages without a network.
+type collector func(path string, body []byte) (status int)
+
+func (c collector) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: c(r.URL.Path, body), Body: http.NoBody, Request: r}, nil
+}
+
 // The official package reads what is sent.
-func TestMetricsAreSent(t *testing.T) {
-	var mu sync.Mutex
+func TestMetricsAreSent(t *testing.T) { synctest.Test(t, sendMetrics) }
+
+func sendMetrics(t *testing.T) {
 	found := map[string]*metricspb.Metric{}
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		var m collector.ExportMetricsServiceRequest
-		if err := proto.Unmarshal(body, &m); err != nil || r.URL.Path != "/v1/metrics" {
-			panic(fmt.Sprint(r.URL.Path, err))
+	takes := collector(func(path string, body []byte) int {
+		var m metricsv1.ExportMetricsServiceRequest
+		if err := proto.Unmarshal(body, &m); err != nil || path != "/v1/metrics" {
+			t.Error(path, err)
+			return http.StatusBadRequest
 		}
-		mu.Lock()
-		defer mu.Unlock()
 		for _, one := range m.ResourceMetrics[0].ScopeMetrics[0].Metrics {
 			found[one.Name] = one
 		}
 		if len(m.ProtoReflect().GetUnknown()) > 0 {
-			panic("fields that are none")
+			t.Error("fields that are none")
 		}
-	}))
-	defer server.Close()
-	tel, err := Open(Options{Metrics: server.URL, Record: func() (int, bool) { return 7, true }})
+		return http.StatusOK
+	})
+	tel, err := Open(Options{Metrics: "http://collector.test", transport: takes, Record: func() (int, bool) { return 7, true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,36 +135,38 @@ func TestOnlyThisMachineAsks(t *testing.T) {
 	}
 }
 
+func span() sdktrace.ReadOnlySpan {
+	return tracetest.SpanStub{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})}.Snapshot()
+}
+
 // A collector that hangs costs nobody anything, and what it is not told is counted.
 func TestQueueIsBounded(t *testing.T) {
-	release := make(chan struct{})
-	q := newQueue(func(ctx context.Context, _ bool, spans []sdktrace.ReadOnlySpan) error {
-		select {
-		case <-release:
-		case <-ctx.Done():
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(func(ctx context.Context, _ bool, spans []sdktrace.ReadOnlySpan) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		const told = 3 * maxQueue
+		one := span()
+		began := time.Now()
+		for range told {
+			q.OnEnd(one)
 		}
-		return ctx.Err()
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it waited for %s", took)
+		}
+		if n := q.dropped.Load(); n < told-maxQueue-2*maxBatch || n > told-maxQueue {
+			t.Errorf("%d of %d were dropped", n, told)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), farewell)
+		defer cancel()
+		if err := q.Shutdown(ctx); err == nil {
+			t.Error("it ended with everything told")
+		}
+		if n := q.dropped.Load(); n != told {
+			t.Errorf("%d are counted as dropped", n)
+		}
 	})
-	span := tracetest.SpanStub{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})}.Snapshot()
-	const told = 3 * maxQueue
-	began := time.Now()
-	for range told {
-		q.OnEnd(span)
-	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("it took %s", took)
-	}
-	if n := q.dropped.Load(); n < told-maxQueue-2*maxBatch || n > told-maxQueue {
-		t.Errorf("%d of %d were dropped", n, told)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if err := q.Shutdown(ctx); err == nil {
-		t.Error("it ended with everything told")
-	}
-	if n := q.dropped.Load(); n != told {
-		t.Errorf("%d are counted as dropped", n)
-	}
 }
 
 // Names that anybody can choose go through the mask.
@@ -172,28 +184,32 @@ func TestNamesAreMasked(t *testing.T) {
 }
 
 func TestSendsAgain(t *testing.T) {
-	var mu sync.Mutex
-	n := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		if n++; n == 1 {
-			w.WriteHeader(http.StatusServiceUnavailable)
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		takesLater := collector(func(string, []byte) int {
+			if n++; n == 1 {
+				return http.StatusServiceUnavailable
+			}
+			return http.StatusOK
+		})
+		tel, err := Open(Options{Traces: "http://collector.test", transport: takesLater})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}))
-	defer server.Close()
-	tel, err := Open(Options{Traces: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	execute(tel)
-	time.Sleep(linger + again + 500*time.Millisecond)
-	if err := tel.Close(); err != nil || tel.dropped() != 0 {
-		t.Error(err, tel.dropped())
-	}
-	if n != 2 {
-		t.Errorf("%d messages", n)
-	}
+		execute(tel)
+		time.Sleep(linger + again - 1)
+		if synctest.Wait(); n != 1 {
+			t.Errorf("%d messages before the time for another, want 1", n)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if err := tel.Close(); err != nil || tel.dropped() != 0 {
+			t.Error(err, tel.dropped())
+		}
+		if n != 2 {
+			t.Errorf("%d messages, want 2", n)
+		}
+	})
 }
 
 func BenchmarkExecution(b *testing.B) {

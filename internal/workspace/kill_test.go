@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,7 +22,7 @@ func TestMain(m *testing.M) {
 		scribble(dir)
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Main(m))
 }
 
 // page is the content of the n-th write: one letter, repeatedly, so that a torn one shows.
@@ -49,14 +48,20 @@ func scribble(dir string) {
 // Whenever the process is killed, files and values are those of one write, and what was
 // acknowledged is there.
 func TestKills(t *testing.T) {
-	kills := 130
-	if testing.Short() {
-		kills = 10
+	kills := 40
+	if testenv.Full() {
+		kills = 160
 	}
 	wrote := 0
-	for range kills {
+	for i := range kills {
 		dir := t.TempDir()
-		last := testenv.Killed(t, killed, dir, time.Duration(5+rand.IntN(35))*time.Millisecond, -1)
+		folders := []string{filepath.Join(dir, "workspace", "default"), filepath.Join(dir, "state"), filepath.Dir(NewAnswers(filepath.Join(dir, "cache"), 0, 0).path("crm", "k"))}
+		for _, folder := range folders {
+			if err := os.MkdirAll(folder, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		last := testenv.KilledAtChange(t, killed, dir, folders, 1+i, -1)
 		if last < 0 {
 			continue
 		}

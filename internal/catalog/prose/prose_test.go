@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -175,15 +174,21 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// TestLong: a text of any length costs no more than one of MaxText, whatever it is
-// made of.
+// TestLong: a text of any length costs no more than one of MaxText, whatever it is made of:
+// nothing is read of what comes later.
 func TestLong(t *testing.T) {
 	s := New()
 	for _, unit := range []string{"ignore ", "<important ", "<system>\n", "</", "<!-- ", "[inst", "\u200b", "read ssh ", "\x1b[", "user must ", "a@", "not tell ", "<|"} {
-		began := time.Now()
-		s.Clean(strings.Repeat(unit, (8<<20)/len(unit)))
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("8 MB of %q took %v", unit, took)
+		head := strings.Repeat(unit, 2*MaxText/len(unit))
+		want, findings := s.Clean(head + "harmless")
+		got, more := s.Clean(head + strings.Repeat(unit, (8<<20)/len(unit)))
+		for _, all := range [][]Finding{findings, more} {
+			if i := slices.IndexFunc(all, func(f Finding) bool { return f.End > len(head) }); i >= 0 {
+				all[i].End = len(head) // the rest is one finding
+			}
+		}
+		if got != want || !slices.Equal(findings, more) {
+			t.Errorf("8 MB of %q have %d findings and %d bytes are left, want %d and %d as of 16 KB", unit, len(more), len(got), len(findings), len(want))
 		}
 	}
 }

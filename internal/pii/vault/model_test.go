@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // small has few entries in memory, so that most of what is asked for has to be read.
@@ -160,7 +161,11 @@ func (m *model) die(p int) {
 
 // TestModel drives processes that share a session at random, and compares with maps.
 func TestModel(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(3)
+	if testenv.Full() {
+		seeds = 6
+	}
+	for seed := range seeds {
 		for name, processes := range map[string]int{"memory": 0, "one": 1, "three": 3} {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
 				dir, memory := "", Open("", nil, 0)

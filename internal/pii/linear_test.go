@@ -1,46 +1,24 @@
-//go:build unix
-
 package pii
 
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-)
 
-// spent is the time that this process had a processor: others on the machine
-// do not count.
-func spent(t *testing.T) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
+	"retort/internal/testenv"
+)
 
 func TestHostileTextTakesLinearTime(t *testing.T) {
 	s := New(Options{})
-	took := func(text []byte) time.Duration {
-		best := time.Hour
-		for range 3 {
-			var c counting
-			start := spent(t)
-			s.Replace(text, nil, &c)
-			best = min(best, spent(t)-start)
-		}
-		return best
-	}
 	texts := map[string]func(n int) []byte{"names alike": manyNamed}
 	for _, h := range hostile {
 		texts[h] = func(n int) []byte { return []byte(strings.Repeat(h, n/len(h))) }
 	}
 	for h, text := range texts {
-		short, long := took(text(1<<16)), took(text(1<<19))
-		if long > 24*short && long > 100*time.Millisecond || long > 3*time.Second {
-			t.Errorf("%q: %v for 64 KB, %v for 512 KB", h, short, long)
-		}
+		testenv.GrowsLinearly(t, h, 1<<19, func(n int) {
+			var c counting
+			s.Replace(text(n), nil, &c)
+		})
 	}
 }
 
