@@ -7,10 +7,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // shelf is a Catalog whose toolset a test sets.
@@ -49,6 +51,9 @@ func start(t *testing.T, c Catalog, o Options) *Discoverer {
 	d, err := New(c, o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if d.semantic != nil {
+		d.semantic.patience = testenv.Patience
 	}
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
@@ -130,7 +135,9 @@ func TestUnknownScope(t *testing.T) {
 	}
 }
 
-func TestSearchSeesChanges(t *testing.T) {
+func TestSearchSeesChanges(t *testing.T) { synctest.Test(t, searchAfterAChange) }
+
+func searchAfterAChange(t *testing.T) {
 	tools := desk()
 	d := start(t, tools, Options{})
 	search(t, d, Query{Text: "issue"})
@@ -142,7 +149,9 @@ func TestSearchSeesChanges(t *testing.T) {
 
 // TestLaggingIndex shows that a search never hands out what is not in the
 // toolset, even if the index could not catch up.
-func TestLaggingIndex(t *testing.T) {
+func TestLaggingIndex(t *testing.T) { synctest.Test(t, searchBesideABuild) }
+
+func searchBesideABuild(t *testing.T) {
 	tools := desk()
 	d := start(t, tools, Options{})
 	search(t, d, Query{Text: "issue"})

@@ -35,6 +35,7 @@ type semantic struct {
 	cancel   context.CancelFunc
 	wake     chan struct{} // holds one item when there may be something to fetch
 	ended    sync.WaitGroup
+	patience time.Duration // with the endpoint, for the vector of a query
 
 	mu    sync.Mutex
 	plan  []planned
@@ -55,7 +56,7 @@ func newSemantic(e Embedder, dir string) (*semantic, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &semantic{
 		embedder: e, kept: kept, breaker: breaker{now: time.Now}, ctx: ctx, cancel: cancel,
-		wake: make(chan struct{}, 1), asked: map[string][]float32{},
+		wake: make(chan struct{}, 1), patience: queryTimeout, asked: map[string][]float32{},
 	}
 	s.ended.Go(s.fetch)
 	return s, nil
@@ -278,7 +279,7 @@ func (s *semantic) queryVector(ctx context.Context, query string) ([]float32, er
 	if ok {
 		return vector, nil
 	}
-	vectors, err := s.embed(ctx, []string{query}, queryTimeout)
+	vectors, err := s.embed(ctx, []string{query}, s.patience)
 	if err != nil {
 		return nil, err
 	}

@@ -9,17 +9,18 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"retort/internal/pipeline/discover/index"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // meaning is a tiny model: words of one line mean the same.
@@ -66,22 +67,12 @@ func (f *fake) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	return all, nil
 }
 
-// eventually waits for what happens in the background.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
-}
-
 // filled waits until every tool has a vector.
 func filled(t *testing.T, d *Discoverer) {
 	t.Helper()
 	d.Warm()
 	want := d.catalog.Toolset().Count()
-	eventually(t, "vectors of all tools", func() bool {
+	testenv.WaitUntil(t, "all tools have vectors", func() bool {
 		have := 0
 		for _, p := range d.semantic.planned() {
 			if d.semantic.kept.get(p.key) != nil {
@@ -228,7 +219,7 @@ func TestFailingEndpoint(t *testing.T) {
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
 		}, "307"},
-		{"hanging", hanging, "no answer within 1.5s"},
+		{"hanging", hanging, "no answer within 50ms"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -236,6 +227,9 @@ func TestFailingEndpoint(t *testing.T) {
 			d := start(t, desk(), Options{Embedder: NewEndpoint(e.URL+"/v1", "tiny", "")})
 			filled(t, d)
 			e.set(c.answer)
+			if c.name == "hanging" {
+				d.semantic.patience = 50 * time.Millisecond
+			}
 			a := search(t, d, Query{Text: "open an issue"})
 			if diff := cmp.Diff([]string{"github.create_issue", "github.list_issues"}, names(a)); diff != "" {
 				t.Error(diff)
@@ -251,6 +245,8 @@ func TestDeadEndpointCostsNothing(t *testing.T) {
 	e := startEndpoint(t)
 	d := start(t, desk(), Options{Embedder: NewEndpoint(e.URL+"/v1", "tiny", "")})
 	filled(t, d)
+	now := time.Now()
+	d.semantic.breaker.now = func() time.Time { return now }
 	e.set(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	before := e.requests.Load()
 	for i := range 50 {
@@ -263,12 +259,14 @@ func TestDeadEndpointCostsNothing(t *testing.T) {
 	}
 }
 
-func TestFetchingGoesOnAfterAFailure(t *testing.T) {
+func TestFetchingGoesOnAfterAFailure(t *testing.T) { synctest.Test(t, fetchAfterAFailure) }
+
+func fetchAfterAFailure(t *testing.T) {
 	f := newFake()
 	f.failWith(errors.New("not yet"))
 	d := start(t, desk(), Options{Embedder: f})
 	d.Warm()
-	eventually(t, "a failure", func() bool { return d.semantic.breaker.failure() != nil })
+	testenv.WaitUntil(t, "fetching has failed", func() bool { return d.semantic.breaker.failure() != nil })
 	if a := search(t, d, Query{Text: "issue"}); len(a.Hits) == 0 || !strings.Contains(fmt.Sprint(a.Warnings), "not yet") {
 		t.Errorf("%v, warnings %q", names(a), a.Warnings)
 	}
@@ -311,7 +309,7 @@ func TestManyToolsAreFetchedInBatches(t *testing.T) {
 }
 
 func TestNothingIsLeftAfterClose(t *testing.T) {
-	before := runtime.NumGoroutine()
+	testenv.CheckGoroutines(t)
 	e := startEndpoint(t)
 	e.set(hanging)
 	for range 5 {
@@ -326,7 +324,6 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 	}
 	e.CloseClientConnections()
 	e.Server.Close()
-	eventually(t, "no goroutine left", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func TestKeyIsSent(t *testing.T) {

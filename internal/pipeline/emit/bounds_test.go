@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"retort/internal/run"
 )
@@ -42,7 +41,6 @@ func TestBounds(t *testing.T) {
 			if !json.Valid([]byte(schema)) && name != "deep JSON" && name != "deep objects" {
 				t.Fatal("not JSON")
 			}
-			began := time.Now()
 			raw := json.RawMessage(schema)
 			ts := toolset(listing{"server", []definition{{Name: "tool", InputSchema: raw, OutputSchema: raw}}})
 			checkAll(t, ts)
@@ -55,10 +53,7 @@ func TestBounds(t *testing.T) {
 					t.Errorf("a signature of %d bytes", len(s))
 				}
 			}
-			if took := time.Since(began); took > time.Minute {
-				t.Errorf("took %v", took)
-			}
-			t.Logf("%d bytes of schema, %d of declaration, %v", len(schema), size, time.Since(began))
+			t.Logf("%d bytes of schema, %d of declaration", len(schema), size)
 		})
 	}
 }

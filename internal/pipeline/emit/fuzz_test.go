@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"retort/internal/run"
 )
@@ -29,15 +28,11 @@ func FuzzSchema(f *testing.F) {
 	}
 	f.Add([]byte(`{`), []byte(`{"a":}`), "\x00\xff*/")
 	f.Fuzz(func(t *testing.T, input, output []byte, description string) {
-		began := time.Now()
 		ts := toolset(listing{Name: "server", Tools: []definition{
 			{Name: "tool", Description: description, InputSchema: input, OutputSchema: output},
 			{Name: description, Title: description, InputSchema: output},
 		}})
 		checkAll(t, ts)
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("took %v", took)
-		}
 	})
 }
 

@@ -1,8 +1,8 @@
 package approval
 
 import (
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"retort/internal/run"
@@ -10,23 +10,21 @@ import (
 
 // A yes for always does not cover what is unusual. A yes to that is one to everything that
 // waits for that reason alone, of the same principal, and to nothing that comes later.
-func TestUnusual(t *testing.T) {
-	table := New(2*time.Second, nil)
+func TestUnusual(t *testing.T) { synctest.Test(t, askUnusual) }
+
+func askUnusual(t *testing.T) {
+	table := New(time.Minute, nil)
 	ask := func(q run.Question) func() *run.Error {
-		var wg sync.WaitGroup
-		var refused *run.Error
-		wg.Go(func() { refused = table.Ask(t.Context(), q) })
-		return func() *run.Error { wg.Wait(); return refused }
+		_, ended := asked(t, t.Context(), table, q)
+		return func() *run.Error { return <-ended }
 	}
 	waits := func(n int) []run.Approval {
-		for range 200 {
-			if all := table.Waiting("x"); len(all) == n {
-				return all
-			}
-			time.Sleep(5 * time.Millisecond)
+		t.Helper()
+		all := table.Waiting("x")
+		if len(all) != n {
+			t.Fatalf("%d wait, want %d", len(all), n)
 		}
-		t.Fatalf("%d wait, want %d", len(table.Waiting("x")), n)
-		return nil
+		return all
 	}
 	q := run.Question{Execution: "x", Server: "crm", Tool: "delete"}
 	usual := ask(q)

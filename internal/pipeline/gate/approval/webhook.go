@@ -26,6 +26,7 @@ type Webhook struct {
 	to    *webhook.Endpoint
 	log   *slog.Logger
 	seats chan struct{}
+	sleep func(ctx context.Context, d time.Duration) bool // until it is asked again
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -61,7 +62,7 @@ func NewWebhook(address, secret string, log *slog.Logger) (*Webhook, *run.Error)
 	if err != nil {
 		return nil, run.Errorf(run.KindInvalidArguments, "approval.webhook", "approval.webhook: %w", err)
 	}
-	w := &Webhook{to: to, log: log, seats: make(chan struct{}, maxWebhooks)}
+	w := &Webhook{to: to, log: log, seats: make(chan struct{}, maxWebhooks), sleep: sleep}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w, nil
 }
@@ -114,7 +115,7 @@ func (w *Webhook) Ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
 			d.again = max(d.again, pause)
 			pause = min(2*pause, lastWebhook)
 		}
-		if !sleep(ctx, d.again) {
+		if !w.sleep(ctx, d.again) {
 			return run.Answer{}, false
 		}
 	}

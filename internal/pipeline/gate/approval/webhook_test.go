@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 const webhookSecret = "a secret of more than 24 bytes"
@@ -37,11 +39,11 @@ func respond(w http.ResponseWriter, secret, id string, at time.Time, answer Webh
 	_, _ = w.Write(body)
 }
 
-// asksWebhook asks at a webhook that answers so, for at most a while, and returns what
-// became of the question and how many requests there were.
-func asksWebhook(t *testing.T, answer func(w http.ResponseWriter, n int64, q WebhookQuestion)) (*run.Error, int64) {
+// startWebhook starts the other side of a webhook, which answers so. The pauses between requests
+// are told on a channel, and cost no time.
+func startWebhook(t *testing.T, answer func(w http.ResponseWriter, n int64, q WebhookQuestion)) (hook *Webhook, requests *atomic.Int64, pauses chan time.Duration) {
 	t.Helper()
-	var requests atomic.Int64
+	requests = &atomic.Int64{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		at := r.Header.Get("webhook-timestamp")
@@ -54,16 +56,15 @@ func asksWebhook(t *testing.T, answer func(w http.ResponseWriter, n int64, q Web
 		}
 		answer(w, requests.Add(1), q)
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	hook, bad := NewWebhook(server.URL, webhookSecret, slog.New(slog.DiscardHandler))
 	if bad != nil {
 		t.Fatal(bad)
 	}
-	defer hook.Close()
-	table := New(1500*time.Millisecond, nil)
-	table.Also(hook.Ask)
-	q := run.Question{Execution: "x", Server: "files", Tool: "write_file", Arguments: json.RawMessage(`{"path":"/a"}`), Effect: "destructive", Code: "return 1"}
-	return table.Ask(t.Context(), q), requests.Load()
+	t.Cleanup(func() { _ = hook.Close() })
+	pauses = make(chan time.Duration, 10)
+	hook.sleep = func(_ context.Context, d time.Duration) bool { pauses <- d; return true }
+	return hook, requests, pauses
 }
 
 func TestWebhook(t *testing.T) {
@@ -73,7 +74,7 @@ func TestWebhook(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		answer   func(w http.ResponseWriter, n int64, q WebhookQuestion)
-		refused  string // "" if the call is approved
+		want     string // what a person said, "" for nothing
 		requests int64
 	}{
 		{"yes", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
@@ -81,58 +82,85 @@ func TestWebhook(t *testing.T) {
 				t.Errorf("%+v", q)
 			}
 			respond(w, webhookSecret, q.Data.ID, time.Now(), yes(q))
-		}, "", 1},
+		}, "yes", 1},
 		{"no", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
 			respond(w, webhookSecret, q.Data.ID, time.Now(), WebhookAnswer{q.Data.Digest, run.Answer{Note: "not now"}})
-		}, "a person said no: not now", 1},
-		{"only told", func(w http.ResponseWriter, _ int64, _ WebhookQuestion) { _, _ = io.WriteString(w, `{"approve":true}`) }, "nobody answered", 1},
+		}, "no: not now", 1},
+		{"only told", func(w http.ResponseWriter, _ int64, _ WebhookQuestion) { _, _ = io.WriteString(w, `{"approve":true}`) }, "", 1},
 		{"other secret", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
 			respond(w, webhookSecret+"!", q.Data.ID, time.Now(), yes(q))
-		}, "nobody answered", 1},
+		}, "", 1},
 		{"other question", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
 			respond(w, webhookSecret, "other", time.Now(), yes(q))
-		}, "nobody answered", 1},
+		}, "", 1},
 		{"other digest", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
 			q.Data.Digest = strings.Repeat("0", 64)
 			respond(w, webhookSecret, q.Data.ID, time.Now(), yes(q))
-		}, "nobody answered", 1},
+		}, "", 1},
 		{"old answer", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
 			respond(w, webhookSecret, q.Data.ID, time.Now().Add(-time.Hour), yes(q))
-		}, "nobody answered", 1},
+		}, "", 1},
 		{"later", func(w http.ResponseWriter, n int64, q WebhookQuestion) {
 			if n == 1 {
-				w.Header().Set("Retry-After", "1")
+				w.Header().Set("Retry-After", "7")
 				w.WriteHeader(http.StatusAccepted)
 				return
 			}
 			respond(w, webhookSecret, q.Data.ID, time.Now(), yes(q))
-		}, "", 2},
+		}, "yes", 2},
 		{"fails once", func(w http.ResponseWriter, n int64, q WebhookQuestion) {
 			if n == 1 {
 				w.WriteHeader(http.StatusBadGateway)
 				return
 			}
 			respond(w, webhookSecret, q.Data.ID, time.Now(), yes(q))
-		}, "", 2},
+		}, "yes", 2},
 		{"refuses", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
 			w.WriteHeader(http.StatusForbidden)
 			respond(w, webhookSecret, q.Data.ID, time.Now(), yes(q))
-		}, "nobody answered", 1},
+		}, "", 1},
 		{"sends on", func(w http.ResponseWriter, _ int64, _ WebhookQuestion) {
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(http.StatusTemporaryRedirect)
-		}, "nobody answered", 1},
+		}, "", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			err, requests := asksWebhook(t, c.answer)
-			if (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Message, c.refused) {
-				t.Errorf("%v", err)
+			hook, requests, pauses := startWebhook(t, c.answer)
+			q := run.Question{Execution: "x", Server: "files", Tool: "write_file", Arguments: json.RawMessage(`{"path":"/a"}`), Effect: "destructive", Code: "return 1"}
+			answer, answered := hook.Ask(testenv.Context(t), run.Approval{ID: "a", Question: q, Digest: q.Digest()})
+			said := ""
+			switch {
+			case answered && answer.Approve:
+				said = "yes"
+			case answered:
+				said = "no: " + answer.Note
 			}
-			if requests != c.requests {
-				t.Errorf("%d requests", requests)
+			if said != c.want {
+				t.Errorf("it was answered %q, want %q", said, c.want)
+			}
+			if n := requests.Load(); n != c.requests {
+				t.Errorf("%d requests, want %d", n, c.requests)
+			}
+			want := map[string]time.Duration{"later": 7 * time.Second, "fails once": firstWebhook}[c.name]
+			if n := len(pauses); n != int(c.requests)-1 || n > 0 && <-pauses != want {
+				t.Errorf("%d pauses, want one of %v", n, want)
 			}
 		})
+	}
+}
+
+// What a webhook says decides what is asked at a table.
+func TestWebhookDecides(t *testing.T) {
+	for _, yes := range []bool{true, false} {
+		hook, _, _ := startWebhook(t, func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
+			respond(w, webhookSecret, q.Data.ID, time.Now(), WebhookAnswer{q.Data.Digest, run.Answer{Approve: yes, Note: "not now"}})
+		})
+		table := New(testenv.Patience, nil)
+		table.Also(hook.Ask)
+		err := table.Ask(t.Context(), call("x", `{"id":1}`))
+		if yes != (err == nil) || !yes && !strings.Contains(err.Message, "a person said no: not now") {
+			t.Errorf("%v: %v", yes, err)
+		}
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"retort/internal/testenv"
 )
 
 // grown makes a valid tree from any bytes: each takes three for a node, and closes
@@ -128,36 +129,37 @@ func chain(n int, op string) *Tree {
 	return t
 }
 
-// No program takes longer than its size allows.
+// What it takes to judge a program grows with its size, and no faster.
 func TestJudgeIsLinear(t *testing.T) {
 	if _, err := Judge(nested(maxDepth+1, Other, "")); !errors.Is(err, ErrDeep) {
 		t.Errorf("a tree of depth %d: %v", maxDepth+1, err)
 	}
 	member := []Node{{Kind: Call, Size: 3}, {Kind: Name, Text: "eval", Size: 1}, {Kind: Name, Text: "x", Size: 1}}
-	for name, tree := range map[string]*Tree{
-		"loops":       nested(maxDepth, Loop, "for"),
-		"functions":   nested(maxDepth, Function, ""),
-		"calls":       nested(maxDepth, Call, ""),
-		"members":     nested(maxDepth, Member, "constructor"),
-		"binary":      nested(maxDepth, Binary, "+"),
-		"logical":     nested(maxDepth, Logical, "||"),
-		"templates":   nested(maxDepth, Template, ""),
-		"patterns":    nested(maxDepth, Object, ""),
-		"assignments": nested(maxDepth, Assign, "="),
-		"evals":       flat(100_000, member...),
-		"aliases":     chain(60_000, ","),
-		"doubling":    chain(60_000, "+"),
-		"arguments":   flat(1, slices.Concat([]Node{{Kind: Call, Size: 200_001}}, slices.Repeat([]Node{{Kind: Name, Text: "a", Size: 1}}, 200_000))...),
+	for name, c := range map[string]struct {
+		size int
+		tree func(size int) *Tree
+	}{
+		"loops":       {maxDepth, func(n int) *Tree { return nested(n, Loop, "for") }},
+		"functions":   {maxDepth, func(n int) *Tree { return nested(n, Function, "") }},
+		"calls":       {maxDepth, func(n int) *Tree { return nested(n, Call, "") }},
+		"members":     {maxDepth, func(n int) *Tree { return nested(n, Member, "constructor") }},
+		"binary":      {maxDepth, func(n int) *Tree { return nested(n, Binary, "+") }},
+		"logical":     {maxDepth, func(n int) *Tree { return nested(n, Logical, "||") }},
+		"templates":   {maxDepth, func(n int) *Tree { return nested(n, Template, "") }},
+		"patterns":    {maxDepth, func(n int) *Tree { return nested(n, Object, "") }},
+		"assignments": {maxDepth, func(n int) *Tree { return nested(n, Assign, "=") }},
+		"evals":       {100_000, func(n int) *Tree { return flat(n, member...) }},
+		"aliases":     {60_000, func(n int) *Tree { return chain(n, ",") }},
+		"doubling":    {60_000, func(n int) *Tree { return chain(n, "+") }},
+		"arguments": {200_000, func(n int) *Tree {
+			return flat(1, slices.Concat([]Node{{Kind: Call, Size: int32(n + 1)}}, slices.Repeat([]Node{{Kind: Name, Text: "a", Size: 1}}, n))...)
+		}},
 	} {
-		started := time.Now()
-		if _, err := Judge(tree); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if took := time.Since(started); took > 2*time.Second {
-			t.Errorf("%s: %d nodes took %v", name, len(tree.Nodes), took)
-		} else {
-			t.Logf("%s: %d nodes, %v", name, len(tree.Nodes), took)
-		}
+		testenv.GrowsLinearly(t, name, c.size, func(n int) {
+			if _, err := Judge(c.tree(n)); err != nil {
+				t.Errorf("%s of size %d: %v", name, n, err)
+			}
+		})
 	}
 }
 

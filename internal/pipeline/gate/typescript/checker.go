@@ -67,15 +67,8 @@ func New(start Start) *Checker {
 	}
 }
 
-// Warm starts a process, unless there is one.
-func (c *Checker) Warm() {
-	compiler, err := c.compilers.take(context.Background())
-	if err != nil {
-		return
-	}
-	defer c.compilers.give(compiler)
-	_, _ = compiler.parse(context.Background(), "", tsc.TypeScript) // what fails here fails for the first program too, which tells
-}
+// Warm starts a process, unless there has been one, and returns when it is ready.
+func (c *Checker) Warm() { c.compilers.warm() }
 
 // Close ends the processes of the compiler.
 func (c *Checker) Close() error {

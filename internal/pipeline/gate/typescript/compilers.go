@@ -98,13 +98,16 @@ type compilers struct {
 	slots chan struct{} // one for each process that is in use
 
 	mu     sync.Mutex
+	limit  time.Duration // of a program in processes that are started from now on
 	idle   []*process
+	made   bool          // there has been a process
+	warmed chan struct{} // closed when the one that warm starts is ready; nil if it starts none
 	closed bool
 	thin   *time.Timer
 }
 
 func newCompilers(start Start) *compilers {
-	c := &compilers{start: start, slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
+	c := &compilers{start: start, limit: checkTime, slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
 	c.thin = time.AfterFunc(rest, c.keepOne)
 	return c
 }
@@ -116,18 +119,59 @@ func (c *compilers) take(ctx context.Context) (*process, error) {
 	case <-ctx.Done():
 		return nil, ended(ctx, tsc.ErrBusy)
 	}
+	if warmed := c.warming(); warmed != nil {
+		select {
+		case <-warmed:
+		case <-ctx.Done():
+			<-c.slots
+			return nil, ended(ctx, tsc.ErrBusy)
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		<-c.slots
 		return nil, errClosed
 	}
+	c.made = true
 	if n := len(c.idle); n > 0 {
 		p := c.idle[n-1]
 		c.idle = c.idle[:n-1]
 		return p, nil
 	}
-	return newProcess(c.start), nil
+	return newProcess(c.start, c.limit), nil
+}
+
+// warming returns what is closed when the process that warm has started is ready: nobody starts
+// another while that one is on its way.
+func (c *compilers) warming() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.warmed
+}
+
+// warm starts a process, unless there has been one, and returns when it is ready.
+func (c *compilers) warm() {
+	p := c.first()
+	if p == nil {
+		return
+	}
+	_, _ = p.parse(context.Background(), "", tsc.TypeScript) // what fails here fails for the first program too, which tells
+	c.give(p)
+	close(c.warmed)
+}
+
+// first returns a process for warm; nil if there has been one.
+func (c *compilers) first() *process {
+	c.slots <- struct{}{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.made {
+		<-c.slots
+		return nil
+	}
+	c.made, c.warmed = true, make(chan struct{})
+	return newProcess(c.start, c.limit)
 }
 
 // give takes a process back. One that failed is ended.
@@ -183,6 +227,7 @@ func ended(ctx context.Context, reason error) error {
 // process is the other end of a Serve. One goroutine uses it at a time.
 type process struct {
 	start  Start
+	limit  time.Duration
 	conn   io.ReadWriteCloser
 	in     *gob.Decoder
 	bound  *io.LimitedReader
@@ -193,7 +238,9 @@ type process struct {
 	report rules.Report // of that too
 }
 
-func newProcess(start Start) *process { return &process{start: start} }
+func newProcess(start Start, limit time.Duration) *process {
+	return &process{start: start, limit: limit}
+}
 
 // connect starts the process itself.
 func (p *process) connect() (err error) {
@@ -221,7 +268,7 @@ func (p *process) parse(ctx context.Context, text string, kind tsc.Kind) (*tsc.S
 	answer, err := p.ask(ctx, request{Text: text, Kind: kind})
 	if reused && errors.Is(err, errGone) && ctx.Err() == nil {
 		p.close()
-		*p = *newProcess(p.start)
+		*p = *newProcess(p.start, p.limit)
 		answer, err = p.ask(ctx, request{Text: text, Kind: kind})
 	}
 	if err != nil {
@@ -263,7 +310,7 @@ func (p *process) ask(ctx context.Context, r request) (*response, error) {
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
 	release := context.AfterFunc(ctx, p.close)
 	answer, err := p.exchange(r)

@@ -10,10 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/microsoft/typescript-go/tsc"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // doubling is a program whose types are twice as large from line to line, and
@@ -36,38 +38,39 @@ func checkCode(c *Checker, ctx context.Context, code string) *run.Error {
 // A program that the compiler never finishes is refused, and its process ended;
 // others are checked meanwhile and afterwards.
 func TestEndlessCheck(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for the deadline")
-	}
 	var started, ended atomic.Int32
-	c := New(counted(&started, &ended))
-	defer c.Close()
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	c := checkerWith(t, counted(outside, &started, &ended))
+	c.compilers.limit = 500 * time.Millisecond // of the first process
+	var endless sync.WaitGroup
+	endless.Go(func() {
 		refusal := checkCode(c, t.Context(), doubling(60))
 		if refusal == nil || refusal.Kind != run.KindLimit || !strings.Contains(refusal.Message, "took too long") || refusal.Hint == "" {
 			t.Errorf("got %+v", refusal)
 		}
 	})
+	testenv.WaitUntil(t, "the first process has started", func() bool { return started.Load() == 1 })
+	c.compilers.mu.Lock()
+	c.compilers.limit = testenv.Patience
+	c.compilers.mu.Unlock()
 	for range 20 {
 		if refusal := checkCode(c, t.Context(), "return (await github.getMe()) as number"); refusal != nil {
 			t.Error(refusal)
 		}
 	}
-	wg.Wait()
+	endless.Wait()
 	if refusal := checkCode(c, t.Context(), "return 1"); refusal != nil {
 		t.Error(refusal)
 	}
-	if ended.Load() < 1 {
-		t.Error("the busy process goes on")
+	if ended.Load() != 1 {
+		t.Errorf("%d processes were ended, want the busy one", ended.Load())
 	}
 }
 
 // counted counts the processes that were started and ended.
-func counted(started, ended *atomic.Int32) Start {
+func counted(start Start, started, ended *atomic.Int32) Start {
 	return func() (io.ReadWriteCloser, error) {
+		conn, err := start()
 		started.Add(1)
-		conn, err := inside()
 		return &closing{conn, sync.OnceFunc(func() { ended.Add(1) })}, err
 	}
 }
@@ -84,8 +87,7 @@ func (c *closing) Close() error {
 
 func TestCancelledCheck(t *testing.T) {
 	var started, ended atomic.Int32
-	c := New(counted(&started, &ended))
-	defer c.Close()
+	c := checkerWith(t, counted(inside, &started, &ended))
 	c.Warm()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -100,12 +102,11 @@ func TestCancelledCheck(t *testing.T) {
 // An idle process may be killed by the system; nobody needs to notice.
 func TestLostProcess(t *testing.T) {
 	var conns []io.ReadWriteCloser
-	c := New(func() (io.ReadWriteCloser, error) {
+	c := checkerWith(t, func() (io.ReadWriteCloser, error) {
 		conn, err := inside()
 		conns = append(conns, conn)
 		return conn, err
 	})
-	defer c.Close()
 	c.Warm()
 	_ = conns[0].Close()
 	if refusal := checkCode(c, t.Context(), "return 1"); refusal != nil {

@@ -5,27 +5,87 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/microsoft/typescript-go/tsc"
 
 	"retort/internal/pipeline/emit"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
-// inside is a Start that serves in this process.
-func inside() (io.ReadWriteCloser, error) {
-	here, there := net.Pipe()
-	go func() {
-		_ = Serve(there, there)
-		_ = there.Close()
-	}()
-	return here, nil
+// inside is a Start that serves in this process. Checks may take as long as they like.
+func inside() (io.ReadWriteCloser, error) { return within(testenv.Patience)() }
+
+// within is inside with a deadline for each step of a check.
+func within(limit time.Duration) Start {
+	return func() (io.ReadWriteCloser, error) {
+		here, there := net.Pipe()
+		go func() {
+			_ = serve(there, there, tsc.Limits{Time: limit})
+			_ = there.Close()
+		}()
+		return here, nil
+	}
 }
 
-func newChecker(t testing.TB) *Checker {
-	c := New(inside)
+// outside is a Start that serves in a process of its own, as the product does.
+func outside() (io.ReadWriteCloser, error) {
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), serving+"=1")
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	return &child{Reader: out, Writer: in, end: sync.OnceFunc(func() { _, _ = c.Process.Kill(), c.Wait() })}, nil
+}
+
+// serving is the variable that makes the test program one that serves.
+const serving = "RETORT_TEST_SERVE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(serving) != "" {
+		Confine()
+		in, fill := io.Pipe()
+		go func() {
+			_, _ = io.Copy(fill, os.Stdin)
+			os.Exit(0) // the one who asked is gone, and a check may never end
+		}()
+		_ = serve(in, os.Stdout, tsc.Limits{Time: testenv.Patience})
+		return
+	}
+	os.Exit(m.Run())
+}
+
+type child struct {
+	io.Reader
+	io.Writer
+	end func()
+}
+
+func (c *child) Close() error {
+	c.end()
+	return nil
+}
+
+func newChecker(t testing.TB) *Checker { return checkerWith(t, inside) }
+
+func checkerWith(t testing.TB, start Start) *Checker {
+	c := New(start)
+	c.compilers.limit = testenv.Patience
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -87,7 +87,7 @@ func TestHostilePrograms(t *testing.T) {
 	nest := func(open, middle, close string, n int) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(close, n)
 	}
-	c, set := newChecker(t), sample()
+	c, set := checkerWith(t, within(500*time.Millisecond)), sample()
 	for name, code := range map[string]string{
 		"brackets":            nest("(", "1", ")", 100_000),
 		"arrays":              nest("[", "", "]", 100_000),
@@ -130,11 +130,7 @@ func TestHostilePrograms(t *testing.T) {
 		"bidi":                "const admin = false; /*\u202e } \u2066if (admin)\u2069 \u2066 begin */ return 1",
 	} {
 		t.Run(name, func(t *testing.T) {
-			started := time.Now()
 			_, refusal := c.Check(context.Background(), Source{Code: code, Language: run.TypeScript}, set)
-			if took := time.Since(started); took > 3*checkTime {
-				t.Errorf("took %v", took)
-			}
 			if refusal == nil {
 				return
 			}
@@ -155,8 +151,7 @@ func FuzzCheck(f *testing.F) {
 		f.Add(seed, true)
 		f.Add(seed, false)
 	}
-	c, set := New(inside), sample()
-	f.Cleanup(func() { _ = c.Close() })
+	c, set := newChecker(f), sample()
 	f.Fuzz(func(t *testing.T, code string, typed bool) {
 		language := run.JavaScript
 		if typed {

@@ -17,10 +17,12 @@ import (
 
 // Serve is the inside of a process of the compiler: it answers requests until
 // in ends. The process needs nothing of the machine but memory.
-func Serve(in io.Reader, out io.Writer) error {
+func Serve(in io.Reader, out io.Writer) error { return serve(in, out, tsc.Limits{}) }
+
+func serve(in io.Reader, out io.Writer, limits tsc.Limits) error {
 	s := &service{
-		compiler: tsc.New(tsc.Limits{}), builtins: emit.Builtins(),
-		bare: newWrappers(tsc.Limits{}.Admit).input(newReach(run.NewToolset(nil)), false),
+		compiler: tsc.New(limits), builtins: emit.Builtins(),
+		bare: newWrappers(limits.Admit).input(newReach(run.NewToolset(nil)), false),
 	}
 	// Whatever fails here fails for the first program too, which tells.
 	_ = s.compiler.Warm(context.Background(), s.bare)
