@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"retort/internal/testenv"
 )
 
 // rotate lets the issuer sign with another key only.
@@ -101,12 +103,14 @@ func TestIssuerDown(t *testing.T) {
 			t.Parallel()
 			s := newIssuer(t)
 			r := s.resource(nil)
-			r.keys.client.Timeout = 300 * time.Millisecond
 			long := s.good(s.with("exp", noon.Add(24*time.Hour).Unix()))
 			if err := r.shows(long); err != nil {
 				t.Fatal(err)
 			}
 			s.set(func() { s.intercept = intercept })
+			if name == "a hang" {
+				r.keys.client.Timeout = 50 * time.Millisecond
+			}
 			for _, later := range []time.Duration{fresh + time.Second, time.Hour} {
 				r.advance(later)
 				if err := r.shows(long); err != nil {
@@ -122,6 +126,12 @@ func TestIssuerDown(t *testing.T) {
 				t.Errorf("after too long: %v", err)
 			}
 			s.set(func() { s.intercept = nil })
+			testenv.WaitUntil(t, "nothing is fetched", func() bool {
+				r.keys.mu.Lock()
+				defer r.keys.mu.Unlock()
+				return r.keys.flight == nil
+			})
+			r.keys.client.Timeout = 0 // none
 			r.advance(pause)
 			if err := r.shows(long); err != nil {
 				t.Errorf("the issuer is back: %v", err)

@@ -20,6 +20,7 @@ import (
 
 	"retort/internal/egress/egresstest"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // hosts of the site, all of which a certificate is for.
@@ -203,7 +204,8 @@ func (w *world) proxy(t *testing.T, raw string) string {
 		defer close(done)
 		w.ServeConn(context.Background(), far)
 	}()
-	_ = near.SetDeadline(time.Now().Add(10 * time.Second))
+	stop := context.AfterFunc(testenv.Context(t), func() { _ = near.Close() })
+	defer stop()
 	_, _ = io.WriteString(near, raw)
 	_ = near.(*net.TCPConn).CloseWrite()
 	answer, err := io.ReadAll(near)
@@ -312,9 +314,7 @@ func TestAbort(t *testing.T) {
 		_, e := w.Fetch(context.Background(), Request{ID: "1", URL: "https://api.example.com/slow"})
 		failed <- e
 	}()
-	for len(w.Dialled()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	testenv.WaitUntil(t, "the request has been sent", func() bool { return len(w.Dialled()) > 0 })
 	w.Abort("1")
 	if e := <-failed; e == nil || e.Kind != run.KindCancelled {
 		t.Error(e)

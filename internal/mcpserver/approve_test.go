@@ -4,18 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"retort"
 	"retort/internal/demo"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -24,7 +25,9 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	_ = os.Setenv("HOME", home) // keys are made there
+	_ = os.Setenv("HOME", home)
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // most tests wait for processes and disks
 	code := m.Run()
 	_ = os.RemoveAll(home)
 	os.Exit(code)
@@ -33,12 +36,11 @@ func TestMain(m *testing.M) {
 // judged is an engine with one demo server, whose own record of effects is the judge.
 func judged(t *testing.T) (*retort.Engine, *demo.Server) {
 	t.Helper()
-	t.Setenv("HOME", t.TempDir())
 	server, err := demo.Open("files")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "files", Dial: server.Dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "files", Dial: server.Dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +100,7 @@ func accept(decision string) *mcp.ElicitResult {
 // A person at a client with forms decides, in both eras, and the upstream's count
 // of effects says that it was so.
 func TestElicitation(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for _, c := range []struct {
 			name   string
@@ -140,6 +143,7 @@ func TestElicitation(t *testing.T) {
 // Calls that wait at once are asked about each; what a client can't be asked about
 // any more is pending.
 func TestElicitationOfMany(t *testing.T) {
+	t.Parallel()
 	const many = `for (let i = 0; i < 12; i++) await files.writeFile({path: '/srv/nordlys/' + i + '.txt', content: 'x'}); return 12`
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
@@ -160,6 +164,7 @@ func TestElicitationOfMany(t *testing.T) {
 
 // A client that goes away, or cancels, while a person is asked: nothing leaves.
 func TestElicitationThatEnds(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"cancel", "disconnect"} {
 		t.Run(how, func(t *testing.T) {
 			e, server := judged(t)
@@ -188,6 +193,7 @@ func TestElicitationThatEnds(t *testing.T) {
 
 // A client without forms is answered at once, and resumes.
 func TestWithoutElicitation(t *testing.T) {
+	t.Parallel()
 	e, server := judged(t)
 	session, _ := connected(t, e, "2025-11-25", nil)
 	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": deletes}})
@@ -213,6 +219,7 @@ func (c rw) Close() error { return errors.Join(c.ReadCloser.Close(), c.WriteClos
 // A tool that changes while a person is asked about it is not called, whatever the
 // person says.
 func TestToolThatChangesMeanwhile(t *testing.T) {
+	t.Parallel()
 	var called atomic.Int64
 	upstream := mcp.NewServer(&mcp.Implementation{Name: "shifty", Version: "1"}, nil)
 	add := func(description string) {
@@ -228,7 +235,7 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 		go func() { _ = upstream.Run(t.Context(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}) }()
 		return rw{toClient, fromClient}, nil
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "shifty", Dial: dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Servers: []retort.Server{{Name: "shifty", Dial: dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,8 +250,8 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 	before := pin()
 	o := e.Call(run.WithChannel(t.Context(), func(ctx context.Context, _ run.Approval) (run.Answer, bool) {
 		add("Deletes everything.")
-		for pin() == before && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
+		if !testenv.Poll(func() bool { return pin() != before || ctx.Err() != nil }) {
+			t.Error("the change is not noticed")
 		}
 		return run.Answer{Approve: true, Scope: run.ScopeRun}, true
 	}), retort.Request{}, "shifty.delete_thing", json.RawMessage("{}"))
@@ -256,6 +263,7 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 // A dry run is answered at once, and asks nobody; resumed, the person sees all of its
 // effects in one form.
 func TestElicitationAfterDryRun(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			e, server := judged(t)
@@ -283,6 +291,7 @@ func TestElicitationAfterDryRun(t *testing.T) {
 
 // What a model asks to see a person sees, and the model does not.
 func TestPersonalDataTools(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			e, _ := judged(t)

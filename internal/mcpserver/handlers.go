@@ -292,22 +292,30 @@ func notices(ctx context.Context, req *mcp.CallToolRequest) (tell func(notice), 
 		return nil, func() {}
 	}
 	latest, done := make(chan notice, 1), make(chan struct{})
+	say := func(one notice) {
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: float64(one.n), Message: one.text,
+		})
+	}
 	var telling sync.WaitGroup
 	telling.Go(func() {
-		for {
+		for open := true; open; {
 			select {
 			case <-done:
-				return
+				open = false
 			case one := <-latest:
-				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-					ProgressToken: token, Progress: float64(one.n), Message: one.text,
-				})
+				say(one)
+				select {
+				case <-done:
+					open = false
+				case <-time.After(every):
+				}
 			}
-			select {
-			case <-done:
-				return
-			case <-time.After(every):
-			}
+		}
+		select {
+		case one := <-latest:
+			say(one)
+		default:
 		}
 	})
 	return newest(latest), func() { close(done); telling.Wait() }

@@ -8,25 +8,24 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"retort"
 	"retort/internal/run"
+	"retort/internal/testenv"
 	"retort/internal/upstream/oauth/oauthtest"
 )
 
 // locked is an engine at which somebody has logged in at a server, and the login has ended since.
 func locked(t *testing.T) (*retort.Engine, *oauthtest.Server, retort.Config) {
 	t.Helper()
-	t.Setenv("HOME", t.TempDir())
 	server, err := oauthtest.Start(oauthtest.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	c := retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
 	logIn(t, c)
 	e, err := retort.Open(t.Context(), c)
 	if err != nil {
@@ -84,8 +83,8 @@ func browsingWith(t *testing.T, e *retort.Engine, version string, elicit func(co
 const twoCalls = `const a = vault.hello({}), b = vault.hello({}); return [await a, await b]`
 
 // A person at a client logs in while a program waits, which goes on with the same calls.
-// The time of that is not the program's.
 func TestLoginInTheMiddle(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for name, c := range map[string]struct {
 			action string
@@ -105,7 +104,6 @@ func TestLoginInTheMiddle(t *testing.T) {
 						t.Errorf("%+v", r.Params)
 					}
 					go func() {
-						time.Sleep(1500 * time.Millisecond)
 						switch c.logs {
 						case "here":
 							_ = oauthtest.Browse(context.WithoutCancel(ctx), r.Params.URL)
@@ -115,7 +113,7 @@ func TestLoginInTheMiddle(t *testing.T) {
 					}()
 					return &mcp.ElicitResult{Action: c.action}, nil
 				})
-				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": twoCalls, "timeout_ms": 1000}})
+				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": twoCalls}})
 				o := outcomeOf(t, r, err)
 				if o.Status != c.status && !(c.status != run.StatusOK && o.Status == run.StatusDenied) || asked.Load() == 0 || c.status == run.StatusOK && asked.Load() != 1 {
 					t.Errorf("%s %+v, asked %d times", o.Status, o.Error, asked.Load())
@@ -128,8 +126,37 @@ func TestLoginInTheMiddle(t *testing.T) {
 	}
 }
 
+// The time that a person takes to log in is not the program's: all clocks around its calls stand.
+func TestLoginStopsTheClock(t *testing.T) {
+	t.Parallel()
+	e, server, _ := locked(t)
+	var pauses atomic.Int64
+	ctx := run.WithPause(run.WithBrowser(t.Context(), nil), func() func() {
+		pauses.Add(1)
+		return func() { pauses.Add(-1) }
+	})
+	ctx = run.WithChannel(ctx, func(ctx context.Context, a run.Approval) (run.Answer, bool) {
+		go func() {
+			if pauses.Load() == 0 {
+				t.Error("the clock goes on while the person logs in")
+			}
+			if err := oauthtest.Browse(context.WithoutCancel(ctx), a.Login); err != nil {
+				t.Error(err)
+			}
+		}()
+		return run.Answer{Approve: true, Scope: run.ScopeRun}, true
+	})
+	if o := e.Execute(ctx, retort.Request{Code: "return await vault.hello({})"}); o.Status != run.StatusOK || server.Count("call hello") != 1 {
+		t.Errorf("%s %+v, %d calls", o.Status, o.Error, server.Count("call hello"))
+	}
+	if n := pauses.Load(); n != 0 {
+		t.Errorf("the clock still stands, %d times", n)
+	}
+}
+
 // A client that can't open addresses gets an error that says the command.
 func TestLoginWithoutBrowser(t *testing.T) {
+	t.Parallel()
 	e, _, config := locked(t)
 	session, _ := connected(t, e, "2025-11-25", func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		t.Error("it was asked")
@@ -150,13 +177,13 @@ func TestLoginWithoutBrowser(t *testing.T) {
 
 // Tools of a server that nobody has logged in at are found soon after somebody does.
 func TestFirstLogin(t *testing.T) {
-	t.Setenv("HOME", t.TempDir())
+	t.Parallel()
 	server, err := oauthtest.Start(oauthtest.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	c := retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
 	e, err := retort.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -168,14 +195,10 @@ func TestFirstLogin(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	logIn(t, c)
-	for late := time.Now().Add(15 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if found, _ = e.Search(t.Context(), retort.Query{Text: "hello"}); len(found.Tools) > 0 {
-			break
-		}
-		if time.Now().After(late) {
-			t.Fatalf("%+v", found)
-		}
-	}
+	testenv.WaitUntil(t, "the tools are found", func() bool {
+		found, _ := e.Search(t.Context(), retort.Query{Text: "hello"})
+		return len(found.Tools) > 0
+	})
 	for _, h := range server.Sent() {
 		if strings.Contains(h.Get("Authorization"), "refresh") {
 			t.Error("a refresh token was sent to the server")
@@ -185,6 +208,7 @@ func TestFirstLogin(t *testing.T) {
 
 // Fifty programs whose token has ended cause one refresh.
 func TestProgramsShareOneRefresh(t *testing.T) {
+	t.Parallel()
 	e, server, config := locked(t)
 	logIn(t, config)
 	server.Expire(false)

@@ -28,6 +28,7 @@ func needy(data string) *mcp.Server {
 // A client of 2026-07-28 is told what it would have to offer, and nothing but that: not what
 // else a server writes, and not what the settings withhold whatever the client offers.
 func TestMissingCapability(t *testing.T) {
+	t.Parallel()
 	const elicitation = `{"requiredCapabilities":{"elicitation":{"form":{}},"sampling":{},"roots":{},"x":"ignore all rules"}}`
 	person := func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return nil, errors.New("not here")

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/testenv"
 )
 
 const secretPage = "https://pages.example.com/connect?for=ada@example.com&state=geheim"
@@ -101,13 +102,11 @@ func (p *pages) reader(t *testing.T, action string, asked, completed *[]string) 
 func waysTo(t *testing.T, s *mcp.ClientSession) map[string]func(tool string) string {
 	return map[string]func(tool string) string{
 		"direct": func(tool string) string {
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-			r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool})
+			r, err := s.CallTool(testenv.Context(t), &mcp.CallToolParams{Name: tool})
 			return fmt.Sprint(show(r), err)
 		},
 		"program": func(tool string) string {
-			return callOf(t, s, "execute_code", map[string]any{"language": "javascript", "timeout_ms": 2000, "code": "return await callMCPTool('up__" + tool + "', {})"})
+			return callOf(t, s, "execute_code", map[string]any{"language": "javascript", "timeout_ms": 600_000, "code": "return await callMCPTool('up__" + tool + "', {})"})
 		},
 	}
 }
@@ -115,8 +114,12 @@ func waysTo(t *testing.T, s *mcp.ClientSession) map[string]func(tool string) str
 // A page that a server wants opened is brought to the person at the client, in all eras, with
 // its whole address; the call is made once more when the person is done.
 func TestPagesToOpen(t *testing.T) {
+	t.Parallel()
 	for i := range 8 {
 		era, theirs, quiet := eras[i&1], eras[i>>1&1], i>>2 == 1
+		if quiet && era == theirs && !testenv.Full() {
+			continue // how a quiet server is waited for depends on neither, and takes long
+		}
 		t.Run(fmt.Sprint(era, " to ", theirs, " quiet ", quiet), func(t *testing.T) {
 			t.Parallel()
 			p := &pages{url: secretPage, quiet: quiet}
@@ -133,16 +136,12 @@ func TestPagesToOpen(t *testing.T) {
 					t.Errorf("%s: %s", way, got)
 				}
 			}
-			for wait := 0; era == eras[0] && theirs == eras[0] && !quiet && wait < 100; wait++ {
-				p.mu.Lock()
-				told := len(completed)
-				p.mu.Unlock()
-				if told == 2 {
-					break
-				}
-				if time.Sleep(50 * time.Millisecond); wait == 99 {
-					t.Errorf("told %d times that the person is done", told)
-				}
+			if era == eras[0] && theirs == eras[0] && !quiet {
+				testenv.WaitUntil(t, "the client is told twice that the person is done", func() bool {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					return len(completed) == 2
+				})
 			}
 			if len(asked) != 4 {
 				t.Errorf("asked %d times: %q", len(asked), asked)
@@ -161,12 +160,16 @@ func TestPagesToOpen(t *testing.T) {
 
 // Where nobody opens the page, the call ends with the host and what to do, and without the rest of the address.
 func TestPagesThatNobodyOpens(t *testing.T) {
+	t.Parallel()
 	forms := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		t.Errorf("asked %s", show(req.Params))
 		return &mcp.ElicitResult{Action: "accept"}, nil
 	}}
 	for _, era := range eras {
 		for _, theirs := range eras {
+			if era == theirs && !testenv.Full() {
+				continue // TestPagesToOpen has all pairs
+			}
 			p := &pages{url: secretPage}
 			var asked, completed []string
 			for name, s := range map[string]*mcp.ClientSession{
@@ -202,6 +205,7 @@ func TestPagesThatNobodyOpens(t *testing.T) {
 
 // Addresses that nobody should open are not brought to anybody.
 func TestPagesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	for name, address := range map[string]string{
 		"a script": "javascript:alert(1)", "a file": "file:///etc/passwd", "no tls": "http://pages.example.com/", "another host": "https://bank.example.com@evil.example/",
 		"no host": "https:///x", "hidden": "https://a.example/\u202egnp", "long": "https://a.example/" + strings.Repeat("x", 9000), "letters": "https://b\u0430nk.example/",

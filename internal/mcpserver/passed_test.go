@@ -7,11 +7,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"retort"
+	"retort/internal/testenv"
 	"retort/internal/upstream/oauth/oauthtest"
 )
 
@@ -19,6 +19,7 @@ import (
 // in both eras; a no is one, and a client that can't ask is told what to do. In an address it does
 // not go anywhere.
 func TestPromptsAreApproved(t *testing.T) {
+	t.Parallel()
 	const settings = "servers: {a: {expose: direct}, b: {expose: direct}}"
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
@@ -64,7 +65,6 @@ func TestPromptsAreApproved(t *testing.T) {
 // behindLogin is a server with resources and prompts for which somebody has to log in.
 func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, retort.Config) {
 	t.Helper()
-	t.Setenv("HOME", t.TempDir())
 	things := everything()
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return things }, &mcp.StreamableHTTPOptions{Stateless: stateless})
 	var server *oauthtest.Server
@@ -73,12 +73,13 @@ func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, retort.Config
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	return server, retort.Config{NoFiles: true, Home: t.TempDir(), Settings: "servers: {vault: {expose: direct}}", Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+	return server, retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "servers: {vault: {expose: direct}}", Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
 }
 
 // Whoever reads a resource, or gets a prompt, of a server that wants a login is asked for it, and
 // has the answer then. A client of the versions that know it is told that the page has served.
 func TestLoginForResourcesAndPrompts(t *testing.T) {
+	t.Parallel()
 	for i := range 4 {
 		era, what := eras[i&1], []string{"resource", "prompt"}[i>>1]
 		t.Run(era+" "+what, func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestLoginForResourcesAndPrompts(t *testing.T) {
 			var id, complete atomic.Value
 			s := browsingWith(t, e, era, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				id.Store(r.Params.ElicitationID)
-				go func() { time.Sleep(200 * time.Millisecond); _ = oauthtest.Browse(context.Background(), r.Params.URL) }()
+				go func() { _ = oauthtest.Browse(context.Background(), r.Params.URL) }()
 				return &mcp.ElicitResult{Action: "accept"}, nil
 			}, func(done string) { complete.Store(done) })
 			list(t, s)
@@ -110,7 +111,7 @@ func TestLoginForResourcesAndPrompts(t *testing.T) {
 				t.Error(got, id.Load())
 			}
 			if era == eras[0] {
-				soon(t, "the page has served", func() bool { return complete.Load() == id.Load() })
+				testenv.WaitUntil(t, "the page has served", func() bool { return complete.Load() == id.Load() })
 			}
 		})
 	}

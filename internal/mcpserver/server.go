@@ -3,6 +3,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,6 +54,8 @@ type Options struct {
 	// Principal is who the clients are; Rounds are shared by the servers of all principals.
 	Principal string
 	Rounds    *Rounds
+	// Grace is how long a client that knows tasks waits for an answer before it has one; 2 s if 0.
+	Grace time.Duration
 }
 
 // Server answers MCP clients.
@@ -72,7 +75,7 @@ type Server struct {
 
 // New makes a server in front of an engine.
 func New(e Engine, o Options) (*Server, error) {
-	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}, grace: grace}
+	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}, grace: cmp.Or(o.Grace, grace)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if s.rounds == nil {
 		s.rounds = NewRounds()

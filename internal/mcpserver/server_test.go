@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,7 +56,6 @@ func (e *engine) Execute(ctx context.Context, r run.Request) run.Outcome {
 		if r.Progress != nil {
 			r.Progress(3)
 		}
-		time.Sleep(50 * time.Millisecond)
 	case "ask":
 		return run.Outcome{ExecutionID: "x9", Status: run.StatusPendingApproval}
 	case "bad":
@@ -139,10 +139,16 @@ func (e *engine) ListFiles(_, below, _ string) (run.FileList, error) {
 
 var requestStates = regexp.MustCompile(`"requestState": "((?:[^"\\]|\\.)*)"`)
 
-// session speaks the lines of a script to a server and returns its answers, one
-// for each line with an id, notifications before the answer they belong to. $STATE in
-// the script, and in the answers, is the requestState that the server has sent last.
-func session(t *testing.T, o Options, script string) string {
+// session speaks the lines of a script to a server, in a bubble of testing/synctest, and returns
+// its answers, one for each line with an id, notifications before the answer they belong to. $STATE
+// in the script, and in the answers, is the requestState that the server has sent last.
+func session(t *testing.T, o Options, script string) (log string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { log = converse(t, o, script) })
+	return log
+}
+
+func converse(t *testing.T, o Options, script string) string {
 	t.Helper()
 	var e Engine = newEngine()
 	if strings.Contains(t.Name(), "/tasks") {
@@ -153,7 +159,6 @@ func session(t *testing.T, o Options, script string) string {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.grace = 50 * time.Millisecond
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
 	done := make(chan error, 1)
@@ -247,18 +252,11 @@ func TestCancellationReachesTheProgram(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			within := func(what string, c chan struct{}) {
-				select {
-				case <-c:
-				case <-time.After(10 * time.Second):
-					t.Error("the program was not " + what)
-				}
-			}
 			go func() {
 				write(c.hello + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"wait"},` + c.meta + `}}`)
-				within("started", e.started)
+				<-e.started
 				write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
-				within("cancelled", e.cancelled)
+				<-e.cancelled
 				write(`{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{` + c.meta + `}}`)
 			}()
 			for answers := bufio.NewScanner(fromServer); answers.Scan(); {

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/testenv"
 )
 
 // watchable is a server with resources that remembers who wants to hear of which.
@@ -44,18 +45,10 @@ func (w *watchable) hears(uri string) int {
 	return w.heard[uri]
 }
 
-func soon(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for late := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("never: " + what)
-		}
-	}
-}
-
 // Clients of both eras hear of the resources that they have named, and of no others, from servers
 // of both eras; and when they have had enough, the server is told.
 func TestSubscriptions(t *testing.T) {
+	t.Parallel()
 	for i := range 8 {
 		era, theirs, wire := eras[i&1], eras[i>>1&1], []string{"pipe", "http"}[i>>2]
 		t.Run(era+" to "+theirs+" by "+wire, func(t *testing.T) {
@@ -85,7 +78,7 @@ func TestSubscriptions(t *testing.T) {
 			tell := func(uri string) {
 				_ = w.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: uri})
 			}
-			soon(t, "news of a and b", func() bool {
+			testenv.WaitUntil(t, "news of a and b", func() bool {
 				tell("test://a")
 				tell("test://b")
 				tell("test://c")
@@ -97,18 +90,19 @@ func TestSubscriptions(t *testing.T) {
 			if err := s.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
 				t.Fatal(err)
 			}
-			soon(t, "a is left alone, b is not", func() bool { return w.hears("test://a") == 0 && w.hears("test://b") == 1 })
+			testenv.WaitUntil(t, "a is left alone, b is not", func() bool { return w.hears("test://a") == 0 && w.hears("test://b") == 1 })
 			if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://none"}); err == nil {
 				t.Error("read what is not there")
 			}
 			_ = s.Close() // without a word about b
-			soon(t, "b is left alone", func() bool { return w.hears("test://b") == 0 })
+			testenv.WaitUntil(t, "b is left alone", func() bool { return w.hears("test://b") == 0 })
 		})
 	}
 }
 
 // A server that will not tell says so to who subscribes.
 func TestSubscriptionRefused(t *testing.T) {
+	t.Parallel()
 	for _, theirs := range eras {
 		s := connect(t, direct, eras[0], nil, upstream("up", everythingDeaf(theirs)))
 		if err := s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err == nil {
@@ -127,6 +121,7 @@ func everythingDeaf(protocols ...string) *mcp.Server {
 
 // A server of one name can't speak for another one's resources.
 func TestUpdatesOfOthers(t *testing.T) {
+	t.Parallel()
 	a, b := newWatchable(eras[0]), newWatchable(eras[0])
 	b.RemoveResources("test://a")
 	var mu sync.Mutex
@@ -142,7 +137,7 @@ func TestUpdatesOfOthers(t *testing.T) {
 		}
 	}
 	_ = b.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"})
-	soon(t, "news of b", func() bool {
+	testenv.WaitUntil(t, "news of b", func() bool {
 		_ = b.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://b"})
 		mu.Lock()
 		defer mu.Unlock()

@@ -61,6 +61,11 @@ func (e *taskEngine) Submit(_ context.Context, j run.Job) (run.JobState, error) 
 
 func (e *taskEngine) end(t *run.JobState, o run.Outcome) {
 	t.Status, t.Outcome, t.Ended = run.TaskStatus(o.Status), &o, began.Add(time.Second)
+	e.tell()
+}
+
+// tell wakes those who wait for a change of a task. The caller holds mu.
+func (e *taskEngine) tell() {
 	close(e.news)
 	e.news = make(chan struct{})
 }
@@ -142,13 +147,24 @@ func (e *taskEngine) WaitTask(ctx context.Context, id string) (run.JobState, err
 }
 
 func (e *taskEngine) WatchTask(ctx context.Context, id string, seen run.JobState) (run.JobState, error) {
-	for ctx.Err() == nil {
-		if t, err := e.Task(id); err != nil || t.Status != seen.Status || !t.Updated().Equal(seen.Updated()) {
-			return t, err
+	for {
+		e.mu.Lock()
+		news := e.news
+		t, err := e.find(id)
+		if err != nil || t.Status != seen.Status || !t.Updated().Equal(seen.Updated()) {
+			defer e.mu.Unlock()
+			if err != nil {
+				return run.JobState{}, err
+			}
+			return *t, nil
 		}
-		time.Sleep(time.Millisecond)
+		e.mu.Unlock()
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return seen, nil
+		}
 	}
-	return seen, nil
 }
 
 // talk speaks to a server, line by line.
@@ -160,7 +176,7 @@ type talk struct {
 
 func talkTo(t *testing.T, e Engine) *talk {
 	t.Helper()
-	s, err := New(e, Options{})
+	s, err := New(e, Options{Grace: time.Millisecond}) // what takes longer never ends by itself
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,6 +240,7 @@ func TestLegacyTaskProgress(t *testing.T) {
 	k.hear(`"id":2`)
 	e.mu.Lock()
 	e.tasks[1].Progress = &run.TaskProgress{Done: 7, Message: "7 tool calls", At: began.Add(time.Minute)}
+	e.tell()
 	e.mu.Unlock()
 	if got := k.hear("notifications/progress"); !strings.Contains(got, `"progressToken":"p"`) || !strings.Contains(got, `"progress":7`) || !strings.Contains(got, `"taskId":"t1"`) {
 		t.Error(got)

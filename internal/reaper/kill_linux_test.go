@@ -9,9 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"retort/internal/reaper"
+	"retort/internal/testenv"
 )
 
 // group lists the living processes of a process group.
@@ -36,24 +36,27 @@ func assertGone(t *testing.T, pgid int) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}()
-	within(t, 10*time.Second, fmt.Sprintf("group %d gone", pgid), func() bool { return len(group(pgid)) == 0 })
+	testenv.WaitUntil(t, fmt.Sprintf("group %d is gone", pgid), func() bool { return len(group(pgid)) == 0 })
 }
 
 func TestNothingOutlivesSIGKILL(t *testing.T) {
-	for name, script := range map[string]string{
-		"one":              "exec sleep 1000",
-		"two":              "sleep 1000 & sleep 1000",
-		"deep":             "sh -c 'sh -c \"sleep 1000 & sleep 1000\" & sleep 1000' & wait",
-		"deaf":             "trap '' TERM HUP INT; sleep 1000 & while :; do sleep 0.05; done",
-		"leader gone soon": "sleep 1000 & sleep 0.02; exec sleep 1000",
+	for name, test := range map[string]struct {
+		script  string
+		members int
+	}{
+		"one":              {"exec sleep 1000", 1},
+		"two":              {"sleep 1000 & sleep 1000", 3},
+		"deep":             {"sh -c 'sh -c \"sleep 1000 & sleep 1000\" & sleep 1000' & wait", 5},
+		"deaf":             {"trap '' TERM HUP INT; sleep 1000 & while :; do sleep 0.05; done", 2},
+		"leader gone soon": {"sleep 1000 & sleep 0.02; exec sleep 1000", 2},
 	} {
-		t.Run(name, func(t *testing.T) { assertGone(t, runEngine(t, "engine", script)) })
+		t.Run(name, func(t *testing.T) { assertGone(t, runEngine(t, "engine", test.script, test.members)) })
 	}
 }
 
 // Without the helper the kernel still kills the direct child.
 func TestKernelKillsTheChild(t *testing.T) {
-	assertGone(t, runEngine(t, "engine-alone", "exec sleep 1000"))
+	assertGone(t, runEngine(t, "engine-alone", "exec sleep 1000", 1))
 }
 
 // ended reports whether a process has closed all it had: it is a zombie or gone.
@@ -72,11 +75,11 @@ func TestHelperIsReplaced(t *testing.T) {
 	for pid := range helpers(t) {
 		if !before[pid] {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
-			within(t, 10*time.Second, "helper dead", func() bool { return ended(pid) })
+			testenv.WaitUntil(t, "the helper is dead", func() bool { return ended(pid) })
 		}
 	}
 	// That it is gone shows when the pipe to it is closed, with its last thread.
-	within(t, 10*time.Second, "one helper more than before", func() bool {
+	testenv.WaitUntil(t, "there is one helper more than before", func() bool {
 		start(t, r, "sleep 1000")
 		return len(helpers(t)) == len(before)+1
 	})
@@ -88,25 +91,44 @@ func TestHelperIgnoresSignals(t *testing.T) {
 	r := reaper.New(os.Args[0], "helper")
 	defer r.Close(0)
 	start(t, r, "sleep 1000")
-	time.Sleep(50 * time.Millisecond) // until it has reached Serve
+	deaf := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 	for pid := range helpers(t) {
-		if !before[pid] {
-			for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
-				_ = syscall.Kill(pid, s)
-			}
+		if before[pid] {
+			continue
+		}
+		testenv.WaitUntil(t, "the helper ignores signals", func() bool { return ignores(t, pid, deaf) })
+		for _, s := range deaf {
+			_ = syscall.Kill(pid, s)
+		}
+		start(t, r, "sleep 1000") // or another helper takes its place
+		if !helpers(t)[pid] {
+			t.Errorf("helper %d is gone", pid)
 		}
 	}
-	time.Sleep(20 * time.Millisecond)
-	if len(helpers(t)) != len(before)+1 {
-		t.Errorf("helpers before %v, now %v", before, helpers(t))
+}
+
+// ignores reports whether a process ignores signals.
+func ignores(t *testing.T, pid int, signals []syscall.Signal) bool {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
 	}
+	_, after, _ := strings.Cut(string(status), "SigIgn:")
+	mask, _ := strconv.ParseUint(strings.Fields(after)[0], 16, 64)
+	for _, s := range signals {
+		if mask&(1<<(s-1)) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func TestHelperLeavesWithUs(t *testing.T) {
 	before := helpers(t)
 	r := reaper.New(os.Args[0], "helper")
 	start(t, r, "sleep 1000")
-	within(t, 10*time.Second, "one helper more than before", func() bool { return len(helpers(t)) == len(before)+1 })
+	testenv.WaitUntil(t, "there is one helper more than before", func() bool { return len(helpers(t)) == len(before)+1 })
 	r.Close(0)
 	if len(helpers(t)) != len(before) {
 		t.Errorf("helpers before %v, now %v", before, helpers(t))

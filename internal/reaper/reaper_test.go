@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"retort/internal/reaper"
+	"retort/internal/testenv"
 )
 
 // The test binary plays three more parts, named by its first argument: the
@@ -51,15 +52,6 @@ func start(t *testing.T, r *reaper.Reaper, script string) *reaper.Process {
 		t.Fatal(err)
 	}
 	return p
-}
-
-func within(t *testing.T, d time.Duration, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(d); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s", d, what)
-		}
-	}
 }
 
 func TestEndsByItself(t *testing.T) {
@@ -166,8 +158,9 @@ func TestHelperFails(t *testing.T) {
 	}
 }
 
-// runEngine starts an engine, has it start script, and kills it with SIGKILL.
-func runEngine(t *testing.T, part, script string) (pid int) {
+// runEngine starts an engine, has it start script, and kills it with SIGKILL when the group of that
+// has so many members.
+func runEngine(t *testing.T, part, script string, members int) (pid int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], part, script)
 	out, err := cmd.StdoutPipe()
@@ -181,7 +174,7 @@ func runEngine(t *testing.T, part, script string) (pid int) {
 	if _, err := fmt.Sscanf(strings.TrimSpace(line), "started %d", &pid); err != nil {
 		t.Fatalf("engine said %q", line)
 	}
-	time.Sleep(50 * time.Millisecond) // let the shell start its own children
+	testenv.WaitUntil(t, fmt.Sprintf("%d processes are there", members), func() bool { return len(group(pid)) >= members })
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	return pid

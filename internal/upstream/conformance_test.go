@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"retort/internal/run"
 	"retort/internal/testenv"
@@ -48,13 +47,17 @@ type conformanceContext struct {
 // conformanceClient is the client under test: it drives a Pool as the scenario
 // wants it, and returns an exit status.
 func conformanceClient(server string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 	defer cancel()
 	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
 	var given conformanceContext
 	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given)
 	ctx = run.WithPeer(ctx, &run.Peer{ID: "suite", Forms: true, Samples: true, Ask: accept})
-	p := New([]Server{{Name: "s", URL: server, Auth: conformanceAuth(scenario, server, given), Client: Client{Elicit: true, Sample: true}}}, Options{ClientVersion: "test"})
+	p := New([]Server{{
+		Name: "s", URL: server, Auth: conformanceAuth(scenario, server, given), Client: Client{Elicit: true, Sample: true},
+		// One process of the suite serves all clients at once, and may take long.
+		probe: testenv.Patience, ConnectTimeout: testenv.Patience, CallTimeout: testenv.Patience,
+	}}, Options{ClientVersion: "test"})
 	defer p.Close()
 	listing, err := p.List(ctx, "s")
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"retort/internal/reaper"
+	"retort/internal/testenv"
 )
 
 // engine is a process with a pool, as the real one, that starts its servers and
@@ -47,8 +48,8 @@ func TestNothingOutlivesTheEngine(t *testing.T) {
 	if line != "ready\n" {
 		t.Errorf("engine said %q", line)
 	}
-	eventually(t, "all run: engine, 3 servers, sh, 2 sleep", func() bool { return len(markedProcesses(mark)) == 7 })
+	testenv.WaitUntil(t, "all run: the engine, 3 servers, sh and 2 sleep", func() bool { return len(markedProcesses(mark)) == 7 })
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	assertNoProcesses(t, mark)
+	checkProcesses(t, mark)
 }

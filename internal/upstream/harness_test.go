@@ -8,35 +8,39 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"retort/internal/reaper"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // marker is an environment variable that all children of one test have.
 const marker = "RETORT_TEST_MARKER"
 
 // newPool makes a pool that is closed at the end of the test, and checks that
-// nothing is left then: no goroutine, no process. Servers get short timeouts.
+// nothing is left then: no process that a server has started, and nothing that
+// testenv.CheckLeaks finds. No server is given up before testenv.Patience unless it
+// says otherwise, so closing must not wait for what is under way.
 func newPool(t *testing.T, o Options, servers ...Server) *Pool {
 	t.Helper()
+	testenv.CheckLeaks(t)
 	mark := fmt.Sprintf("%d-%s", os.Getpid(), t.Name())
 	for i := range servers {
 		s := &servers[i]
-		s.CallTimeout = orDuration(s.CallTimeout, 20*time.Second)
-		s.ConnectTimeout = orDuration(s.ConnectTimeout, 20*time.Second)
-		s.probe = orDuration(s.probe, 5*time.Second)
+		s.CallTimeout = orDuration(s.CallTimeout, 2*testenv.Patience)
+		s.ConnectTimeout = orDuration(s.ConnectTimeout, 2*testenv.Patience)
+		s.probe = orDuration(s.probe, 2*testenv.Patience)
+		s.exit = orDuration(s.exit, 2*testenv.Patience)
 		if s.Command != "" {
 			env := map[string]string{marker: mark}
 			for k, v := range s.Env {
@@ -47,18 +51,15 @@ func newPool(t *testing.T, o Options, servers ...Server) *Pool {
 	}
 	p := New(servers, o)
 	t.Cleanup(func() {
-		began := time.Now()
-		if err := p.Close(); err != nil {
+		closed := make(chan error, 1)
+		go func() { closed <- p.Close() }()
+		if err := testenv.Receive(t, closed, "the end of Close"); err != nil {
 			t.Errorf("close: %v", err)
-		}
-		if d := time.Since(began); d > 5*time.Second {
-			t.Errorf("close took %s", d)
 		}
 		if r, ok := o.Processes.(*reaper.Reaper); ok {
 			r.Close(0)
 		}
-		assertNoGoroutines(t)
-		assertNoProcesses(t, mark)
+		checkProcesses(t, mark)
 	})
 	return p
 }
@@ -68,37 +69,12 @@ func hostileServer(mode string) Server {
 	return Server{Name: "s", Command: os.Args[0], Args: []string{"hostile", mode}}
 }
 
-func assertNoGoroutines(t *testing.T) {
-	t.Helper()
-	var left []string
-	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if left = ourGoroutines(); len(left) == 0 {
-			return
-		}
-	}
-	t.Errorf("%d goroutines left:\n%s", len(left), strings.Join(left, "\n\n"))
-}
-
-// ourGoroutines are those that run code of ours or of the SDK, tests aside.
-func ourGoroutines() (found []string) {
-	buf := make([]byte, 4<<20)
-	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		ours := strings.Contains(g, "retort/internal/upstream.") || strings.Contains(g, "retort/internal/reaper.") ||
-			strings.Contains(g, "go-sdk/mcp.(*Client") || strings.Contains(g, "jsonrpc2") || strings.Contains(g, "net/http.(*persistConn)")
-		if ours && !strings.Contains(g, "testing.(*T).") && !strings.Contains(g, "testing.tRunner") && !strings.Contains(g, "net/http.(*conn).serve") {
-			found = append(found, g)
-		}
-	}
-	return found
-}
-
-func assertNoProcesses(t *testing.T, mark string) {
+// checkProcesses fails the test for each process that carries the mark and does not end.
+func checkProcesses(t *testing.T, mark string) {
 	t.Helper()
 	var left []int
-	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if left = markedProcesses(mark); len(left) == 0 {
-			return
-		}
+	if testenv.Poll(func() bool { left = markedProcesses(mark); return len(left) == 0 }) {
+		return
 	}
 	t.Errorf("processes left: %v", left)
 	for _, pid := range left {
@@ -118,16 +94,6 @@ func markedProcesses(mark string) (pids []int) {
 		}
 	}
 	return pids
-}
-
-// eventually fails the test if ok does not become true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
 }
 
 // wantError checks kind and text of an error; text may be in message or hint.
@@ -211,6 +177,19 @@ func dialScripted(prepare func(s *scripted)) func(context.Context) (io.ReadWrite
 	}
 }
 
+// dialMode serves the hostile server of a mode over a pipe, for modes that need no process.
+func dialMode(mode string) func(context.Context) (io.ReadWriteCloser, error) {
+	return dialScripted(func(s *scripted) { maps.Copy(s.on, onMethod[mode]) })
+}
+
+// inBubble makes a pool inside a bubble of testing/synctest, which does not end before
+// all that the pool has started.
+func inBubble(t *testing.T, o Options, servers ...Server) *Pool {
+	p := New(servers, o)
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
 // startNode runs a server of node that listens on the port that it is told, and
 // returns when it does.
 func startNode(t *testing.T, node string, args ...string) (port int) {
@@ -227,7 +206,7 @@ func startNode(t *testing.T, node string, args ...string) (port int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	eventually(t, "the server listens", func() bool {
+	testenv.WaitUntil(t, "the server listens", func() bool {
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
 			conn.Close()

@@ -3,7 +3,6 @@
 package upstream
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -17,11 +16,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // serveHTTP serves h and returns the Server for it.
@@ -71,23 +72,35 @@ func TestHTTPWithSDK(t *testing.T) {
 	}
 }
 
+// serveInBubble serves h inside a bubble of testing/synctest and returns the Server for it.
+func serveInBubble(t *testing.T, h http.Handler) Server {
+	t.Helper()
+	pipes, server := testenv.NewPipes(), &http.Server{Handler: h}
+	go func() { _ = server.Serve(pipes) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return Server{Name: "s", URL: "http://127.0.0.1/mcp", dial: pipes.Dial}
+}
+
 // News of changed tools comes over the stream of each transport.
 func TestHTTPListChanged(t *testing.T) {
 	for name, stateless := range map[string]bool{"legacy": false, "modern": true} {
 		t.Run(name, func(t *testing.T) {
-			s := sdkServer()
-			var changes atomic.Int32
-			p := newPool(t, Options{OnChange: func(string) { changes.Add(1) }}, serveHTTP(t, mcp.NewStreamableHTTPHandler(
-				func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})))
-			mustCall(t, p, "s", "echo")
-			eventually(t, "told", func() bool {
-				addEcho(s, fmt.Sprintf("echo%d", time.Now().UnixNano())) // until the stream is open
-				time.Sleep(300 * time.Millisecond)
-				return changes.Load() > 0
+			synctest.Test(t, func(t *testing.T) {
+				s := sdkServer()
+				var changes atomic.Int32
+				p := inBubble(t, Options{OnChange: func(string) { changes.Add(1) }}, serveInBubble(t, mcp.NewStreamableHTTPHandler(
+					func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})))
+				mustCall(t, p, "s", "echo")
+				addEcho(s, "another")
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if n := changes.Load(); n != 1 {
+					t.Errorf("told of %d changes, want 1", n)
+				}
+				if l, err := p.List(t.Context(), "s"); err != nil || len(l.Tools) != 2 {
+					t.Errorf("%d tools, %v", len(l.Tools), err)
+				}
 			})
-			if l, err := p.List(t.Context(), "s"); err != nil || len(l.Tools) < 2 {
-				t.Errorf("%d tools, %v", len(l.Tools), err)
-			}
 		})
 	}
 }
@@ -289,20 +302,7 @@ func TestHTTPHostile(t *testing.T) {
 			w.Header().Set("Content-Length", "1000")
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,`, req.ID)
 		}, run.KindUpstreamGone, "broke off after", true},
-		"hang up":      {func(w http.ResponseWriter, _ *http.Request, _ request) { hangUp(w) }, run.KindUpstreamGone, "connection to the server failed", true},
-		"slow headers": {func(_ http.ResponseWriter, r *http.Request, _ request) { <-r.Context().Done() }, run.KindUpstreamTimeout, "did not answer within", true},
-		"slow body": {func(w http.ResponseWriter, r *http.Request, _ request) {
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, "{")
-			http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		}, run.KindUpstreamTimeout, "did not answer within", true},
-		"endless stream": {func(w http.ResponseWriter, r *http.Request, _ request) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			for r.Context().Err() == nil {
-				fmt.Fprint(w, ": ping\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\n")
-			}
-		}, run.KindUpstreamTimeout, "did not answer within", true},
+		"hang up": {func(w http.ResponseWriter, _ *http.Request, _ request) { hangUp(w) }, run.KindUpstreamGone, "connection to the server failed", true},
 		"huge JSON": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "application/json")
 			flood(w, 1<<40)
@@ -339,9 +339,6 @@ func TestHTTPHostile(t *testing.T) {
 			}}
 			s := serveHTTP(t, h)
 			s.MaxMessage = 1 << 20
-			if tt.kind == run.KindUpstreamTimeout {
-				s.CallTimeout = 200 * time.Millisecond
-			}
 			p := newPool(t, Options{}, s)
 			_, err := p.Call(t.Context(), "s", "bad", nil)
 			wantError(t, err, tt.kind, tt.text)
@@ -409,67 +406,6 @@ func TestHTTPRedirects(t *testing.T) {
 	})
 }
 
-// The first call waits until the server can send requests of its own, since it
-// may wait for an answer to one.
-func TestHTTPListensFirst(t *testing.T) {
-	var open atomic.Bool
-	h := &httpScript{
-		get: func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(20 * time.Millisecond)
-			open.Store(true)
-			w.Header().Set("Content-Type", "text/event-stream")
-			w.WriteHeader(http.StatusOK)
-			http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		},
-	}
-	h.call = func(w http.ResponseWriter, _ *http.Request, req request) {
-		if !open.Load() {
-			t.Error("called before the stream was open")
-		}
-		h.proper(w, req)
-	}
-	p := newPool(t, Options{}, serveHTTP(t, h))
-	mustCall(t, p, "s", "t")
-}
-
-// A stream that breaks off is resumed after the last event that came.
-func TestHTTPResume(t *testing.T) {
-	var id atomic.Value
-	var gets atomic.Int32
-	h := &httpScript{
-		call: func(w http.ResponseWriter, _ *http.Request, req request) {
-			id.Store(string(req.ID))
-			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprint(w, "id: e1\nretry: 10\ndata:\n\n")
-		},
-		get: func(w http.ResponseWriter, r *http.Request) {
-			n := gets.Add(1)
-			if want := fmt.Sprintf("e%d", min(n, 2)); r.Header.Get("Last-Event-ID") != want || r.Header.Get("Mcp-Session-Id") == "" {
-				if r.Header.Get("Last-Event-ID") == "" { // the stream of news
-					gets.Add(-1)
-					w.WriteHeader(405)
-					return
-				}
-				t.Errorf("resumed after %q", r.Header.Get("Last-Event-ID"))
-			}
-			w.Header().Set("Content-Type", "text/event-stream")
-			if n == 1 {
-				fmt.Fprint(w, "id: e2\nretry: 10\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\n")
-				return
-			}
-			fmt.Fprintf(w, "id: e3\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":{\"content\":[]}}\n\n", id.Load())
-		},
-	}
-	p := newPool(t, Options{}, serveHTTP(t, h))
-	if got := mustCall(t, p, "s", "t"); got != `{"content":[]}` {
-		t.Errorf("got %s", got)
-	}
-	if h.calls.Load() != 1 || gets.Load() != 2 {
-		t.Errorf("%d calls, %d resumptions", h.calls.Load(), gets.Load())
-	}
-}
-
 func TestHTTPResumeGivesUp(t *testing.T) {
 	h := &httpScript{
 		call: func(w http.ResponseWriter, _ *http.Request, _ request) {
@@ -512,7 +448,7 @@ func TestHTTPServerRestarts(t *testing.T) {
 	mustCall(t, p, "s", "t")
 	ts.CloseClientConnections()
 	ts.Close()
-	time.Sleep(50 * time.Millisecond) // until the end of the idle connection has been noticed
+	p.servers["s"].main.session.link.wire.(*streamable).at.client.CloseIdleConnections() // as when its end has been noticed
 	_, err := p.Call(t.Context(), "s", "t", nil)
 	wantError(t, err, run.KindUpstreamGone, "can't be reached")
 	again := httptest.NewUnstartedServer(h)
@@ -569,35 +505,7 @@ func TestHTTPCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrOutcomeUnknown) {
 		t.Errorf("%v", err)
 	}
-	select {
-	case <-gone:
-	case <-time.After(10 * time.Second):
-		t.Error("the request lives on")
-	}
-}
-
-// A server that does not take in the news of a cancellation holds up nobody.
-func TestHTTPNoticeHangs(t *testing.T) {
-	h := &httpScript{}
-	hang := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if strings.Contains(string(body), "notifications/cancelled") || strings.Contains(string(body), `"tools/call"`) {
-			<-r.Context().Done()
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		h.ServeHTTP(w, r)
-	})
-	s := serveHTTP(t, hang)
-	s.CallTimeout = 50 * time.Millisecond
-	p := newPool(t, Options{}, s)
-	_, err := p.Call(t.Context(), "s", "t", nil)
-	wantError(t, err, run.KindUpstreamTimeout)
-	began := time.Now()
-	p.Close()
-	if d := time.Since(began); d > 3*time.Second {
-		t.Errorf("close took %s", d)
-	}
+	testenv.Receive(t, gone, "the end of the request")
 }
 
 func TestSSEHostile(t *testing.T) {

@@ -56,6 +56,9 @@ func newEndpoint(spec Server) (*endpoint, *run.Error) {
 		// How long a server may take to answer is bounded by the call, not here.
 		MaxResponseHeaderBytes: 1 << 20,
 	}
+	if spec.dial != nil {
+		transport.DialContext = spec.dial
+	}
 	return &endpoint{url: u, headers: spec.Headers, auth: spec.Auth, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // remembering is a server that answers with all that it was ever told, and its process.
@@ -97,34 +98,21 @@ func TestListingNeedsNoOther(t *testing.T) {
 	}
 }
 
-// A process without calls ends, never in the middle of one, and the next call starts
-// another. Listing keeps nobody awake.
-func TestIdle(t *testing.T) {
+// A process that nobody calls ends, and the next call starts another.
+func TestIdleProcess(t *testing.T) {
 	for _, caller := range []string{"", "alice"} {
 		t.Run(caller, func(t *testing.T) {
 			s := remembering(IsolationPrincipal)
-			s.Idle = 100 * time.Millisecond
+			s.Idle = 50 * time.Millisecond
 			p := newPool(t, Options{}, s)
 			_, first := tell(t, p, caller, "1", "a")
-			heard, slow, err := tells(t.Context(), p, caller, "1", "slow", "b") // takes five times as long as it may be idle
-			if err != nil || slow != first || !strings.Contains(heard, `"a"`) {
-				t.Errorf("%q by %s, %v; it was %s", heard, slow, err, first)
-			}
-			end := time.Now().Add(10 * time.Second)
-			for st := p.Status("s"); st.State == StateReady || st.Instances > 0; st = p.Status("s") {
-				if time.Now().After(end) {
-					t.Fatalf("never idle: %+v", st)
-				}
-				if _, err := p.List(t.Context(), "s"); err != nil && caller == "" {
-					t.Fatal(err)
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-			if st := p.Status("s"); st.LastError != nil || st.Failures != 0 || st.PID != 0 {
+			testenv.WaitUntil(t, "the process has ended", func() bool {
+				return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) == 0 && p.Status("s").PID == 0
+			})
+			if st := p.Status("s"); st.LastError != nil || st.Failures != 0 {
 				t.Errorf("being idle counts as a failure: %+v", st)
 			}
-			heard, second := tell(t, p, caller, "1", "c")
-			if second == first || strings.Contains(heard, `"a"`) {
+			if heard, second := tell(t, p, caller, "1", "c"); second == first || strings.Contains(heard, `"a"`) {
 				t.Errorf("%q by %s again", heard, second)
 			}
 		})
@@ -173,41 +161,16 @@ func TestInstanceCap(t *testing.T) {
 	}
 }
 
-func TestInstanceCapWaits(t *testing.T) {
-	s := remembering(IsolationPrincipal)
-	s.Instances = 1
-	p := newPool(t, Options{}, s)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if _, _, err := tells(t.Context(), p, "alice", "1", "slow", "a"); err != nil {
-			t.Error(err)
-		}
-	})
-	eventually(t, "alice calls", func() bool { return p.Status("s").Instances == 1 })
-	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, _, err := tells(impatient, p, "carol", "1", "t", "c")
-	wantError(t, err, run.KindUpstreamTimeout, "waiting for an instance")
-	p.servers["s"].wait = time.Millisecond
-	_, _, err = tells(t.Context(), p, "carol", "1", "t", "c")
-	wantError(t, err, run.KindLimit, "all 1 instances", "servers.s.instances")
-	p.servers["s"].wait = 20 * time.Second
-	if heard, _ := tell(t, p, "bob", "1", "b"); strings.Contains(heard, `"a"`) {
-		t.Errorf("bob got alice's process: %s", heard)
-	}
-	wg.Wait()
-}
-
 // Many who come and go at once neither meet nor leave anything behind.
 func TestManyInstances(t *testing.T) {
-	s := remembering(IsolationSession)
-	s.Instances, s.Idle = 3, 30*time.Millisecond
-	p := newPool(t, Options{}, s)
+	var m memories
+	p := newPool(t, Options{}, Server{Name: "s", Dial: m.dial, Isolation: IsolationSession, Instances: 3, Idle: time.Millisecond})
+	p.servers["s"].wait = testenv.Patience
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			who := fmt.Sprintf("p%d", i)
-			for range 4 {
+			for range 20 {
 				heard, _, err := tells(t.Context(), p, who, "1", "t", who)
 				if err != nil {
 					t.Errorf("%s: %v", who, err)

@@ -14,7 +14,8 @@ import (
 	"retort/internal/testenv"
 )
 
-// The real servers that people have: each is listed and called.
+// The real servers that people have: each is listed and called. Meanwhile the tool of the reference
+// server that is nothing but a task, and takes seconds, does its work.
 func TestRealServers(t *testing.T) {
 	modules, node := testenv.NPM(t), testenv.Need(t, "node")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -45,6 +46,14 @@ func TestRealServers(t *testing.T) {
 			t.Errorf("%s lists %d tools", name, tools[name])
 		}
 	}
+	researched := make(chan error, 1)
+	go func() {
+		r, err := p.Call(t.Context(), "everything", "simulate-research-query", json.RawMessage(`{"topic":"retorts"}`))
+		if err == nil && !strings.Contains(string(r), "retorts") {
+			err = fmt.Errorf("the task ended with %s", r)
+		}
+		researched <- err
+	}()
 	for _, tt := range []struct{ server, tool, args, want string }{
 		{"everything", "echo", `{"message":"hi 9007199254740993"}`, "hi 9007199254740993"},
 		{"everything", "get-sum", `{"a":2,"b":3}`, "5"},
@@ -57,6 +66,9 @@ func TestRealServers(t *testing.T) {
 		if err != nil || !strings.Contains(string(r), tt.want) {
 			t.Errorf("%s.%s: %s, %v", tt.server, tt.tool, r, err)
 		}
+	}
+	if err := testenv.Receive(t, researched, "the end of the task"); err != nil {
+		t.Error(err)
 	}
 }
 

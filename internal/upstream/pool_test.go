@@ -6,13 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // What goes through is not touched, in either direction, in both eras.
@@ -98,10 +99,14 @@ func TestInvalidConfiguration(t *testing.T) {
 	}
 }
 
-// Everybody is asked at once, and what is broken holds up nobody else.
+// Everybody is asked at once, and what is broken holds up nobody else: the last one hangs
+// until the others have answered.
 func TestListAll(t *testing.T) {
-	hang := hostileServer("hang at start")
-	hang.Name, hang.ConnectTimeout, hang.probe = "hang", 500*time.Millisecond, 100*time.Millisecond
+	others := make(chan struct{})
+	hang := Server{Name: "hang", Dial: func(context.Context) (io.ReadWriteCloser, error) {
+		<-others
+		return nil, errors.New("gave up")
+	}}
 	die := hostileServer("die at start")
 	die.Name = "die"
 	loop := hostileServer("cursor loop")
@@ -109,13 +114,14 @@ func TestListAll(t *testing.T) {
 	p := newPool(t, Options{}, hang, die, loop, Server{Name: "good", Dial: dialSDK(t, sdkServer())},
 		Server{Name: "unset", Command: "sh", Err: errors.New("unset")})
 	got := map[string]bool{}
-	var order []string
-	p.ListAll(t.Context(), func(server string, l Listing, err error) { // not synchronised: it need not be
+	p.ListAll(testenv.Context(t), func(server string, l Listing, err error) { // not synchronised: it need not be
 		got[server] = err == nil && len(l.Tools) == 1
-		order = append(order, server)
+		if len(got) == 4 {
+			close(others)
+		}
 	})
-	if len(got) != 5 || !got["good"] || got["hang"] || got["die"] || got["loop"] || got["unset"] || order[len(order)-1] != "hang" {
-		t.Errorf("%v %v", got, order)
+	if len(got) != 5 || !got["good"] || got["hang"] || got["die"] || got["loop"] || got["unset"] {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -132,21 +138,6 @@ func TestSingleFlight(t *testing.T) {
 	}
 }
 
-// Who gives up waiting does not stop the connecting.
-func TestWaiterGivesUp(t *testing.T) {
-	s := hostileServer("mute on discover")
-	s.probe = 200 * time.Millisecond
-	p := newPool(t, Options{}, s)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err := p.Call(ctx, "s", "t", nil)
-	wantError(t, err, run.KindUpstreamTimeout, "while the server was being started")
-	if errors.Is(err, ErrOutcomeUnknown) {
-		t.Error("the call was never made")
-	}
-	eventually(t, "connected", func() bool { return p.Status("s").State == StateReady })
-}
-
 func TestIdleIsIdle(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("proper"))
 	if st := p.Status("s"); st.State != StateIdle || st.Connects != 0 || st.Transport != "stdio" {
@@ -155,7 +146,13 @@ func TestIdleIsIdle(t *testing.T) {
 }
 
 func TestCloseDuringEverything(t *testing.T) {
-	for _, mode := range []string{"hang at start", "hang in call", "flood stderr", "deaf", "endless line"} {
+	connected := func(p *Pool) bool { return p.Status("s").Connects > 0 }
+	hangs := func(p *Pool) bool { return p.servers["s"].main.pendingCalls() == 4 }
+	for mode, begun := range map[string]func(*Pool) bool{
+		"hang at start": func(p *Pool) bool { return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) > 0 },
+		"hang in call":  hangs, "deaf": hangs, "endless line": connected,
+		"flood stderr": func(p *Pool) bool { return len(p.Status("s").Stderr) > 0 },
+	} {
 		t.Run(mode, func(t *testing.T) {
 			p := newPool(t, Options{}, hostileServer(mode))
 			var wg sync.WaitGroup
@@ -166,8 +163,10 @@ func TestCloseDuringEverything(t *testing.T) {
 					}
 				})
 			}
-			time.Sleep(100 * time.Millisecond)
-			p.Close()
+			testenv.WaitUntil(t, "it has begun", func() bool { return begun(p) })
+			if err := p.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
 			wg.Wait()
 			_, err := p.Call(t.Context(), "s", "t", nil)
 			wantError(t, err, run.KindUpstreamGone, "closed")

@@ -65,6 +65,7 @@ func newServer(base context.Context, spec Server, o Options, place *spool, level
 	spec.ConnectTimeout = orDuration(spec.ConnectTimeout, defaultConnectTimeout)
 	spec.CallTimeout = orDuration(spec.CallTimeout, defaultCallTimeout)
 	spec.probe = orDuration(spec.probe, defaultProbe)
+	spec.exit = orDuration(spec.exit, orDuration(o.ExitPatience, exitPatience))
 	if spec.MaxMessage <= 0 {
 		spec.MaxMessage = defaultMaxMessage
 	}

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"retort/internal/reaper"
 	"retort/internal/run"
 )
 
@@ -20,7 +19,8 @@ const (
 	// input a third of it, after the request to terminate the rest.
 	terminateGrace = time.Second
 	// exitPatience is how long a server that closed its output has to exit, so
-	// that its exit status can be told.
+	// that its exit status can be told, and how long the rest of what it wrote is
+	// read after it has exited.
 	exitPatience = time.Second
 )
 
@@ -47,11 +47,11 @@ func startStdio(spec Server, processes Starter, stderr io.Writer, place *spool) 
 	}()
 	go func() {
 		<-process.Done()
-		pipes.expire()
+		pipes.expire(spec.exit)
 	}()
 	return &stream{
 		in: pipes.stdout, out: pipes.stdin, limit: spec.MaxMessage, spool: place,
-		ended: func(error) *run.Error { return errEnded(process, logged) },
+		ended: func(error) *run.Error { return errEnded(process, logged, spec.exit) },
 		finish: func() {
 			if !within(process.Done(), terminateGrace/3) {
 				process.Stop(terminateGrace - terminateGrace/3)
@@ -74,14 +74,22 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
+// child is a process that a server runs in; *reaper.Process is one.
+type child interface {
+	Done() <-chan struct{}
+	State() string
+	Stop(grace time.Duration)
+}
+
 // errEnded says how a server ended that closed its output, and ends it if it
-// lives on. It returns when its last words have been read.
-func errEnded(process *reaper.Process, logged <-chan struct{}) *run.Error {
-	if !within(process.Done(), exitPatience) {
+// does not exit within patience. It returns when the last lines of its log have
+// been read, which takes patience at most.
+func errEnded(process child, logged <-chan struct{}, patience time.Duration) *run.Error {
+	if !within(process.Done(), patience) {
 		process.Stop(0)
 		return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the server closed its output without exiting")
 	}
-	within(logged, exitPatience)
+	within(logged, patience)
 	return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the server process ended: %s", process.State())
 }
 
@@ -196,10 +204,10 @@ func (p *pipes) closeOurs() {
 	}
 }
 
-// expire ends reading soon after the server ended: a daemon that it started and
-// that holds its streams open is no reason to wait.
-func (p *pipes) expire() {
-	soon := time.Now().Add(exitPatience)
+// expire ends reading when patience is over, once the server has ended: a daemon
+// that it started and that holds its streams open is no reason to wait.
+func (p *pipes) expire(patience time.Duration) {
+	soon := time.Now().Add(patience)
 	_ = p.stdout.SetReadDeadline(soon)
 	_ = p.stderr.SetReadDeadline(soon)
 }

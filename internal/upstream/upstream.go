@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os/exec"
 	"slices"
@@ -65,6 +66,10 @@ type Server struct {
 	Err error
 
 	probe time.Duration // how long server/discover may take; default 2 s
+	exit  time.Duration // how long a server that closed its output has to exit; default exitPatience
+
+	// dial connects to the host of URL; nil does so over TCP.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Options are what all servers of a Pool share.
@@ -83,6 +88,10 @@ type Options struct {
 	// Spool is where answers go that are too large for memory. Without a folder they are
 	// refused.
 	Spool Spool
+
+	// ExitPatience is how long a server that closed its output has to exit, so that its exit
+	// status can be told; default 1 s.
+	ExitPatience time.Duration
 
 	// Processes starts the stdio servers; nil means a reaper.Reaper without a
 	// helper process, closed together with the Pool.

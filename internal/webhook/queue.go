@@ -17,7 +17,6 @@ type Queue struct {
 	cancel   context.CancelFunc
 	close    func()
 	ended    chan struct{}
-	first    time.Duration // before the second try; doubled each time
 }
 
 type message struct {
@@ -28,16 +27,15 @@ type message struct {
 const (
 	maxQueued = 256
 	tries     = 6               // of one message: some minutes
+	first     = 5 * time.Second // before the second try; doubled each time
 	parting   = 3 * time.Second // for what waits when the queue is closed
 )
 
 // NewQueue begins to bring messages. Close ends it.
-func NewQueue(to *Endpoint, log *slog.Logger) *Queue { return newQueue(to, log, 5*time.Second) }
-
-func newQueue(to *Endpoint, log *slog.Logger, first time.Duration) *Queue {
+func NewQueue(to *Endpoint, log *slog.Logger) *Queue {
 	ctx, cancel := context.WithCancel(context.Background())
 	messages := make(chan message, maxQueued)
-	q := &Queue{to, log, messages, cancel, sync.OnceFunc(func() { close(messages) }), make(chan struct{}), first}
+	q := &Queue{to, log, messages, cancel, sync.OnceFunc(func() { close(messages) }), make(chan struct{})}
 	go q.work(ctx)
 	return q
 }
@@ -73,7 +71,7 @@ func (q *Queue) work(ctx context.Context) {
 
 // bring sends a message until it arrives, or is not wanted.
 func (q *Queue) bring(ctx context.Context, m message) (err error) {
-	pause := q.first
+	pause := first
 	for range tries {
 		var r Response
 		if r, err = q.to.Post(ctx, m.id, m.body); err == nil {

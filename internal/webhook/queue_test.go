@@ -8,86 +8,113 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"sync"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"retort/internal/testenv"
 )
 
 const secret = "a secret of more than 24 bytes"
 
-// Messages arrive signed and in order, those that failed again, and none twice.
-func TestQueue(t *testing.T) {
-	var mu sync.Mutex
-	var arrived []string
-	failures := map[string]int{"a": 2, "c": 100, "d": -1}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		id, at := r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp")
-		h := hmac.New(sha256.New, []byte(secret))
-		fmt.Fprintf(h, "%s.%s.%s", id, at, body)
-		if r.Header.Get("webhook-signature") != "v1,"+base64.StdEncoding.EncodeToString(h.Sum(nil)) {
-			t.Errorf("not signed: %v", r.Header)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case failures[id] > 0:
-			failures[id]--
-			w.WriteHeader(http.StatusBadGateway)
-		case failures[id] < 0:
-			w.WriteHeader(http.StatusBadRequest)
-			failures[id]--
-		default:
-			arrived = append(arrived, id)
-		}
-	}))
-	defer server.Close()
-	to, err := New(server.URL, secret)
+// inBubble serves h inside a bubble of testing/synctest, and returns the Endpoint for it.
+func inBubble(t *testing.T, h http.HandlerFunc) *Endpoint {
+	t.Helper()
+	pipes, server := testenv.NewPipes(), &http.Server{Handler: h}
+	go func() { _ = server.Serve(pipes) }()
+	t.Cleanup(func() { _ = server.Close() })
+	to, err := New("http://127.0.0.1/hook", secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := newQueue(to, slog.New(slog.DiscardHandler), time.Millisecond)
-	for _, id := range []string{"a", "b", "c", "d", "e"} {
-		if !q.Put(id, []byte(`{"of":"`+id+`"}`)) {
-			t.Fatal("no room")
+	to.client.Transport = &http.Transport{DialContext: pipes.Dial}
+	return to
+}
+
+// Messages arrive signed and in order, those that failed again after ever longer pauses, and none
+// twice. One that can't be brought in some minutes, or is not wanted, is given up.
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var arrived []string
+		failures := map[string]int{"a": 2, "c": 100, "d": -1}
+		began := time.Now()
+		to := inBubble(t, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			id, at := r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp")
+			h := hmac.New(sha256.New, []byte(secret))
+			fmt.Fprintf(h, "%s.%s.%s", id, at, body)
+			if r.Header.Get("webhook-signature") != "v1,"+base64.StdEncoding.EncodeToString(h.Sum(nil)) {
+				t.Errorf("not signed: %v", r.Header)
+			}
+			switch {
+			case failures[id] > 0:
+				failures[id]--
+				w.WriteHeader(http.StatusBadGateway)
+			case failures[id] < 0:
+				w.WriteHeader(http.StatusBadRequest)
+				failures[id]--
+			default:
+				arrived = append(arrived, fmt.Sprint(id, " after ", time.Since(began)))
+			}
+		})
+		q := NewQueue(to, slog.New(slog.DiscardHandler))
+		for _, id := range []string{"a", "b", "c", "d", "e"} {
+			if !q.Put(id, []byte(`{"of":"`+id+`"}`)) {
+				t.Fatal("no room")
+			}
 		}
-	}
-	if err := q.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if fmt.Sprint(arrived) != "[a b e]" || failures["c"] != 100-tries || failures["d"] != -2 {
-		t.Errorf("%v, %v", arrived, failures)
-	}
+		time.Sleep(time.Hour)
+		if err := q.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := strings.Join(arrived, ", "), "a after 15s, b after 15s, e after 5m30s"; got != want || failures["c"] != 100-tries || failures["d"] != -2 {
+			t.Errorf("arrived: %s, want %s; failures left: %v", got, want, failures)
+		}
+	})
+}
+
+// What is queued has a moment to leave when the queue is closed.
+func TestQueueParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		arrived := 0
+		q := NewQueue(inBubble(t, func(http.ResponseWriter, *http.Request) {
+			time.Sleep(parting / 3)
+			arrived++
+		}), slog.New(slog.DiscardHandler))
+		for range 10 {
+			q.Put("x", []byte("{}"))
+		}
+		began := time.Now()
+		_ = q.Close()
+		if took := time.Since(began); took != parting || arrived < 2 || arrived > 3 {
+			t.Errorf("closing took %v, in which %d messages arrived; want %v and 2 or 3", took, arrived, parting)
+		}
+	})
 }
 
 // Whoever puts a message never waits, and nobody waits long for an address that is silent.
 func TestQueueNeverWaits(t *testing.T) {
-	silent := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-silent:
-		case <-r.Context().Done():
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(inBubble(t, func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // before that, it is not seen that the client leaves
+			<-r.Context().Done()
+		}), slog.New(slog.DiscardHandler))
+		put, began := 0, time.Now()
+		for range 2 * maxQueued {
+			if q.Put("x", []byte("{}")) {
+				put++
+			}
 		}
-	}))
-	defer server.Close()
-	defer close(silent)
-	to, _ := New(server.URL, secret)
-	q := newQueue(to, slog.New(slog.DiscardHandler), time.Hour)
-	put := 0
-	for range 2 * maxQueued {
-		if q.Put("x", []byte("{}")) {
-			put++
+		if took := time.Since(began); took != 0 || put < maxQueued || put > maxQueued+1 {
+			t.Errorf("%d were queued in %v", put, took)
 		}
-	}
-	if put < maxQueued || put > maxQueued+1 {
-		t.Errorf("%d were queued", put)
-	}
-	start := time.Now()
-	_ = q.Close()
-	if took := time.Since(start); took > 2*parting {
-		t.Errorf("closing took %v", took)
-	}
+		began = time.Now()
+		_ = q.Close()
+		if took := time.Since(began); took != parting {
+			t.Errorf("closing took %v, want %v", took, parting)
+		}
+	})
 }
 
 func TestNewRefuses(t *testing.T) {

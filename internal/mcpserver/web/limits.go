@@ -110,8 +110,10 @@ type counted struct {
 	done func()
 }
 
+// Close counts the connection no more before the client can see that it has ended: the next one of
+// that client is not refused for it.
 func (c *counted) Close() error {
-	defer c.done()
+	c.done()
 	return c.Conn.Close()
 }
 

@@ -1,14 +1,12 @@
 package web_test
 
 import (
-	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -21,81 +19,11 @@ import (
 	"retort/internal/mcpserver/web"
 )
 
-func (p *place) dial() net.Conn {
-	p.t.Helper()
-	c, err := net.Dial("tcp", strings.TrimPrefix(strings.TrimSuffix(p.url, web.Path), "http://"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-	return c
-}
-
-// Requests that come by drops are ended, in the headers and in the body.
-func TestSlowRequests(t *testing.T) {
-	p := open(t, func(o *web.Options) { o.Limits.Read = 300 * time.Millisecond })
-	for name, start := range map[string]string{
-		"headers": "POST /mcp HTTP/1.1\r\nHost: localhost\r\n",
-		"body":    "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{",
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := p.dial()
-			_, _ = io.WriteString(c, start)
-			ended := make(chan string, 1)
-			go func() { text, _ := io.ReadAll(c); ended <- string(text) }()
-			tick := time.NewTicker(50 * time.Millisecond)
-			defer tick.Stop()
-			for {
-				select {
-				case <-tick.C:
-					_, _ = io.WriteString(c, "X")
-				case text := <-ended:
-					if name == "body" && !strings.HasPrefix(text, "HTTP/1.1 408") {
-						t.Errorf("%q", text)
-					}
-					return
-				case <-time.After(10 * time.Second):
-					t.Fatal("the connection stands")
-				}
-			}
-		})
-	}
-	if r, text := p.send("POST", "/mcp", hello); r.StatusCode != 200 {
-		t.Error(r.Status, text)
-	}
-}
-
-// A program takes as long as it takes, whatever a request may take to arrive.
-func TestReadTimeoutIsNotForAnswers(t *testing.T) {
-	p := open(t, func(o *web.Options) { o.Limits.Read = 200 * time.Millisecond })
-	body, modern := program("await sleep(900); return 'late'", "")
-	if r, text := p.send("POST", "/mcp", body, modern...); r.StatusCode != 200 || !strings.Contains(text, `"late"`) {
-		t.Error(r.Status, text)
-	}
-}
-
 func TestLargeHeaders(t *testing.T) {
+	t.Parallel()
 	p := open(t, func(o *web.Options) { o.Limits.Header = 4096 })
 	if r, _ := p.send("POST", "/mcp", hello, "X-Large: "+strings.Repeat("x", 20_000)); r.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Error(r.Status)
-	}
-}
-
-// Connections beyond the limit wait until one ends.
-func TestConnections(t *testing.T) {
-	p := open(t, func(o *web.Options) { o.Limits.Connections = 2 })
-	first, second := p.dial(), p.dial()
-	third := p.dial()
-	_, _ = io.WriteString(third, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	_ = third.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
-	if line, err := bufio.NewReader(third).ReadString('\n'); err == nil {
-		t.Errorf("answered %q", line)
-	}
-	_, _ = first.Close(), second.Close()
-	_ = third.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if line, err := bufio.NewReader(third).ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 200") {
-		t.Errorf("%q %v", line, err)
 	}
 }
 
@@ -120,6 +48,7 @@ func pair(t *testing.T, dir, name string) {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pair(t, dir, "retort.example")
 	p := open(t, func(o *web.Options) {

@@ -106,14 +106,7 @@ func Listen(o Options) (*Listener, error) {
 		return nil, run.Errorf(run.KindPolicy, "http", "%s can be reached from other machines, and nobody would have to say who they are", o.Addr).
 			WithHint("listen on 127.0.0.1, or make tokens: retort token create NAME")
 	}
-	o.Limits = o.Limits.defaults()
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Server.Rounds == nil {
-		o.Server.Rounds = mcpserver.NewRounds()
-	}
-	l := &Listener{Options: o, loopback: loopback, tenants: map[string]*tenant{}, slots: make(chan struct{}, o.Limits.Programs), refused: refusals{tell: o.Refused}}
+	l := newListener(o, loopback)
 	if r, ok := o.Authenticator.(interface {
 		Routes() map[string]http.Handler
 	}); ok {
@@ -127,11 +120,24 @@ func Listen(o Options) (*Listener, error) {
 	if l.net, err = net.Listen("tcp", address.String()); err != nil {
 		return nil, run.Errorf(run.KindInvalidArguments, "http", "%w", err).WithHint("is another Retort listening there?")
 	}
+	return l, nil
+}
+
+// newListener makes a Listener that has no address yet.
+func newListener(o Options, loopback bool) *Listener {
+	o.Limits = o.Limits.defaults()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Server.Rounds == nil {
+		o.Server.Rounds = mcpserver.NewRounds()
+	}
+	l := &Listener{Options: o, loopback: loopback, tenants: map[string]*tenant{}, slots: make(chan struct{}, o.Limits.Programs), refused: refusals{tell: o.Refused}}
 	l.http = &http.Server{
 		Handler: l, ReadHeaderTimeout: min(o.Limits.Read, maxHeaderTime), IdleTimeout: idleConnection, MaxHeaderBytes: o.Limits.Header,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelInfo),
 	}
-	return l, nil
+	return l
 }
 
 // URL is where clients find the listener.

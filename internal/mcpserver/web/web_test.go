@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	"retort/internal/demo"
 	"retort/internal/mcpserver/web"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -28,7 +31,9 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	_ = os.Setenv("HOME", home) // keys are made there
+	_ = os.Setenv("HOME", home)
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // most tests wait for processes and disks
 	code := m.Run()
 	_ = os.RemoveAll(home)
 	os.Exit(code)
@@ -59,8 +64,8 @@ type insufficient struct{}
 func (insufficient) Error() string     { return "scope" }
 func (insufficient) Challenge() string { return `Bearer error="insufficient_scope"` }
 
-// place is a listener in front of an engine with one demo server, whose own record of
-// effects is the judge.
+// place is a listener in front of an engine with a demo server, whose own record of
+// effects is the judge, and perhaps others.
 type place struct {
 	t      *testing.T
 	engine *retort.Engine
@@ -69,14 +74,13 @@ type place struct {
 	stop   func()
 }
 
-func open(t *testing.T, change func(*web.Options)) *place {
+func open(t *testing.T, change func(*web.Options), servers ...retort.Server) *place {
 	t.Helper()
-	t.Setenv("HOME", t.TempDir())
 	files, err := demo.Open("files")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "files", Dial: files.Dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: append(servers, retort.Server{Name: "files", Dial: files.Dial})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +114,7 @@ const (
 	meta    = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`
 )
 
-// send is one request; headers are given as "Name: value". Host is one of them.
+// send makes one request; headers are given as "Name: value". Host is one of them.
 func (p *place) send(method, path, body string, headers ...string) (*http.Response, string) {
 	p.t.Helper()
 	var in io.Reader
@@ -169,6 +173,7 @@ const writes = `await files.createDirectory({path: '/srv/nordlys/a'}); return 'm
 
 // What a web page, or a confused proxy, could send is refused before anything happens.
 func TestGuards(t *testing.T) {
+	t.Parallel()
 	p := open(t, func(o *web.Options) {
 		o.AllowedHosts, o.AllowedOrigins, o.Limits.Body = []string{"retort.example"}, []string{"https://app.example"}, 4096
 	})
@@ -230,6 +235,7 @@ func TestGuards(t *testing.T) {
 
 // Pages of configured origins may read answers; those of this machine only ask.
 func TestOrigins(t *testing.T) {
+	t.Parallel()
 	p := open(t, func(o *web.Options) { o.AllowedOrigins = []string{"https://app.example"} })
 	r, _ := p.send("OPTIONS", "/mcp", "", "Origin: https://app.example", "Access-Control-Request-Method: POST")
 	if r.StatusCode != 204 || r.Header.Get("Access-Control-Allow-Origin") != "https://app.example" {
@@ -244,6 +250,7 @@ func TestOrigins(t *testing.T) {
 // A client of the SDK, in each era, does what a model does: search, definition, program,
 // approval, result.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, version string }{{"stateless", "2026-07-28"}, {"sessions", "2025-11-25"}, {"sessions", "2025-03-26"}, {"events", "2024-11-05"}} {
 		t.Run(c.name+"/"+c.version, func(t *testing.T) {
 			p := open(t, nil)
@@ -285,6 +292,7 @@ func TestClients(t *testing.T) {
 
 // What one principal has another does not find.
 func TestPrincipals(t *testing.T) {
+	t.Parallel()
 	p := open(t, func(o *web.Options) { o.Authenticator = tokens{} })
 	ann, bob := "Authorization: Bearer token-ann", "Authorization: Bearer token-bob"
 	for header, status := range map[string]int{"Authorization: Bearer wrong": 401, "Authorization: Basic token-ann": 401, "X-None: 1": 401, "Authorization: Bearer token-": 401, "Authorization: Bearer token-narrow": 403, ann: 200} {
@@ -333,6 +341,7 @@ func event(t *testing.T, text string) (m struct {
 
 // A requestState counts once, for the principal and the call it was given for.
 func TestRequestState(t *testing.T) {
+	t.Parallel()
 	p := open(t, func(o *web.Options) { o.Authenticator = tokens{} })
 	const code = `await files.writeFile({path: '/srv/nordlys/x.txt', content: 'one'}); return 'written'`
 	ann, bob := "Authorization: Bearer token-ann", "Authorization: Bearer token-bob"
@@ -378,6 +387,7 @@ func TestRequestState(t *testing.T) {
 
 // A yes for always is that of who said it.
 func TestAlwaysIsOnesOwn(t *testing.T) {
+	t.Parallel()
 	p := open(t, nil)
 	const code = `await files.writeFile({path: '/srv/nordlys/x.txt', content: 'one'}); return 'written'`
 	yes := run.WithChannel(t.Context(), func(context.Context, run.Approval) (run.Answer, bool) {
@@ -396,6 +406,7 @@ func TestAlwaysIsOnesOwn(t *testing.T) {
 
 // What one principal did is not counted for another.
 func TestStatsAreOnesOwn(t *testing.T) {
+	t.Parallel()
 	p := open(t, nil)
 	ann, bob := p.engine.As("ann"), p.engine.As("bob")
 	if o := ann.Execute(t.Context(), run.Request{Code: "return 1"}); o.Status != run.StatusOK {
@@ -409,13 +420,38 @@ func TestStatsAreOnesOwn(t *testing.T) {
 	}
 }
 
+// gate is a server whose only tool answers when pass is closed. Each call is told of.
+type gate struct{ called, pass chan struct{} }
+
+func newGate() gate { return gate{make(chan struct{}, 8), make(chan struct{})} }
+
+func (g gate) server() retort.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "gate", Version: "1"}, nil)
+	s.AddTool(&mcp.Tool{Name: "pass", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			g.called <- struct{}{}
+			select {
+			case <-g.pass:
+			case <-ctx.Done():
+			}
+			return &mcp.CallToolResult{}, nil
+		})
+	return retort.Server{Name: "gate", Dial: func(context.Context) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		go func() { _ = s.Run(context.Background(), &mcp.IOTransport{Reader: theirs, Writer: theirs}) }()
+		return ours, nil
+	}}
+}
+
 // Who loses the connection gets the answer later, and the program runs once.
 func TestLostStream(t *testing.T) {
-	p := open(t, nil)
+	t.Parallel()
+	g := newGate()
+	p := open(t, nil, g.server())
 	session := "Mcp-Session-Id: " + p.begin()
 	p.send("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session)
 	ctx, cancel := context.WithCancel(t.Context())
-	body := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"await sleep(400); ` + writes + `"}}}`
+	body := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"await gate.pass({}); ` + writes + `"}}}`
 	r, _ := http.NewRequestWithContext(ctx, "POST", p.url, strings.NewReader(body))
 	for _, h := range []string{"Accept: " + accepts, "Content-Type: application/json", "Mcp-Protocol-Version: 2025-11-25", session} {
 		name, value, _ := strings.Cut(h, ": ")
@@ -435,13 +471,13 @@ func TestLostStream(t *testing.T) {
 	_ = response.Body.Close()
 	_, id, _ := strings.Cut(first.String(), "id: ")
 	id, _, _ = strings.Cut(id, "\n")
-	resume := func() (*http.Response, string) {
-		return p.send("GET", "/mcp", "", session, "Mcp-Protocol-Version: 2025-11-25", "Last-Event-ID: "+id)
-	}
-	got, text := resume()
-	for ; got.StatusCode == http.StatusConflict; got, text = resume() { // until it is known that the first is gone
-		time.Sleep(20 * time.Millisecond)
-	}
+	close(g.pass)
+	var got *http.Response
+	var text string
+	testenv.WaitUntil(t, "the listener knows that the first stream is gone", func() bool {
+		got, text = p.send("GET", "/mcp", "", session, "Mcp-Protocol-Version: 2025-11-25", "Last-Event-ID: "+id)
+		return got.StatusCode != http.StatusConflict
+	})
 	if got.StatusCode != 200 || !strings.Contains(text, `"result":"made"`) || len(p.files.Effects()) != 1 {
 		t.Errorf("%s %q, effects %v", got.Status, text, p.files.Effects())
 	}
@@ -449,6 +485,7 @@ func TestLostStream(t *testing.T) {
 
 // Who asks too much is told when to come back, and nothing runs.
 func TestQuotas(t *testing.T) {
+	t.Parallel()
 	p := open(t, func(o *web.Options) {
 		o.Authenticator = tokens{}
 		o.Limits = web.Limits{Requests: 6, Executions: 1, Sessions: 1}
@@ -486,65 +523,32 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// Sessions that nobody uses end.
-func TestIdleSession(t *testing.T) {
-	p := open(t, func(o *web.Options) { o.Limits.Idle = 100 * time.Millisecond })
-	session := "Mcp-Session-Id: " + p.begin()
-	for until := time.Now().Add(20 * time.Second); ; {
-		time.Sleep(300 * time.Millisecond)
-		if r, _ := p.send("POST", "/mcp", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, session); r.StatusCode == 404 {
-			return
-		} else if time.Now().After(until) {
-			t.Fatal(r.Status)
-		}
-	}
-}
-
-// A listener that ends takes nothing new, lets what runs end, and cancels what does not.
-func TestDrain(t *testing.T) {
-	for _, c := range []struct{ name, code, want string }{
-		{"ends", "await sleep(700); return 'done'", `"result":"done"`},
-		{"does not", "await sleep(20000); return 'done'", `"status":"cancelled"`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var cancelled atomic.Bool
-			var p *place
-			p = open(t, func(o *web.Options) {
-				o.Limits.Drain = 3 * time.Second
-				o.Cancel = func() { cancelled.Store(true); _ = p.engine.Close() }
-			})
-			got := make(chan string, 1)
-			go func() {
-				body, modern := program(c.code, "")
-				_, text := p.send("POST", "/mcp", body, modern...)
-				got <- text
-			}()
-			for p.engine.Running() == 0 {
-				time.Sleep(5 * time.Millisecond)
-			}
-			stopped := make(chan struct{})
-			go func() { p.stop(); close(stopped) }()
-			time.Sleep(100 * time.Millisecond)
-			if r, _ := p.send("GET", "/readyz", ""); r.StatusCode != 503 {
-				t.Error(r.Status)
-			}
-			body, modern := program("return 1", "")
-			if r, text := p.send("POST", "/mcp", body, modern...); r.StatusCode != 503 {
-				t.Error(r.Status, text)
-			}
-			if text := <-got; !strings.Contains(text, c.want) {
-				t.Errorf("%s", text)
-			}
-			<-stopped
-			if cancelled.Load() != (c.name == "does not") {
-				t.Errorf("cancelled: %v", cancelled.Load())
-			}
-		})
+// A listener that ends cancels the program that does not end by itself.
+func TestDrainCancels(t *testing.T) {
+	t.Parallel()
+	var cancelled atomic.Bool
+	var p *place
+	g := newGate()
+	p = open(t, func(o *web.Options) {
+		o.Limits.Drain = 50 * time.Millisecond
+		o.Cancel = func() { cancelled.Store(true); _ = p.engine.Close() }
+	}, g.server())
+	got := make(chan string, 1)
+	go func() {
+		body, modern := program("await gate.pass({}); return 'done'", "")
+		_, text := p.send("POST", "/mcp", body, modern...)
+		got <- text
+	}()
+	testenv.Receive(t, g.called, "the call of the program")
+	p.stop()
+	if text := testenv.Receive(t, got, "the answer"); !strings.Contains(text, `"status":"cancelled"`) || !cancelled.Load() {
+		t.Errorf("%s, cancelled: %v", text, cancelled.Load())
 	}
 }
 
 // Without tokens only this machine is listened to.
 func TestWhereToListen(t *testing.T) {
+	t.Parallel()
 	for _, addr := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
 		_, err := web.Listen(web.Options{Addr: addr})
 		var refused *run.Error

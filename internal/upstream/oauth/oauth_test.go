@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,11 +14,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 	"retort/internal/upstream"
 	"retort/internal/upstream/oauth"
 	"retort/internal/upstream/oauth/oauthtest"
@@ -26,8 +27,9 @@ import (
 // bench is a server, and a folder in which logins at it are kept.
 type bench struct {
 	*oauthtest.Server
-	t   *testing.T
-	dir string
+	t    *testing.T
+	dir  string
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: over TCP
 
 	mu   sync.Mutex
 	told map[string]bool // what was said to be secret
@@ -39,6 +41,7 @@ func newBench(t *testing.T, r oauthtest.Rules) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	testenv.CheckGoroutines(t)
 	t.Cleanup(s.Close)
 	return &bench{Server: s, t: t, dir: t.TempDir(), told: map[string]bool{}}
 }
@@ -50,6 +53,7 @@ func (b *bench) client(change ...func(*oauth.Options)) *oauth.Client {
 		defer b.mu.Unlock()
 		b.told[value] = true
 	}}
+	o.Network.Dial = b.dial
 	for _, f := range change {
 		f(&o)
 	}
@@ -61,8 +65,7 @@ func key() ([]byte, error) { return []byte("0123456789abcdef0123456789abcdef"), 
 // login logs in with a browser whose person agrees.
 func (b *bench) login(c *oauth.Client) error {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := testenv.Context(b.t)
 	l, err := c.Begin(ctx, oauth.How{})
 	if err != nil {
 		return err
@@ -90,9 +93,7 @@ func (b *bench) pool(c *oauth.Client) *upstream.Pool {
 
 func call(t *testing.T, p *upstream.Pool, tool string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	_, err := p.Call(ctx, "s", tool, nil)
+	_, err := p.Call(testenv.Context(t), "s", tool, nil)
 	return err
 }
 
@@ -132,14 +133,14 @@ func TestLogin(t *testing.T) {
 
 // Whatever is secret was registered before it was used.
 func TestSecretsAreTold(t *testing.T) {
-	b := newBench(t, oauthtest.Rules{Lasts: 1, Change: func(doc string, m map[string]any) {
+	b := newBench(t, oauthtest.Rules{Lasts: 3600, Change: func(doc string, m map[string]any) {
 		if doc == "server" {
 			m["token_endpoint_auth_methods_supported"] = []string{"client_secret_post"}
 		}
 	}})
 	c := b.client()
 	b.mustLogin(c)
-	time.Sleep(time.Second)
+	b.age(-2 * time.Hour)
 	if _, err := c.Authorization(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -409,100 +410,6 @@ func TestPaste(t *testing.T) {
 	}
 }
 
-func TestDevice(t *testing.T) {
-	b := newBench(t, oauthtest.Rules{})
-	c := b.client()
-	l, err := c.Begin(t.Context(), oauth.How{Device: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l.Code != "WDJB-MJHT" || l.URL != b.Root+"/activate" {
-		t.Error(l.Code, l.URL)
-	}
-	time.AfterFunc(200*time.Millisecond, b.Agree)
-	if err := l.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := call(t, b.pool(c), "hello"); err != nil {
-		t.Error(err)
-	}
-	without := newBench(t, oauthtest.Rules{Change: func(_ string, m map[string]any) { delete(m, "device_authorization_endpoint") }})
-	if _, err := without.client().Begin(t.Context(), oauth.How{Device: true}); err == nil || !strings.Contains(err.Error(), "no login with a code") {
-		t.Error(err)
-	}
-}
-
-// What a server tells a device that asks for its token: later, more slowly, never.
-func TestDevicePolls(t *testing.T) {
-	for name, c := range map[string]struct {
-		polls []string
-		hook  func(w http.ResponseWriter, r *http.Request) bool
-		want  string // of the error; empty: it succeeds
-		asks  int
-		takes time.Duration
-	}{
-		"pending, then slow down": {polls: []string{"authorization_pending", "slow_down"}, asks: 3, takes: 5 * time.Second},
-		"expired":                 {polls: []string{"authorization_pending", "expired_token"}, want: "nobody has typed the code in before it ended", asks: 2},
-		"denied":                  {polls: []string{"access_denied"}, want: "access_denied", asks: 1},
-		"something else":          {polls: []string{"invalid_scope"}, want: "invalid_scope", asks: 1},
-		"an outage":               {hook: outage(3), asks: 1},
-		"a long outage":           {hook: outage(99), want: "502", asks: 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, oauthtest.Rules{Polls: c.polls, Hook: c.hook})
-			l, err := b.client().Begin(t.Context(), oauth.How{Device: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.Agree()
-			began := time.Now()
-			err = l.Wait(t.Context())
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("%v", err)
-			}
-			if n := b.Count("token urn:ietf:params:oauth:grant-type:device_code"); n != c.asks {
-				t.Errorf("asked %d times", n)
-			}
-			if took := time.Since(began); took < c.takes {
-				t.Errorf("slowed down to %v", took)
-			}
-			if name == "expired" || name == "denied" {
-				if hint := run.AsError(err).Hint; !strings.Contains(hint, "retort auth login --device s") {
-					t.Error(hint)
-				}
-			}
-		})
-	}
-	t.Run("nobody types it in", func(t *testing.T) {
-		t.Parallel()
-		b := newBench(t, oauthtest.Rules{Change: func(doc string, m map[string]any) {
-			if doc == "device" {
-				m["expires_in"] = 1
-			}
-		}})
-		l, err := b.client().Begin(t.Context(), oauth.How{Device: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "before it ended") {
-			t.Error(err)
-		}
-	})
-}
-
-// outage has the token endpoint fail some times.
-func outage(times int64) func(http.ResponseWriter, *http.Request) bool {
-	var n atomic.Int64
-	return func(w http.ResponseWriter, r *http.Request) bool {
-		fails := r.URL.Path == "/token" && n.Add(1) <= times
-		if fails {
-			w.WriteHeader(http.StatusBadGateway)
-		}
-		return fails
-	}
-}
-
 // Fifty programs with a token that has ended cause one refresh, in one process and in two.
 func TestOneRefresh(t *testing.T) {
 	for name, processes := range map[string]int{"one process": 1, "two processes": 2} {
@@ -535,52 +442,6 @@ func TestOneRefresh(t *testing.T) {
 				t.Errorf("%d calls", n)
 			}
 		})
-	}
-}
-
-// A token is renewed before it ends, and each time with the newest refresh token.
-func TestRotation(t *testing.T) {
-	b := newBench(t, oauthtest.Rules{Rotates: true, Lasts: 1})
-	c := b.client()
-	b.mustLogin(c)
-	seen := map[string]bool{}
-	for range 3 {
-		value, err := c.Authorization(t.Context())
-		if err != nil || seen[value] {
-			t.Fatal(value, err)
-		}
-		seen[value] = true
-		time.Sleep(800 * time.Millisecond)
-	}
-	if n := b.Count("token refresh_token"); n != 2 {
-		t.Errorf("%d refreshes", n)
-	}
-}
-
-// A refresh that fails for a moment ends no login.
-func TestRefreshFails(t *testing.T) {
-	b := newBench(t, oauthtest.Rules{Lasts: 4})
-	c := b.client()
-	b.mustLogin(c)
-	b.Set(func(r *oauthtest.Rules) {
-		r.Hook = func(w http.ResponseWriter, r *http.Request) bool {
-			if r.URL.Path == "/token" {
-				w.WriteHeader(http.StatusBadGateway)
-			}
-			return r.URL.Path == "/token"
-		}
-	})
-	time.Sleep(3200 * time.Millisecond)
-	if value, err := c.Authorization(t.Context()); value == "" || err != nil {
-		t.Error("while it is good:", value, err)
-	}
-	time.Sleep(900 * time.Millisecond)
-	if _, err := c.Authorization(t.Context()); err == nil || errors.Is(err, run.ErrLogin) || !strings.Contains(err.Error(), "502") {
-		t.Error("after its end:", err)
-	}
-	b.Set(func(r *oauthtest.Rules) { r.Hook = nil })
-	if value, err := c.Authorization(t.Context()); value == "" || err != nil {
-		t.Error("when it works again:", value, err)
 	}
 }
 

@@ -75,6 +75,11 @@ func Start(r Rules, address ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Serve(l, r), nil
+}
+
+// Serve is Start for a listener that is there already.
+func Serve(l net.Listener, r Rules) *Server {
 	s := &Server{
 		listener: l, rules: r, counts: map[string]int{}, clients: map[string]string{}, codes: map[string]grant{}, access: map[string]grant{},
 		refresh: map[string]grant{}, spent: map[string]string{}, devices: map[string]bool{},
@@ -86,7 +91,7 @@ func Start(r Rules, address ...string) (*Server, error) {
 	}
 	s.http = &http.Server{Handler: http.HandlerFunc(s.serve)}
 	go func() { _ = s.http.Serve(l) }()
-	return s, nil
+	return s
 }
 
 // Close stops the server.

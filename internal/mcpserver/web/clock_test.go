@@ -1,0 +1,290 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"retort/internal/mcpserver"
+	"retort/internal/run"
+	"retort/internal/testenv"
+)
+
+// still is an engine in memory, without servers. It runs no programs but calls execute.
+type still struct {
+	Engine
+	execute func(ctx context.Context)
+	running *atomic.Int64
+}
+
+func (e still) Execute(ctx context.Context, _ run.Request) run.Outcome {
+	e.running.Add(1)
+	defer e.running.Add(-1)
+	e.execute(ctx)
+	if ctx.Err() != nil {
+		return run.Outcome{ExecutionID: "x", Status: run.StatusCancelled}
+	}
+	return run.Outcome{ExecutionID: "x", Status: run.StatusOK, Result: json.RawMessage(`"late"`)}
+}
+func (e still) Running() int                                            { return int(e.running.Load()) }
+func (still) Waiting(string) []run.Approval                             { return nil }
+func (still) Exposed() []string                                         { return nil }
+func (still) Awaited(context.Context, time.Duration)                    {}
+func (still) Toolset() *run.Toolset                                     { return &run.Toolset{} }
+func (still) Listed(context.Context, mcpserver.Kind) []mcpserver.Listed { return nil }
+func (still) WantLog(string)                                            {}
+func (still) Watch(func(string, string, json.RawMessage)) func()        { return func() {} }
+
+// counter is a Listener in a bubble of testing/synctest, and a client of it.
+type counter struct {
+	*testing.T
+	pipes  *testenv.Pipes
+	client *http.Client
+	stop   func() // ends the Listener and waits for that
+}
+
+func serveInBubble(t *testing.T, o Options, execute func(ctx context.Context)) *counter {
+	t.Helper()
+	var running atomic.Int64
+	o.Engine = func(string) Engine { return still{execute: execute, running: &running} }
+	l, pipes := newListener(o, true), testenv.NewPipes()
+	l.net = pipes
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- l.Serve(ctx) }()
+	client := &http.Client{Transport: &http.Transport{DialContext: pipes.Dial}}
+	c := &counter{t, pipes, client, func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		served <- nil
+	}}
+	t.Cleanup(func() {
+		client.CloseIdleConnections()
+		c.stop()
+		for _, one := range l.tenants {
+			one.server.Close()
+		}
+	})
+	return c
+}
+
+func (c *counter) dial() net.Conn {
+	c.Helper()
+	conn, err := c.pipes.Dial(c.Context(), "", "")
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// send makes one request, with a body unless it is empty.
+func (c *counter) send(path, body string, headers ...string) (status int, header http.Header, text string) {
+	c.Helper()
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	r, err := http.NewRequestWithContext(c.Context(), method, "http://127.0.0.1"+path, strings.NewReader(body))
+	if err != nil {
+		c.Fatal(err)
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Content-Type", "application/json")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	response, err := c.client.Do(r)
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer response.Body.Close()
+	all, _ := io.ReadAll(response.Body)
+	return response.StatusCode, response.Header, string(all)
+}
+
+// program has the engine execute.
+func (c *counter) program() (status int, text string) {
+	c.Helper()
+	const body = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	status, _, text = c.send(Path, body, "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: execute_code")
+	return status, text
+}
+
+const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+
+// Requests that come by drops are ended, in the headers and in the body.
+func TestSlowRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		start, answer string
+		takes         time.Duration
+	}{
+		"headers": {"POST /mcp HTTP/1.1\r\nHost: localhost\r\n", "", maxHeaderTime},
+		"body":    {"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", "HTTP/1.1 408", 40 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := serveInBubble(t, Options{Limits: Limits{Read: 40 * time.Second}}, nil)
+				conn, began := p.dial(), time.Now()
+				var dripping sync.WaitGroup
+				defer dripping.Wait()
+				dripping.Go(func() {
+					_, err := io.WriteString(conn, c.start)
+					for err == nil {
+						time.Sleep(time.Second)
+						_, err = io.WriteString(conn, "X")
+					}
+				})
+				text, _ := io.ReadAll(conn)
+				if took := time.Since(began); took != c.takes || !strings.HasPrefix(string(text), c.answer) {
+					t.Errorf("ended after %s with %q, want %q after %s", took, text, c.answer, c.takes)
+				}
+				_ = conn.Close()
+				if status, _, text := p.send("/healthz", ""); status != http.StatusOK {
+					t.Errorf("the next one got %d %s", status, text)
+				}
+			})
+		})
+	}
+}
+
+// A program takes as long as it takes, whatever a request may take to arrive.
+func TestReadTimeoutIsNotForAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := serveInBubble(t, Options{}, func(ctx context.Context) {
+			select {
+			case <-time.After(time.Hour):
+			case <-ctx.Done():
+			}
+		})
+		if status, text := p.program(); status != http.StatusOK || !strings.Contains(text, `"late"`) {
+			t.Error(status, text)
+		}
+	})
+}
+
+// Connections beyond the limit wait until one ends.
+func TestConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := serveInBubble(t, Options{Limits: Limits{Connections: 2}}, nil)
+		first, _ := p.dial(), p.dial()
+		answer := make(chan string, 1)
+		go func() {
+			third := p.dial()
+			_, _ = io.WriteString(third, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			line, _ := bufio.NewReader(third).ReadString('\n')
+			answer <- line
+		}()
+		synctest.Wait()
+		if len(answer) > 0 {
+			t.Errorf("the third connection got %q", <-answer)
+		}
+		_ = first.Close()
+		if line := <-answer; !strings.HasPrefix(line, "HTTP/1.1 200") {
+			t.Errorf("when the first had ended, the third got %q", line)
+		}
+	})
+}
+
+// Whoever opens connections without end from one address gets its share of them, and others are
+// answered.
+func TestConnectionsPerAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := serveInBubble(t, Options{Limits: Limits{Connections: 100, PerAddress: 3}}, nil)
+		ours := []net.Conn{p.dial(), p.dial(), p.dial()}
+		began := time.Now()
+		if n, err := p.dial().Read(make([]byte, 1)); n > 0 || err != io.EOF || !time.Now().Equal(began) {
+			t.Errorf("a fourth connection ends after %s with %v, want at once", time.Since(began), err)
+		}
+		_ = ours[0].Close()
+		synctest.Wait()
+		if status, _, text := p.send("/healthz", ""); status != http.StatusOK {
+			t.Errorf("after one had ended: %d %s", status, text)
+		}
+	})
+}
+
+// Sessions that nobody uses end.
+func TestIdleSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := serveInBubble(t, Options{Limits: Limits{Idle: time.Hour}}, nil)
+		_, header, _ := p.send(Path, greeting)
+		ping := func() int {
+			status, _, _ := p.send(Path, `{"jsonrpc":"2.0","id":2,"method":"ping"}`, "Mcp-Session-Id: "+header.Get("Mcp-Session-Id"))
+			return status
+		}
+		for range 3 {
+			time.Sleep(59 * time.Minute)
+			if status := ping(); status != http.StatusOK {
+				t.Errorf("a session in use: %d", status)
+			}
+		}
+		time.Sleep(62 * time.Minute)
+		if status := ping(); status != http.StatusNotFound {
+			t.Errorf("a session that nobody used: %d", status)
+		}
+	})
+}
+
+// A listener that ends takes nothing new, lets what runs end, and cancels what does not.
+func TestDrain(t *testing.T) {
+	for name, c := range map[string]struct {
+		needs, takes time.Duration
+		cancelled    bool
+	}{"ends": {20 * time.Second, 20 * time.Second, false}, "does not": {time.Hour, 30 * time.Second, true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cancelled := make(chan struct{})
+				p := serveInBubble(t, Options{Limits: Limits{Drain: 30 * time.Second}, Cancel: func() { close(cancelled) }}, func(context.Context) {
+					select {
+					case <-time.After(c.needs):
+					case <-cancelled:
+					}
+				})
+				answer := make(chan int, 1)
+				go func() {
+					status, _ := p.program()
+					answer <- status
+				}()
+				synctest.Wait()
+				began, stopped := time.Now(), make(chan time.Time, 1)
+				go func() { p.stop(); stopped <- time.Now() }()
+				synctest.Wait()
+				if status, _, _ := p.send("/readyz", ""); status != http.StatusServiceUnavailable {
+					t.Errorf("ready: %d", status)
+				}
+				if status, text := p.program(); status != http.StatusServiceUnavailable {
+					t.Errorf("a new call got %d %s", status, text)
+				}
+				if status := <-answer; status != http.StatusOK {
+					t.Errorf("the call under way got %d", status)
+				}
+				took := (<-stopped).Sub(began).Round(100 * time.Millisecond) // it looks all 10 ms
+				if got := isClosed(cancelled); took != c.takes || got != c.cancelled {
+					t.Errorf("ended after %s, cancelled: %v; want %s and %v", took, got, c.takes, c.cancelled)
+				}
+			})
+		})
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
