@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 	"testing"
-	"time"
 
 	"retort/internal/guest/guesttest"
 	"retort/internal/run"
+	"retort/internal/testenv"
 	"retort/internal/wire"
 )
 
@@ -31,11 +31,7 @@ func newGuestConn(t testing.TB) *wire.Conn {
 	}()
 	t.Cleanup(func() {
 		_ = inW.Close()
-		select {
-		case <-ended:
-		case <-time.After(20 * time.Second):
-			t.Error("the guest does not end with its input")
-		}
+		testenv.Receive(t, ended, "the end of a guest whose input has ended")
 	})
 	conn := wire.NewConn(pipeEnd{outR, inW})
 	if _, err := wire.Greet(conn); err != nil {
@@ -46,7 +42,7 @@ func newGuestConn(t testing.TB) *wire.Conn {
 
 func runProgram(t testing.TB, p run.Program, h wire.Host) wire.End {
 	t.Helper()
-	p.Limits = p.Limits.Or(run.Limits{Timeout: 20 * time.Second}).Or(run.DefaultLimits())
+	p.Limits = p.Limits.Or(run.Limits{Timeout: testenv.Patience}).Or(run.DefaultLimits())
 	end, err := wire.Serve(context.Background(), newGuestConn(t), p, h)
 	if err != nil {
 		t.Fatal(err)

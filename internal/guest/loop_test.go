@@ -125,11 +125,11 @@ func TestAnswer(t *testing.T) {
 func TestLargeErrors(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
 		for _, code := range []string{
-			"throw new Error('x'.repeat(1e7))", "throw 'x'.repeat(1e7)", "throw {large: 'x'.repeat(1e7)}",
-			"throw new ToolError('x'.repeat(1e7), {kind: 'k'.repeat(1e6), server: 's'.repeat(1e6), tool: 't'.repeat(1e6), hint: 'h'.repeat(1e7)})",
-			"const e = new Error('m'); e.name = 'N'.repeat(1e7); e.stack = 'at '.repeat(1e7); throw e",
-			"({['f'.repeat(1e6)]() { null.x }})['f'.repeat(1e6)]()",
-			"throw new AggregateError(Array.from({length: 1e4}, () => new Error('y'.repeat(1e4))), 'many')",
+			"throw new Error('x'.repeat(1e6))", "throw 'x'.repeat(1e6)", "throw {large: 'x'.repeat(1e6)}",
+			"throw new ToolError('x'.repeat(1e6), {kind: 'k'.repeat(1e5), server: 's'.repeat(1e5), tool: 't'.repeat(1e5), hint: 'h'.repeat(1e6)})",
+			"const e = new Error('m'); e.name = 'N'.repeat(1e6); e.stack = 'at '.repeat(1e6); throw e",
+			"({['f'.repeat(1e5)]() { null.x }})['f'.repeat(1e5)]()",
+			"throw new AggregateError(Array.from({length: 1e3}, () => new Error('y'.repeat(1e4))), 'many')",
 		} {
 			end := runProgram(t, run.Program{Code: code}, &fakeHost{})
 			if end.Status != run.StatusError || end.Error.Kind == run.KindInternal || len(end.Error.Message) > 20_000 || end.Error.Message == "" {

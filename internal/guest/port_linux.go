@@ -95,13 +95,17 @@ func (p *port) emulated() {
 
 // hangUp returns when the other side is gone, which nobody sees who computes.
 func (p *port) hangUp() {
-	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLNVAL | unix.POLLRDHUP
-	for {
-		fds := []unix.PollFd{{Fd: int32(p.in), Events: unix.POLLRDHUP}}
-		if _, err := unix.Ppoll(fds, nil, nil); err != nil && err != unix.EINTR || fds[0].Revents&ended != 0 {
-			return
-		}
+	for !p.hungUp(nil) {
 	}
+}
+
+// hungUp says whether the other side is gone after waiting for that, no longer than most unless that
+// is nil. What it has said before is no end.
+func (p *port) hungUp(most *unix.Timespec) bool {
+	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLNVAL | unix.POLLRDHUP
+	fds := []unix.PollFd{{Fd: int32(p.in), Events: unix.POLLRDHUP}}
+	_, err := unix.Ppoll(fds, most, nil)
+	return err != nil && err != unix.EINTR || fds[0].Revents&ended != 0
 }
 
 // stream is what a port reads and writes itself.

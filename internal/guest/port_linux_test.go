@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"retort/internal/testenv"
 	"retort/internal/wire"
 )
 
@@ -89,10 +90,6 @@ func portBothFull(t *testing.T, p *port, host *wire.Conn) {
 		}
 		done <- err
 	}()
-	go func() {
-		<-time.After(20 * time.Second)
-		_ = host.Close() // so that it fails rather than hangs
-	}()
 	if f, ok, _ := p.wait(time.Time{}); !ok || f.Kind != wire.KindStart {
 		t.Fatalf("%v %v", f.Kind, ok)
 	}
@@ -115,7 +112,7 @@ func portBothFull(t *testing.T, p *port, host *wire.Conn) {
 func TestPortWaits(t *testing.T) { eachPort(t, portWaits) }
 
 func portWaits(t *testing.T, p *port, host *wire.Conn) {
-	if _, ok, open := p.wait(time.Now().Add(10 * time.Millisecond)); ok || !open || p.some() {
+	if _, ok, open := p.wait(time.Now().Add(time.Millisecond)); ok || !open || p.some() {
 		t.Errorf("something came, or the host is gone: %v %v", ok, open)
 	}
 	for _, f := range []wire.Frame{{Kind: wire.KindStart}, result(1, 5), result(2, 5)} {
@@ -145,7 +142,7 @@ func portWaits(t *testing.T, p *port, host *wire.Conn) {
 func TestPortGone(t *testing.T) { eachPort(t, portGone) }
 
 func portGone(t *testing.T, p *port, host *wire.Conn) {
-	time.AfterFunc(10*time.Millisecond, func() { _ = host.Close() })
+	go host.Close()
 	if _, ok, open := p.wait(time.Time{}); ok || open {
 		t.Errorf("%v %v", ok, open)
 	}
@@ -158,25 +155,19 @@ func portGone(t *testing.T, p *port, host *wire.Conn) {
 func TestPortHangUp(t *testing.T) { eachPort(t, portHangUp) }
 
 func portHangUp(t *testing.T, p *port, host *wire.Conn) {
-	gone := make(chan bool)
+	if err := host.Send(result(1, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if p.poll(unix.POLLIN, time.Time{}) != nil || p.hungUp(&unix.Timespec{}) {
+		t.Error("what the host said is taken for its end")
+	}
+	gone := make(chan struct{})
 	go func() {
 		p.hangUp()
 		close(gone)
 	}()
-	if err := host.Send(result(1, 5)); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-gone:
-		t.Error("the host is there")
-	case <-time.After(20 * time.Millisecond):
-	}
 	_ = host.Close()
-	select {
-	case <-gone:
-	case <-time.After(20 * time.Second):
-		t.Error("nobody saw that the host is gone")
-	}
+	testenv.Receive(t, gone, "the end of the wait for a host that is gone")
 }
 
 // TestOpenPort takes nothing for a port that is not one.

@@ -3,9 +3,9 @@ package guest
 import (
 	"context"
 	"testing"
-	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 	"retort/internal/wire"
 )
 
@@ -34,7 +34,7 @@ func benchmarkScript(b *testing.B, code string) {
 		for b.Loop() {
 			b.StopTimer()
 			p := r.start(b, 512<<20)
-			time.Sleep(100 * time.Millisecond)
+			testenv.FallsAsleep(p.cmd.Process.Pid)
 			b.StartTimer()
 			end, err := wire.Serve(context.Background(), p.Conn, run.Program{Code: code, Limits: run.DefaultLimits(), Namespaces: demoNamespaces}, h)
 			b.StopTimer()

@@ -41,9 +41,15 @@ func onScripted(t *testing.T, test func(t *testing.T, r *scripted)) {
 	}
 }
 
+// TestProgramsOnRuntimes runs each program on one of the runtimes, and on Bun, which has an engine
+// of its own, those that end otherwise there.
 func TestProgramsOnRuntimes(t *testing.T) {
+	parts := map[string]int{"node": 0, "bun": 1, "deno": 2}
 	onScripted(t, func(t *testing.T, r *scripted) {
-		s := guesttest.Suite{Runtime: r.name, Update: *update, Run: r.run}
+		s := guesttest.Suite{Runtime: r.name, AtOnce: 2, Update: *update, Run: r.run, Of: 3, Part: parts[r.name], Own: r.name == "bun"}
+		if r.name == "node22" { // whose engine two others have, too
+			s.Of = 12
+		}
 		s.Test(t)
 	})
 }
@@ -55,10 +61,10 @@ func TestIdleProcessEnds(t *testing.T) {
 		for _, code := range []string{"", "await demo.slow({ms: 3600000})", "await sleep(3600000)", "demo.slow({ms: 3600000}); await sleep(3600000)"} {
 			p := r.start(t, 64<<20)
 			if code != "" {
-				ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				program := run.Program{Code: code, Namespaces: demoNamespaces, Limits: run.DefaultLimits()}
-				if _, err := wire.Serve(ctx, p.Conn, program, &fakeHost{}); err != nil {
+				program := run.Program{Code: "await demo.echo(1); " + code, Namespaces: demoNamespaces, Limits: run.DefaultLimits()}
+				if _, err := wire.Serve(ctx, p.Conn, program, &endingAfterEcho{cancel: cancel}); err != nil {
 					t.Errorf("%s: %v", code, err)
 				}
 			}
@@ -69,7 +75,21 @@ func TestIdleProcessEnds(t *testing.T) {
 	})
 }
 
-// TestBusyProgramIsHeard prints and computes without end.
+// endingAfterEcho is a Host that ends a program some time after it has called echo.
+type endingAfterEcho struct {
+	fakeHost
+	cancel func()
+}
+
+func (h *endingAfterEcho) Call(ctx context.Context, c run.Call) (run.Result, error) {
+	if c.Tool == "echo" {
+		time.AfterFunc(20*time.Millisecond, h.cancel)
+	}
+	return h.fakeHost.Call(ctx, c)
+}
+
+// TestBusyProgramIsHeard prints and computes without end, and is cancelled when what it has printed
+// arrives.
 func TestBusyProgramIsHeard(t *testing.T) {
 	onScripted(t, func(t *testing.T, r *scripted) {
 		p := r.start(t, 64<<20)
@@ -77,9 +97,12 @@ func TestBusyProgramIsHeard(t *testing.T) {
 			_ = p.cmd.Process.Kill()
 			_ = p.cmd.Wait()
 		}()
-		program := run.Program{Code: "console.log('before'); for (;;);", Limits: run.Limits{Timeout: time.Second}.Or(run.DefaultLimits())}
-		end, err := wire.Serve(context.Background(), p.Conn, program, &fakeHost{})
-		if err != nil || end.Status != run.StatusTimeout || string(end.Output) != "before\n" {
+		program := run.Program{Code: "console.log('before'); for (;;);", Limits: run.Limits{Timeout: testenv.Patience}.Or(run.DefaultLimits())}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		p.out.Tell("before\n", cancel)
+		end, err := wire.Serve(ctx, p.Conn, program, &fakeHost{})
+		if err != nil || end.Status != run.StatusCancelled || string(end.Output) != "before\n" {
 			t.Errorf("%+v, %v", end, err)
 		}
 	})
@@ -140,12 +163,13 @@ func needNode20(t testing.TB, path string) {
 type scriptProcess struct {
 	*wire.Conn
 	cmd    *exec.Cmd
+	out    *guesttest.Overheard
 	stderr bytes.Buffer
 }
 
 func (r *scripted) start(t testing.TB, memory int64) *scriptProcess {
 	t.Helper()
-	p := &scriptProcess{cmd: exec.Command(r.path, append(r.Args(memory), r.main)...)}
+	p := &scriptProcess{cmd: exec.CommandContext(testenv.Context(t), r.path, append(r.Args(memory), r.main)...)}
 	p.cmd.Env, p.cmd.Dir, p.cmd.Stderr = []string{}, filepath.Dir(r.main), &p.stderr
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -158,7 +182,8 @@ func (r *scripted) start(t testing.TB, memory int64) *scriptProcess {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.Conn = wire.NewConn(processPipes{stdout, stdin})
+	p.out = &guesttest.Overheard{ReadCloser: stdout}
+	p.Conn = wire.NewConn(processPipes{p.out, stdin})
 	ready, err := wire.Greet(p.Conn)
 	if err != nil || ready.Runtime != r.Name {
 		_ = p.end(t)
@@ -180,17 +205,12 @@ func (p processPipes) Close() error { return errors.Join(p.WriteCloser.Close(), 
 func (p *scriptProcess) end(t testing.TB) error {
 	t.Helper()
 	_ = p.Close()
-	kill := time.AfterFunc(10*time.Second, func() {
-		t.Error("the process does not end with its input")
-		_ = p.cmd.Process.Kill()
-	})
-	defer kill.Stop()
 	return p.cmd.Wait()
 }
 
 func (r *scripted) run(t testing.TB, program run.Program, h wire.Host) wire.End {
 	t.Helper()
-	program.Limits = program.Limits.Or(run.Limits{Timeout: 20 * time.Second}).Or(run.DefaultLimits())
+	program.Limits = program.Limits.Or(run.Limits{Timeout: testenv.Patience}).Or(run.DefaultLimits())
 	p := r.start(t, program.Limits.Memory)
 	end, err := wire.Serve(context.Background(), p.Conn, program, h)
 	failed := p.end(t)

@@ -75,9 +75,9 @@ func Serve(ctx context.Context, conn *Conn, p run.Program, h Host) (End, error) 
 	defer s.stop(nil)
 	release := context.AfterFunc(s.ctx, func() { _ = conn.Close() })
 	defer release()
-	s.clock = startClock(p.Limits.Timeout, func() { s.stop(timeoutStop(p.Limits.Timeout)) })
+	s.clock = startClock(p.Limits.Timeout, func() { s.stop(TimeoutStop(p.Limits.Timeout)) })
 	defer s.clock.stop()
-	s.calls = newCalls(run.WithPause(s.ctx, s.clock.pause), h, p.Limits.Concurrency, s.answer)
+	s.calls = newCalls(run.WithPause(s.ctx, s.pause), h, p.Limits.Concurrency, s.answer)
 	conn.Accept(s.sizes())
 
 	if ctx.Err() != nil { // a short program could end before anybody notices
@@ -95,6 +95,12 @@ func Serve(ctx context.Context, conn *Conn, p run.Program, h Host) (End, error) 
 	s.stop(nil)
 	s.calls.wait()
 	return s.settle(err, cause)
+}
+
+// pause stops the clock of the program, and the one of whoever runs the program, if there is one.
+func (s *session) pause() (resume func()) {
+	outer, own := run.Pause(s.ctx), s.clock.pause()
+	return func() { own(); outer() }
 }
 
 func startOf(p run.Program) Start {

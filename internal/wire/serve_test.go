@@ -9,12 +9,15 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 	"retort/internal/wire/ring"
 )
 
@@ -49,7 +52,7 @@ func serve(t *testing.T, ctx context.Context, l run.Limits, h Host, guest func(c
 	if ready, err := Greet(conn); err != nil || ready.Runtime != "fake" {
 		t.Fatal(ready, err)
 	}
-	p := run.Program{Name: "p.ts", Code: "code", Limits: l.Or(run.Limits{Timeout: 10 * time.Second}).Or(run.DefaultLimits()),
+	p := run.Program{Name: "p.ts", Code: "code", Limits: l.Or(run.Limits{Timeout: testenv.Patience}).Or(run.DefaultLimits()),
 		Namespaces: []run.Namespace{{Server: "s", Modules: []string{"m"}, Functions: []run.Function{{Name: "f", Tool: "t"}}}}}
 	end, err := Serve(ctx, conn, p, h)
 	<-ended
@@ -102,7 +105,6 @@ func TestServeWakes(t *testing.T) {
 
 // TestServeWakesInBounds floods the host with requests, and reads no answer.
 func TestServeWakesInBounds(t *testing.T) {
-	before := runtime.NumGoroutine()
 	end, err := serve(t, t.Context(), run.Limits{}, echo, func(c *Conn, _ Start) {
 		for i := range 200_000 {
 			_ = c.Post(Frame{Kind: KindWake})
@@ -110,14 +112,20 @@ func TestServeWakesInBounds(t *testing.T) {
 				_ = c.Flush()
 			}
 		}
-		if now := runtime.NumGoroutine(); now > before+50 {
-			t.Errorf("%d goroutines", now)
+		if !testenv.Poll(func() bool { return wakers() == 1 }) { // those of the tests before may be about to end
+			t.Errorf("%d goroutines wake the guest, want 1", wakers())
 		}
 		done(c, Done{Status: run.StatusOK}, "")
 	})
 	if err != nil || end.Status != run.StatusOK {
 		t.Errorf("%+v, %v", end, err)
 	}
+}
+
+// wakers counts the goroutines of wakers.
+func wakers() int {
+	stacks := make([]byte, 1<<20)
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "wire.newWaker.func1(")
 }
 
 func TestServeCutsOutputAtACharacter(t *testing.T) {
@@ -254,30 +262,40 @@ func TestServeReportsErrorsOfCalls(t *testing.T) {
 // has made take too much memory, be they few and large or many and small.
 func TestServeHoldsBack(t *testing.T) {
 	for _, arguments := range [][]byte{append(append([]byte(`"`), bytes.Repeat([]byte("x"), maxArguments/2)...), '"'), []byte("1")} {
-		ctx, cancel := context.WithCancel(context.Background())
-		host := hostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
-			<-ctx.Done()
-			return run.Result{}, nil
-		})
-		sent := 0
-		_, err := serve(t, ctx, run.Limits{Concurrency: 2}, host, func(c *Conn, _ Start) {
-			idle := time.AfterFunc(time.Minute, cancel)
-			for c.Post(CallFrame(1, Call{Tool: "x"}, arguments)) == nil {
-				idle.Reset(500 * time.Millisecond) // when nothing more is taken, it is held back
-				sent++
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			host := hostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+				<-ctx.Done()
+				return run.Result{}, nil
+			})
+			// What the writer queues and the frame that is being read come on top.
+			most := maxPending/(call{}.size()+len(arguments)) + highWater/headerSize + 2
+			sent, ended := 0, make(chan error)
+			go func() {
+				_, err := serve(t, ctx, run.Limits{Concurrency: 2}, host, func(c *Conn, _ Start) {
+					for sent <= most && c.Post(CallFrame(1, Call{Tool: "x"}, arguments)) == nil {
+						sent++
+					}
+				})
+				ended <- err
+			}()
+			synctest.Wait() // until the guest can send no more
+			if sent > most {
+				t.Errorf("%d calls of %d bytes were taken, at most %d may be", sent, len(arguments), most)
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
 			}
 		})
-		// What the writer queues and the frame that is being read come on top.
-		if most := maxPending/(call{}.size()+len(arguments)) + highWater/headerSize + 2; err != nil || sent > most {
-			t.Errorf("%d calls of %d bytes were taken, at most %d may be; %v", sent, len(arguments), most, err)
-		}
-		cancel()
 	}
 }
 
 // TestServeManyCalls makes calls in waves, so that workers that have become idle
 // get the next ones, and shows that each gets its own answer.
-func TestServeManyCalls(t *testing.T) {
+func TestServeManyCalls(t *testing.T) { synctest.Test(t, serveManyCalls) }
+
+func serveManyCalls(t *testing.T) {
 	const wave, atOnce = 50, 20
 	var mu sync.Mutex
 	now, most := 0, 0
@@ -313,8 +331,69 @@ func TestServeManyCalls(t *testing.T) {
 		}
 		done(c, Done{Status: run.StatusOK}, "")
 	})
-	if err != nil || most > atOnce || most < maxIdle {
-		t.Errorf("%d at once, %v", most, err)
+	if err != nil || most != atOnce {
+		t.Errorf("%d at once, want %d; %v", most, atOnce, err)
+	}
+}
+
+// TestServeWaitsForCalls has a call that takes long to give up: Serve returns after it.
+func TestServeWaitsForCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		gaveUp := false
+		host := hostFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
+			cancel()
+			<-ctx.Done()
+			time.Sleep(time.Hour)
+			gaveUp = true
+			return run.Result{}, ctx.Err()
+		})
+		end, err := serve(t, ctx, run.Limits{}, host, func(c *Conn, _ Start) {
+			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+			_, _ = c.Read()
+		})
+		if err != nil || end.Status != run.StatusCancelled || !gaveUp {
+			t.Errorf("%+v, %v; the call has ended: %v", end, err, gaveUp)
+		}
+	})
+}
+
+// TestServePauses has a call wait for a person longer than the program may run: the clock stops
+// meanwhile, with that of whoever runs the program, and goes on afterwards.
+func TestServePauses(t *testing.T) {
+	for name, test := range map[string]struct {
+		idle   time.Duration // of the guest after its call
+		status run.Status
+	}{
+		"in time":  {500 * time.Millisecond, run.StatusOK},
+		"too late": {900 * time.Millisecond, run.StatusTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { servePauses(t, test.idle, test.status) })
+		})
+	}
+}
+
+func servePauses(t *testing.T, idle time.Duration, status run.Status) {
+	var outer []string
+	ctx := run.WithPause(t.Context(), func() func() {
+		outer = append(outer, "paused")
+		return func() { outer = append(outer, "resumed") }
+	})
+	host := hostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		defer run.Pause(ctx)()
+		time.Sleep(time.Hour)
+		return run.Result{Value: c.Arguments}, nil
+	})
+	end, err := serve(t, ctx, run.Limits{Timeout: time.Second}, host, func(c *Conn, _ Start) {
+		time.Sleep(200 * time.Millisecond)
+		_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		_, _ = c.Read()
+		time.Sleep(idle)
+		done(c, Done{Status: run.StatusOK}, "")
+	})
+	if err != nil || end.Status != status || !slices.Equal(outer, []string{"paused", "resumed"}) {
+		t.Errorf("%s, %v, want %s; the outer clock was %v", end.Status, err, status, outer)
 	}
 }
 

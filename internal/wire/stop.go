@@ -45,7 +45,8 @@ func ResultStop(size, limit int64) *Stop {
 		"the returned value has %s, more than the %s allowed", Bytes(size), Bytes(limit))
 }
 
-func timeoutStop(span time.Duration) *Stop {
+// TimeoutStop ends a program that has not ended after a span of active time.
+func TimeoutStop(span time.Duration) *Stop {
 	return stop(run.StatusTimeout,
 		"make fewer or smaller steps, run independent calls at once with Promise.all, or ask for a longer timeout_ms",
 		"the program had not ended after %v", span)

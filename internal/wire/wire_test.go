@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"retort/internal/testenv"
 )
 
 func frameBytes(f Frame) []byte {
@@ -139,18 +141,15 @@ func TestWritersAreBatched(t *testing.T) {
 			}
 		})
 	}
-	for { // until all but the writer have left their frames
+	testenv.WaitUntil(t, "all have left their frames to the writer", func() bool {
 		c.mu.Lock()
 		queued := c.queued
 		c.mu.Unlock()
 		w.mu.Lock()
 		gone := w.data.Len()
 		w.mu.Unlock()
-		if queued+gone >= 1000*(headerSize+len(`{"tool":"t"}{}`)) {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return queued+gone >= 1000*(headerSize+len(`{"tool":"t"}{}`))
+	})
 	close(w.release)
 	wg.Wait()
 	if w.writes > 3 {
@@ -196,20 +195,23 @@ func TestLargeAndSmall(t *testing.T) {
 
 // TestWritersGiveUp closes a connection that nobody reads from.
 func TestWritersGiveUp(t *testing.T) {
-	a, _ := net.Pipe()
-	c := NewConn(a)
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			for c.Send(OutputFrame(make([]byte, 200<<10))) == nil {
-			}
-		})
-	}
-	time.AfterFunc(20*time.Millisecond, func() { _ = c.Close() })
-	wg.Wait()
-	if c.Close() != nil {
-		t.Error("the second Close failed")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := net.Pipe()
+		c := NewConn(a)
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				for c.Send(OutputFrame(make([]byte, 200<<10))) == nil {
+				}
+			})
+		}
+		synctest.Wait() // until nobody can write any more
+		_ = c.Close()
+		wg.Wait()
+		if c.Close() != nil {
+			t.Error("the second Close failed")
+		}
+	})
 }
 
 func TestClock(t *testing.T) {

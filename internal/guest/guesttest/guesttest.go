@@ -34,6 +34,7 @@ import (
 	"testing"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 	"retort/internal/wire"
 )
 
@@ -46,6 +47,12 @@ type Suite struct {
 	Version string // of Python, which words some errors in its own way in each
 	AtOnce  int    // how many programs run at the same time; one if it is 0
 	Update  bool   // write what programs do into their files
+
+	// Of and Part choose the Part-th of each Of programs, counted from 0, where not everything is
+	// tested. All programs run if Of is 0. With Own, those run as well for which the files have an
+	// end on this runtime.
+	Of, Part int
+	Own      bool
 
 	// Run runs one program, whose limits are not complete, to its end.
 	Run func(t testing.TB, p run.Program, h wire.Host) wire.End
@@ -105,13 +112,19 @@ func (s *Suite) testPrograms(t *testing.T, programs []*program) {
 			}
 		})
 	}
-	for _, p := range programs {
-		if p.not != s.Runtime {
+	for i, p := range programs {
+		if p.not != s.Runtime && s.chosen(i, p) {
 			next <- p
 		}
 	}
 	close(next)
 	all.Wait()
+}
+
+// chosen reports whether a program, which has this number in its file, runs.
+func (s *Suite) chosen(number int, p *program) bool {
+	_, own := p.want[s.Runtime]
+	return s.Of == 0 || s.Update || testenv.Full() || number%s.Of == s.Part || s.Own && own
 }
 
 func (s *Suite) test(t *testing.T, p *program) {

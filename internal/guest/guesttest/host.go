@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"retort/internal/run"
 )
@@ -20,11 +20,49 @@ type Host struct {
 	Part  int  // most bytes of a file that one call reads; 4 MB if it is 0
 	Loose bool // files can be written everywhere, and not in ./workspace/ alone
 
-	mu      sync.Mutex
-	calls   int
-	largest int // bytes of one read
-	meeting int // calls of meet under way
-	met     bool
+	mu       sync.Mutex
+	calls    int
+	largest  int // bytes of one read
+	meeting  int // calls of meet under way
+	met, let event
+}
+
+// event is something that happens once, and may be waited for.
+type event struct {
+	mu       sync.Mutex
+	happened chan struct{}
+}
+
+// done returns a channel that is closed when the event has happened.
+func (e *event) done() chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.happened == nil {
+		e.happened = make(chan struct{})
+	}
+	return e.happened
+}
+
+// happen says that the event has happened.
+func (e *event) happen() {
+	done := e.done()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-done:
+	default:
+		close(done)
+	}
+}
+
+// before waits for the event, and reports whether it happened before ctx ended.
+func (e *event) before(ctx context.Context) bool {
+	select {
+	case <-e.done():
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // newHost is what each program of a suite has.
@@ -94,6 +132,7 @@ func (h *Host) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	var a struct {
 		MS, Number, Count, N int
 		Cursor               string
+		Text                 any
 	}
 	_ = json.Unmarshal(c.Arguments, &a)
 	const big = `{"z":12345678901234567890,"a":[9007199254740993,9007199254740991,1.2345678901234567,-9223372036854775808],"__%s__":{"polluted":true},"t":"1234567890123456789"}`
@@ -104,16 +143,17 @@ func (h *Host) Call(ctx context.Context, c run.Call) (run.Result, error) {
 		return run.Result{Value: json.RawMessage(strings.Replace(big, "%s", "proto", 1))}, nil
 	case "listBig":
 		return run.Result{Value: json.RawMessage(strings.Replace(big, "%s", "class", 1))}, nil
-	case "slow":
-		select {
-		case <-time.After(time.Duration(a.MS) * time.Millisecond):
-		case <-ctx.Done():
+	case "echo":
+		if a.Text == "go" {
+			h.let.happen()
 		}
+	case "slow":
+		h.slow(ctx, a.MS)
 	case "issue":
-		time.Sleep(5 * time.Millisecond)
+		moment()
 		return value(map[string]any{"number": a.Number, "title": "issue " + string(rune('a'+a.Number%26)), "state": []string{"open", "closed"}[a.Number%2], "created": "2024-03-0" + string(rune('1'+a.Number%9)) + "T10:00:00Z"}), nil
 	case "meet":
-		return value(map[string]any{"met": h.meet(a.Count), "n": a.N}), nil
+		return value(map[string]any{"met": h.meet(ctx, a.Count), "n": a.N}), nil
 	case "page":
 		next := map[string]string{"": "b", "b": "c"}[a.Cursor]
 		return value(map[string]any{"items": []string{"item " + a.Cursor}, "next": next}), nil
@@ -121,17 +161,33 @@ func (h *Host) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	return run.Result{Value: c.Arguments}, nil
 }
 
-// patience is how long a call waits for others. On an emulated processor, to load what
-// starts a thread takes more than a second.
-const patience = 15 * time.Second
+// slow takes so many milliseconds in the eyes of a program: up to 9 are a moment, up to 999 last
+// until the program calls echo with the text "go", and more until the program has ended.
+func (h *Host) slow(ctx context.Context, ms int) {
+	switch {
+	case ms < 10:
+		moment()
+	case ms < 1000:
+		h.let.before(ctx)
+	default:
+		<-ctx.Done()
+	}
+}
 
-// meet waits until count calls of it are there at once, and says whether that
-// happened before long.
-func (h *Host) meet(count int) bool {
+// moment lets others go on, so that calls are under way at the same time.
+func moment() {
+	for range 100 {
+		runtime.Gosched()
+	}
+}
+
+// meet waits until count calls of it are there at once, and reports whether that happened before
+// the program ended.
+func (h *Host) meet(ctx context.Context, count int) bool {
 	h.mu.Lock()
 	h.meeting++
 	if h.meeting >= count {
-		h.met = true
+		h.met.happen()
 	}
 	h.mu.Unlock()
 	defer func() {
@@ -139,16 +195,7 @@ func (h *Host) meet(count int) bool {
 		h.meeting--
 		h.mu.Unlock()
 	}()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		h.mu.Lock()
-		met := h.met
-		h.mu.Unlock()
-		if met {
-			return true
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	return false
+	return h.met.before(ctx)
 }
 
 func value(v any) run.Result {

@@ -3,9 +3,9 @@ package python
 import (
 	"context"
 	"testing"
-	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 	"retort/internal/wire"
 )
 
@@ -18,16 +18,13 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// wait lets a guest load what it loads while nothing is asked of it.
-func wait() { time.Sleep(300 * time.Millisecond) }
-
 func benchmarkProgram(b *testing.B, warm bool, code string) {
 	s, h := newStarter(b), &fakeHost{}
 	for b.Loop() {
 		b.StopTimer()
-		conn, _ := s.start(b)
-		if warm {
-			wait()
+		conn, g := s.start(b)
+		if warm { // it has loaded what it loads while nothing is asked of it
+			testenv.FallsAsleep(g.cmd.Process.Pid)
 		}
 		b.StartTimer()
 		end, err := wire.Serve(context.Background(), conn, run.Program{Code: code, Limits: run.DefaultLimits(), Namespaces: demoNamespaces}, h)
@@ -60,8 +57,8 @@ func BenchmarkValue(b *testing.B) {
 
 // BenchmarkParse is what is known of a small program.
 func BenchmarkParse(b *testing.B) {
-	conn, _ := newStarter(b).start(b)
-	wait()
+	conn, g := newStarter(b).start(b)
+	testenv.FallsAsleep(g.cmd.Process.Pid)
 	for b.Loop() {
 		if _, _, err := wire.Parse(context.Background(), conn, smallProgram); err != nil {
 			b.Fatal(err)

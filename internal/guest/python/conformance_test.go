@@ -9,8 +9,9 @@ import (
 
 var update = flag.Bool("update", false, "write what programs do into package guesttest")
 
+// TestPrograms runs every other program. The sandbox of processes runs those between.
 func TestPrograms(t *testing.T) {
 	s := newStarter(t)
-	suite := guesttest.Suite{Runtime: "python", Version: s.version, AtOnce: 4, Update: *update, Run: s.run}
+	suite := guesttest.Suite{Runtime: "python", Version: s.version, AtOnce: 4, Update: *update, Run: s.run, Of: 2, Part: 1}
 	suite.Test(t)
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 	"retort/internal/wire"
 )
 
@@ -23,10 +23,14 @@ func TestBusy(t *testing.T) {
 		t.Run(loop, func(t *testing.T) {
 			t.Parallel()
 			p := code("print('before')", loop)
-			p.Limits = run.Limits{Timeout: 3 * time.Second} // in which the harness is loaded, too
-			end := newStarter(t).run(t, p, &fakeHost{})
-			if end.Status != run.StatusTimeout || string(end.Output) != "before\n" {
-				t.Errorf("%s %q", end.Status, end.Output)
+			p.Limits = run.Limits{Timeout: testenv.Patience}.Or(run.DefaultLimits())
+			conn, g := newStarter(t).start(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			g.out.Tell("before\n", cancel)
+			end, err := wire.Serve(ctx, conn, p, &fakeHost{})
+			if err != nil || end.Status != run.StatusCancelled || string(end.Output) != "before\n" {
+				t.Errorf("%v, %s %q", err, end.Status, end.Output)
 			}
 		})
 	}
@@ -111,7 +115,7 @@ func TestLargeValues(t *testing.T) {
 func TestLargeErrors(t *testing.T) {
 	s := newStarter(t)
 	for _, program := range []string{
-		"raise ValueError('x' * 10**7)", "raise ToolError('x' * 10**7, kind='k' * 10**6, server='s' * 10**6, tool='t' * 10**6, hint='h' * 10**7)",
+		"raise ValueError('x' * 10**6)", "raise ToolError('x' * 10**6, kind='k' * 10**5, server='s' * 10**5, tool='t' * 10**5, hint='h' * 10**6)",
 		"class E(Exception):\n  def __str__(self): return 5\nraise E()", "e = ValueError('a')\ne.__cause__ = e\nraise e", "raise type('N' * 10**6, (Exception,), {})('m')",
 	} {
 		end := s.run(t, code(program), &fakeHost{})

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"retort/internal/guest/guesttest"
 	"retort/internal/run"
@@ -17,9 +16,10 @@ import (
 
 // guestProcess is a guest in a process of its own, without walls.
 type guestProcess struct {
-	in, out *os.File
-	cmd     *exec.Cmd
-	stderr  strings.Builder
+	in     *os.File
+	out    *guesttest.Overheard
+	cmd    *exec.Cmd
+	stderr strings.Builder
 }
 
 func (g *guestProcess) Read(b []byte) (int, error)  { return g.out.Read(b) }
@@ -79,7 +79,7 @@ func (s starter) start(t testing.TB) (*wire.Conn, *guestProcess) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &guestProcess{in: toGuest, out: fromGuest, cmd: exec.Command(s.python, "-I", "-S", "-B", filepath.Join(s.dir, Main))}
+	g := &guestProcess{in: toGuest, out: &guesttest.Overheard{ReadCloser: fromGuest}, cmd: exec.Command(s.python, "-I", "-S", "-B", filepath.Join(s.dir, Main))}
 	g.cmd.Env, g.cmd.Dir = []string{}, "/"
 	g.cmd.Stdin, g.cmd.Stdout, g.cmd.Stderr = in, out, &g.stderr
 	if err := g.cmd.Start(); err != nil {
@@ -98,11 +98,6 @@ func (s starter) start(t testing.TB) (*wire.Conn, *guestProcess) {
 // ends waits for the end of a guest whose input has ended.
 func ends(t testing.TB, g *guestProcess) {
 	_ = g.Close()
-	late := time.AfterFunc(10*time.Second, func() {
-		t.Error("the guest does not end with its input")
-		_ = g.cmd.Process.Kill()
-	})
-	defer late.Stop()
 	if _ = g.cmd.Wait(); g.stderr.Len() > 0 {
 		t.Errorf("standard error: %s", g.stderr.String())
 	}
@@ -110,7 +105,7 @@ func ends(t testing.TB, g *guestProcess) {
 
 func (s starter) run(t testing.TB, p run.Program, h wire.Host) wire.End {
 	t.Helper()
-	p.Limits = p.Limits.Or(run.Limits{Timeout: 20 * time.Second}).Or(run.DefaultLimits())
+	p.Limits = p.Limits.Or(run.Limits{Timeout: testenv.Patience}).Or(run.DefaultLimits())
 	conn, g := s.start(t)
 	end, err := wire.Serve(context.Background(), conn, p, h)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 	"time"
+
+	"retort/internal/testenv"
 )
 
 // both are the ends of a stream, of which far opens lanes that accept gets.
@@ -78,16 +80,7 @@ func TestLanes(t *testing.T) {
 	}
 	all.Wait()
 	for _, m := range []*Mux{near, far} {
-		waitFor(t, func() bool { m.mu.Lock(); defer m.mu.Unlock(); return len(m.lanes) == 1 })
-	}
-}
-
-func waitFor(t *testing.T, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it does not come to that")
-		}
+		testenv.WaitUntil(t, "all lanes but the first are closed", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return len(m.lanes) == 1 })
 	}
 }
 
@@ -164,7 +157,7 @@ func TestMost(t *testing.T) {
 	for _, l := range open {
 		_ = l.Close()
 	}
-	waitFor(t, func() bool {
+	testenv.WaitUntil(t, "there is room for a lane", func() bool {
 		l, err := far.Open()
 		if err == nil {
 			_ = l.Close()
@@ -195,11 +188,7 @@ func TestViolations(t *testing.T) {
 	} {
 		a, b := net.Pipe()
 		m := New(a, func(l *Lane) {})
-		go func() {
-			_, _ = io.WriteString(b, sent)
-			time.Sleep(5 * time.Second) // after which the end of it is an error of another kind
-			_ = b.Close()
-		}()
+		go func() { _, _ = io.WriteString(b, sent) }()
 		err := m.Serve()
 		if err == nil || !strings.HasPrefix(err.Error(), "lanes: ") {
 			t.Errorf("%s: %v", name, err)
@@ -210,6 +199,7 @@ func TestViolations(t *testing.T) {
 		if _, err := m.First().Write([]byte("x")); err == nil {
 			t.Errorf("%s: the first lane takes more", name)
 		}
+		_ = b.Close()
 	}
 }
 

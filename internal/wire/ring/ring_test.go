@@ -11,10 +11,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"retort/internal/testenv"
 )
 
 // pair is two sides and what is between them.
@@ -132,7 +134,7 @@ func TestTalk(t *testing.T) {
 				return
 			}
 			if rest = rest[n:]; r.IntN(20) == 0 {
-				time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
+				pause(r)
 			}
 		}
 	}
@@ -146,7 +148,7 @@ func TestTalk(t *testing.T) {
 				return
 			}
 			if r.IntN(50) == 0 {
-				time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
+				pause(r)
 			}
 		}
 		if !bytes.Equal(got, said(seed)) {
@@ -160,13 +162,8 @@ func TestTalk(t *testing.T) {
 	go hear(p.guest, 1)
 	go hear(p.host, 2)
 	for range 2 {
-		select {
-		case err := <-heard:
-			if err != nil {
-				t.Error(err)
-			}
-		case <-time.After(time.Minute):
-			t.Fatal("somebody waits")
+		if err := testenv.Receive(t, heard, "what was said"); err != nil {
+			t.Error(err)
 		}
 	}
 	if p.host.end.reader.taken == 0 || p.host.end.reader.parts < 2 {
@@ -174,14 +171,22 @@ func TestTalk(t *testing.T) {
 	}
 }
 
+// pause lets the other side wait awake, or fall asleep.
+func pause(r *rand.Rand) {
+	for range r.IntN(2000) {
+		runtime.Gosched()
+	}
+}
+
 // Who sleeps is woken, each time.
 func TestBell(t *testing.T) {
 	p := meet(t)
 	p.talk(t)
+	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 50 {
-		from, to := io.Reader(p.host), io.Writer(p.guest)
+		from, to, end := io.Reader(p.host), io.Writer(p.guest), p.guest
 		if i%2 == 0 {
-			from, to = p.guest, p.host
+			from, to, end = p.guest, p.host, p.host.end
 		}
 		got := make(chan string, 1)
 		go func() {
@@ -189,17 +194,18 @@ func TestBell(t *testing.T) {
 			n, _ := from.Read(b)
 			got <- string(b[:n])
 		}()
-		time.Sleep(time.Duration(i%5) * bellTakes / 2)
+		if i%5 < 2 { // and at any moment of falling asleep otherwise
+			testenv.WaitUntil(t, "the other side sleeps", func() bool {
+				state, err := end.mem.load(end.writer.base + sleeps)
+				return err == nil && state&1 != 0
+			})
+		}
+		pause(random)
 		if _, err := to.Write([]byte("wake up")); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case s := <-got:
-			if s != "wake up" {
-				t.Fatalf("%q", s)
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("it sleeps on (%d)", i)
+		if s := testenv.Receive(t, got, "the bell"); s != "wake up" {
+			t.Fatalf("%q", s)
 		}
 	}
 }

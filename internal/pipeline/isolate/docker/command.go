@@ -55,6 +55,7 @@ func (b *backend) command(whole context.Context, c isolate.Command, l run.Limits
 	defer context.AfterFunc(ctx, started.Kill)()
 	go started.feed(c.Stdin)
 	_ = demux(in, stdout, stderr)
+	_ = started.conn.Close()
 	ended := commands.Ended(started.over(), stdout, stderr)
 	switch {
 	case ended.Code == 128+int(syscall.SIGKILL) && !started.killed.Load() && d.oom.has(started.id, tardy):

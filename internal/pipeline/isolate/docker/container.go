@@ -52,6 +52,9 @@ const (
 	// asking is how long the daemon may take to begin to wait. One that does not say that it has
 	// begun is not waited for any longer.
 	asking = time.Second
+	// draining is how long the last words of a container may take to arrive after its end. Then the
+	// daemon ends the connection.
+	draining = 5 * time.Second
 	// ending is how long the daemon may take to remove a container.
 	ending = 20 * time.Second
 )
@@ -262,7 +265,10 @@ func (b *backend) start(ctx context.Context, name string) (*container, error) {
 	}
 	read, write := io.Pipe()
 	c.out = read
-	go func() { _ = write.CloseWithError(demux(in, write, &c.stderr)) }()
+	go func() {
+		_ = write.CloseWithError(demux(in, write, &c.stderr))
+		_ = c.conn.Close()
+	}()
 	c.connect(shared)
 	return c, nil
 }
@@ -398,7 +404,7 @@ func (c *container) await(ctx context.Context) {
 	go c.wait(asked)
 	select {
 	case <-asked:
-	case <-time.After(asking):
+	case <-time.After(c.backend.asking):
 	case <-ctx.Done():
 	}
 }
@@ -416,7 +422,10 @@ func (c *container) wait(asked chan<- struct{}) {
 		}
 	}
 	close(c.ended)
-	_ = c.conn.Close()
+	// What the container has said may still be on its way: who reads it closes the connection.
+	if c.conn.SetReadDeadline(time.Now().Add(draining)) != nil {
+		_ = c.conn.Close()
+	}
 	if err != nil && !answered(err, http.StatusNotFound) {
 		c.discard()
 	}

@@ -76,6 +76,7 @@ type Options struct {
 // backend is what the containers of one engine have in common.
 type backend struct {
 	Options
+	bounds
 	life *life
 
 	closing context.Context // ends with the backend
@@ -90,6 +91,12 @@ type backend struct {
 	daemon *daemon  // nil as long as none has answered
 	left   []string // containers that could not be removed
 	why    error    // of the last of them
+}
+
+// bounds say how long a daemon may take. Tests have their own.
+type bounds struct {
+	answering time.Duration // to say what it is
+	asking    time.Duration // to begin to wait for a container
 }
 
 // daemon is one that has answered.
@@ -111,10 +118,11 @@ func (d *daemon) leave() {
 
 // New makes a Backend. Close must be called. The daemon is not asked for anything before
 // somebody wants to know, unless an engine has left containers behind.
-func New(o Options) *standby.Backend {
-	b := newBackend(o)
+func New(o Options) *standby.Backend { return newBackend(o).open() }
+
+func (b *backend) open() *standby.Backend {
 	kinds := []standby.Kind{b.kind(quickjs, nil)}
-	for _, i := range o.Interpreters {
+	for _, i := range b.Interpreters {
 		kinds = append(kinds, b.kind(i.Runtime, &i))
 	}
 	if stale(b.life.dir) {
@@ -125,7 +133,7 @@ func New(o Options) *standby.Backend {
 
 func newBackend(o Options) *backend {
 	o.Limits = o.Limits.Or(run.DefaultLimits())
-	b := &backend{Options: o, life: newLife(o.Dir), images: map[string]*image{}}
+	b := &backend{Options: o, life: newLife(o.Dir), bounds: bounds{answering, asking}, images: map[string]*image{}}
 	b.closing, b.stop = context.WithCancel(context.Background())
 	if len(b.Guest) == 0 {
 		b.Guest = []string{"/proc/self/exe", "guest"}
@@ -181,7 +189,7 @@ func (b *backend) doubt() {
 // look finds out what the daemon can do. b.mu is held.
 func (b *backend) look() isolate.Capabilities {
 	have := isolate.Capabilities{Name: Name, Strength: isolate.Container, Walls: walled, Proxies: b.Network != nil}
-	ctx, cancel := context.WithTimeout(context.Background(), answering)
+	ctx, cancel := context.WithTimeout(context.Background(), b.answering)
 	defer cancel()
 	d, err := b.meet(ctx)
 	if err != nil {

@@ -121,31 +121,48 @@ func pythonAt(path string) interpreter.Interpreter {
 	panic("python is no runtime")
 }
 
+// TestContract holds the contract of sandboxes. The built-in guest passes all of it with runc. An
+// interpreter is another guest, and a network puts a relay between guest and engine; runsc gives the
+// container a kernel that package gvisor holds to the contract: where not everything is tested,
+// these pass what they change.
 func TestContract(t *testing.T) {
-	for _, runner := range []string{"runc", "runsc"} {
-		for _, name := range []string{quickjs, "python", "python with a network"} {
-			t.Run(runner+"/"+name, func(t *testing.T) {
-				language, _, networked := strings.Cut(name, " ")
-				if runner == gvisor {
-					testenv.Need(t, "runsc")
-				}
-				o := options(t, runner)
-				if language == "python" {
-					o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
-				}
-				if networked {
-					o.Network = &interpreter.Network{}
-				}
-				o.Warm, o.MaxWarm = 1, 2 // each test has a pool of its own, which it leaves behind
-				isolatetest.Run(t, language, func(t *testing.T) isolate.Backend { return New(o) })
-			})
+	for _, c := range []struct {
+		runner, language string
+		networked        bool
+		part             []string
+	}{
+		{"runc", quickjs, false, nil},
+		{"runc", "python", false, isolatetest.OfInterpreters()},
+		{"runc", "python", true, isolatetest.OfRelays()},
+		{gvisor, quickjs, false, []string{"capabilities", "memory", "close", "nothing is left"}},
+		{gvisor, "python", false, []string{"capabilities", "memory"}},
+		{gvisor, "python", true, []string{"calls"}},
+	} {
+		name := c.runner + "/" + c.language
+		if c.networked {
+			name += " with a network"
 		}
+		t.Run(name, func(t *testing.T) {
+			if c.runner == gvisor {
+				testenv.Need(t, "runsc")
+			}
+			o := options(t, c.runner)
+			if c.language == "python" {
+				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
+			}
+			if c.networked {
+				o.Network = &interpreter.Network{}
+			}
+			o.Warm, o.MaxWarm = 1, 2
+			isolatetest.RunPart(t, c.language, 1, func(t *testing.T) isolate.Backend { return New(o) }, c.part...)
+		})
 	}
 }
 
 // TestEscapes has native programs, which could do anything, try every way out: with the
 // system calls of the built-in guest, and with those of an interpreter.
 func TestEscapes(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -195,6 +212,7 @@ func TestEscapes(t *testing.T) {
 // TestNetworked holds what programs can do that have a network: a native one, which tries
 // every way out, and one in Python.
 func TestNetworked(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -220,6 +238,7 @@ func TestNetworked(t *testing.T) {
 // TestCommands holds the contract of commands, and that what runs is the file that was looked
 // at, or nothing.
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	for _, runner := range []string{"runc", gvisor} {
 		t.Run(runner, func(t *testing.T) {
 			if runner == gvisor {

@@ -12,6 +12,7 @@ import (
 // What goes between a container and the engine goes through memory that both see, as long as
 // the daemon sees this machine's files; and no guest can do harm with that.
 func TestSharedMemory(t *testing.T) {
+	t.Parallel()
 	for _, runner := range []string{"runc", "runsc"} {
 		t.Run(runner, func(t *testing.T) {
 			if runner == gvisor {

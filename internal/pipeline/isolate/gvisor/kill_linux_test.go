@@ -22,7 +22,13 @@ import (
 	"retort/internal/testenv"
 )
 
-const atOnce = 50
+// atOnce returns how many programs an engine has that is killed.
+func atOnce() int {
+	if testenv.Full() {
+		return 50
+	}
+	return 10
+}
 
 // commanding is how engine is told that its programs start commands, before the path of one.
 const commanding = "commands:"
@@ -47,9 +53,9 @@ func engine(runsc, dir, kind string) {
 	}
 	b := New(o)
 	var calls sync.WaitGroup
-	calls.Add(atOnce)
+	calls.Add(atOnce())
 	limits := run.Limits{Timeout: time.Hour}.Or(run.DefaultLimits())
-	for range atOnce {
+	for range atOnce() {
 		go func() {
 			s := isolatetest.Prepared(b, isolate.Spec{Runtime: runtime, Limits: limits})
 			_, _ = s.Run(context.Background(), run.Program{Code: code, Limits: limits}, isolate.HostFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
@@ -64,12 +70,13 @@ func engine(runsc, dir, kind string) {
 	}
 	calls.Wait()
 	fmt.Println("all there")
-	time.Sleep(time.Hour)
+	testenv.Hang()
 }
 
 // TestKilledEngine kills an engine with many containers. All of them end by themselves,
 // and the next engine removes the rest.
 func TestKilledEngine(t *testing.T) {
+	t.Parallel()
 	t.Run(quickjs, func(t *testing.T) { testKilledEngine(t, "") })
 	t.Run("python", func(t *testing.T) { testKilledEngine(t, pythonHere(t).Command) })
 	t.Run("commands", func(t *testing.T) {
@@ -103,7 +110,7 @@ func testKilledEngine(t *testing.T, kind string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "engine", runsc, dir, kind)
+	cmd := exec.CommandContext(testenv.Context(t), self, "engine", runsc, dir, kind)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -112,27 +119,16 @@ func testKilledEngine(t *testing.T, kind string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
 	line, err := bufio.NewReader(out).ReadString('\n')
-	late.Stop()
-	if n := len(processesOf(dir)); err != nil || n < atOnce {
-		t.Errorf("%q, %v: %d processes", line, err, n)
+	if n := len(processesOf(dir)); err != nil || n < atOnce() {
+		t.Errorf("the engine said %q, %v; there are %d processes of %d containers", line, err, n, atOnce())
 	}
-	// Some commands run, and others are being started.
-	for end := time.Now().Add(time.Minute); strings.HasPrefix(kind, commanding) && commandsOf(dir) < atOnce/5; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Errorf("%d commands run", commandsOf(dir))
-			break
-		}
+	if strings.HasPrefix(kind, commanding) {
+		testenv.WaitUntil(t, "some commands run and others are being started", func() bool { return commandsOf(dir) >= atOnce()/5 })
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	for end := time.Now().Add(20 * time.Second); len(processesOf(dir)) > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Errorf("%d processes outlive the engine", len(processesOf(dir)))
-			break
-		}
-	}
+	testenv.WaitUntil(t, "no process of a container outlives the engine", func() bool { return len(processesOf(dir)) == 0 })
 	b := New(Options{Runsc: runsc, Dir: dir, Warm: -1})
 	if r := executed(t, b, quickjs, "return 1", run.Limits{}); r.Status != run.StatusOK {
 		t.Errorf("%s %v", r.Status, r.Error)
@@ -210,25 +206,41 @@ func TestSweepRemovesFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := time.Now().Add(-time.Hour)
-	if err := errors.Join(os.WriteFile(filepath.Join(busy, lockFile), nil, 0o600), os.Chtimes(half, before, before)); err != nil {
+	before, after := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	if err := errors.Join(os.WriteFile(filepath.Join(busy, lockFile), nil, 0o600), os.Chtimes(half, before, before), os.Chtimes(fresh, after, after)); err != nil {
 		t.Fatal(err)
 	}
-	var writers sync.WaitGroup
+	// As a container that is just being started would, they make files while others are removed.
+	var writers, begun sync.WaitGroup
 	for n := range 4 {
+		begun.Add(1)
 		writers.Go(func() {
-			for end, i := time.Now().Add(300*time.Millisecond), 0; time.Now().Before(end); i++ {
-				_ = os.WriteFile(filepath.Join(busy, "1", fmt.Sprint(n, " ", i)), nil, 0o600)
+			write := func(i int) string {
+				file := filepath.Join(busy, "1", fmt.Sprint(n, " ", i))
+				_ = os.WriteFile(file, nil, 0o600)
+				return file
+			}
+			first := write(0)
+			begun.Done()
+			for i, more := 1, 50; more > 0; i++ {
+				if write(i); !exists(first) {
+					more--
+				}
 			}
 		})
 	}
-	time.Sleep(10 * time.Millisecond)
+	begun.Wait()
 	sweep(parent)
 	writers.Wait()
 	if left, _ := filepath.Glob(filepath.Join(parent, "*")); !slices.Equal(left, []string{fresh}) {
 		t.Errorf("%v", left)
 	}
 	_ = os.Remove(fresh)
+}
+
+func exists(file string) bool {
+	_, err := os.Lstat(file)
+	return err == nil
 }
 
 // A folder that others may write is not used, nor is one that is a link.

@@ -8,8 +8,10 @@ import (
 )
 
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	for _, runtime := range []string{quickjs, "python"} {
 		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
 			o := optionsHere(t)
 			if runtime == "python" {
 				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}

@@ -12,6 +12,7 @@ import (
 // TestScriptRuntimes runs a program in each runtime of JavaScript that the machine has: its
 // list of system calls, what it may read and its threads suffice, around and inside.
 func TestScriptRuntimes(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"node", "bun", "deno"} {
 		t.Run(name, func(t *testing.T) {
 			o := optionsHere(t)

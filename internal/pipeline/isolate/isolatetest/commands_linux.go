@@ -16,6 +16,8 @@ import (
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
+	"retort/internal/testenv"
+	"retort/internal/wire"
 )
 
 // Commands holds a backend to the contract of isolate.Commander. Its programs can start the
@@ -46,7 +48,7 @@ func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 7
 	case "sleep":
 		fmt.Fprintln(stdout, "begun")
-		time.Sleep(time.Hour)
+		testenv.Hang()
 	case "devour":
 		var taken [][]byte
 		for range 128 {
@@ -80,7 +82,14 @@ func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // Started has a program of b start a command, and gives what it got.
 func Started(t *testing.T, b isolate.Backend, l run.Limits, c isolate.Command) (isolate.Ended, *run.Error, isolate.Report) {
 	t.Helper()
-	l = l.Or(run.Limits{Timeout: 20 * time.Second}).Or(run.DefaultLimits())
+	return startedWith(t.Context(), t, b, l, c, func() {})
+}
+
+// startedWith is Started with the context of the program, and what is done when the command is
+// about to be started.
+func startedWith(ctx context.Context, t *testing.T, b isolate.Backend, l run.Limits, c isolate.Command, starting func()) (isolate.Ended, *run.Error, isolate.Report) {
+	t.Helper()
+	l = l.Or(run.Limits{Timeout: hang}).Or(run.DefaultLimits())
 	s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: "quickjs", Limits: l})
 	if err != nil {
 		t.Fatal(err)
@@ -89,10 +98,11 @@ func Started(t *testing.T, b isolate.Backend, l run.Limits, c isolate.Command) (
 	var ended isolate.Ended
 	var failed error
 	h := isolate.HostFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
+		starting()
 		ended, failed = s.(isolate.Commander).Start(ctx, c)
 		return run.Result{Value: json.RawMessage("1")}, nil
 	})
-	report, err := s.Run(t.Context(), run.Program{Code: "await searchTools('x')", Name: "try", Limits: l}, h)
+	report, err := s.Run(ctx, run.Program{Code: "await searchTools('x')", Name: "try", Limits: l}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +157,10 @@ func commandBounds(t *testing.T, b isolate.Backend) {
 	if failed != nil || !ended.Truncated || len(ended.Stdout) != isolate.MaxStdout || ended.Code != 137 {
 		t.Error(ended.Code, ended.Truncated, len(ended.Stdout), failed)
 	}
-	_, failed, report := Started(t, b, run.Limits{Timeout: time.Second}, Tool("sleep"))
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	late := func() { time.AfterFunc(busyFor, func() { stop(wire.TimeoutStop(hang)) }) }
+	_, failed, report := startedWith(ctx, t, b, run.Limits{}, Tool("sleep"), late)
 	if failed == nil || failed.Kind != run.KindCancelled || report.Status != run.StatusTimeout {
 		t.Error(failed, report.Status)
 	}
@@ -158,7 +171,7 @@ func commandBounds(t *testing.T, b isolate.Backend) {
 }
 
 func commandEndsWithItsProgram(t *testing.T, b isolate.Backend) {
-	l := run.Limits{Timeout: 20 * time.Second}.Or(run.DefaultLimits())
+	l := run.Limits{Timeout: hang}.Or(run.DefaultLimits())
 	s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: "quickjs", Limits: l})
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +181,7 @@ func commandEndsWithItsProgram(t *testing.T, b isolate.Backend) {
 	}
 	ended := make(chan error, 1)
 	h := isolate.HostFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
-		time.AfterFunc(300*time.Millisecond, func() { _ = s.Close() })
+		time.AfterFunc(busyFor, func() { _ = s.Close() })
 		_, err := s.(isolate.Commander).Start(ctx, Tool("sleep"))
 		ended <- err
 		return run.Result{}, run.AsError(err)

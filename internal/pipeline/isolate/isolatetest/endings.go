@@ -3,80 +3,109 @@ package isolatetest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"os"
 	"runtime"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // cancel cancels programs at several moments.
 func (s *suite) cancel(t *testing.T) {
 	b := s.backend(t)
-	inCall := make(chan struct{}, 1)
-	returned := make(chan struct{}, 1)
-	stubborn := isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
-		inCall <- struct{}{}
-		if bytes.Contains(c.Arguments, []byte("0")) {
-			return run.Result{Value: c.Arguments}, nil
-		}
-		<-ctx.Done()
-		time.Sleep(50 * time.Millisecond) // it takes a moment to give up
-		returned <- struct{}{}
-		return run.Result{}, ctx.Err()
-	})
-	afterCall := func(cancel func()) { go func() { <-inCall; time.AfterFunc(300*time.Millisecond, cancel) }() }
-	duringCall := func(cancel func()) { go func() { <-inCall; cancel() }() }
-	moments := map[string]struct {
+	for name, m := range map[string]struct {
 		code   text
-		cancel func(cancel func())
+		moment moment
 	}{
-		"before":    {one, func(cancel func()) { cancel() }},
+		"before":    {one, beforeRun},
 		"busy":      {text{"console.log('before'); await box.put(0); for (;;);", "print('before')\nbox.put(0)\nwhile True: pass"}, afterCall},
 		"asleep":    {text{"console.log('before'); await box.put(0); await sleep(1e6)", "print('before')\nbox.put(0)\nsleep(1e6)"}, afterCall},
 		"in a call": {text{"console.log('before'); await box.put(1)", "print('before')\nbox.put(1)"}, duringCall},
 		"after calls": {text{"console.log('before'); box.put(1).catch(() => {}); return 1",
 			"import asyncio\nprint('before')\nasyncio.create_task(box.put(1))\nawait asyncio.sleep(0)\nreturn 1"}, duringCall},
-	}
-	for name, m := range moments {
-		t.Run(name, func(t *testing.T) {
-			sandbox := s.prepare(t, b, run.Limits{})
-			defer sandbox.Close()
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			m.cancel(cancel)
-			r, err := sandbox.Run(ctx, s.program(m.code, run.Limits{}), stubborn)
-			if err != nil || r.Status != run.StatusCancelled || r.Error == nil || r.Error.Kind != run.KindCancelled {
-				t.Errorf("%v, %s %v", err, r.Status, r.Error)
-			}
-			if strings.Contains(m.code.js, "before") && string(r.Output) != before {
-				t.Errorf("output %q", r.Output)
-			}
-			if strings.Contains(m.code.js, "box.put(1)") {
-				select {
-				case <-returned:
-				default:
-					t.Error("Run returned while a call was under way")
-				}
-			}
-		})
+	} {
+		t.Run(name, func(t *testing.T) { s.cancelAt(t, b, m.code, m.moment) })
 	}
 	t.Run("at the end", func(t *testing.T) { s.cancelAtTheEnd(t, b) })
+}
+
+// moment says when a program is ended from outside.
+type moment int
+
+const (
+	beforeRun  moment = iota
+	duringCall        // while its call is under way
+	afterCall         // when its call has been answered, and it goes on
+)
+
+// busyFor is how long a program that is ended after a call goes on before. However long that is, it
+// ends in the same way.
+const busyFor = 30 * time.Millisecond
+
+// ending is a Host that does something to the program that has made a call.
+func ending(m moment, do func()) isolate.HostFunc {
+	return func(ctx context.Context, c run.Call) (run.Result, error) {
+		if m == afterCall {
+			time.AfterFunc(busyFor, do)
+			return run.Result{Value: c.Arguments}, nil
+		}
+		do()
+		<-ctx.Done()
+		return run.Result{}, ctx.Err()
+	}
+}
+
+func (s *suite) cancelAt(t *testing.T, b isolate.Backend, code text, m moment) {
+	sandbox := s.prepare(t, b, run.Limits{})
+	defer sandbox.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if m == beforeRun {
+		cancel()
+	}
+	var underWay atomic.Int32
+	h := ending(m, cancel)
+	r, err := sandbox.Run(ctx, s.program(code, run.Limits{}), isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		underWay.Add(1)
+		defer underWay.Add(-1)
+		return h(ctx, c)
+	}))
+	if err != nil || r.Status != run.StatusCancelled || r.Error == nil || r.Error.Kind != run.KindCancelled {
+		t.Errorf("%v, %s %v", err, r.Status, r.Error)
+	}
+	if m != beforeRun && string(r.Output) != before {
+		t.Errorf("output %q, want %q", r.Output, before)
+	}
+	if n := underWay.Load(); n > 0 {
+		t.Errorf("Run returned while %d calls were under way", n)
+	}
 }
 
 // cancelAtTheEnd cancels around the time that the program ends by itself: either
 // end is good, a third is not.
 func (s *suite) cancelAtTheEnd(t *testing.T, b isolate.Backend) {
-	for i := range 10 {
+	code := text{"await box.put(0); return 1", "box.put(0)\n1"}
+	step := 1
+	if slow(b) || s.runtime != "quickjs" && !testenv.Full() {
+		step = 3
+	}
+	for i := 0; i < 10; i += step {
 		sandbox := s.prepare(t, b, run.Limits{})
-		ctx, cancel := context.WithCancel(context.Background())
-		time.AfterFunc(time.Duration(i)*500*time.Microsecond, cancel)
-		r, err := sandbox.Run(ctx, s.program(one, run.Limits{}), echo)
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := sandbox.Run(ctx, s.program(code, run.Limits{}), isolate.HostFunc(func(_ context.Context, c run.Call) (run.Result, error) {
+			go func() {
+				for range 200 * i {
+					runtime.Gosched()
+				}
+				cancel()
+			}()
+			return run.Result{Value: c.Arguments}, nil
+		}))
 		ok := r.Status == run.StatusOK && string(r.Value) == "1" || r.Status == run.StatusCancelled && r.Value == nil
 		if err != nil || !ok {
 			t.Errorf("%v, %s %s %v", err, r.Status, r.Value, r.Error)
@@ -88,10 +117,10 @@ func (s *suite) cancelAtTheEnd(t *testing.T, b isolate.Backend) {
 
 func (s *suite) close(t *testing.T) {
 	b := s.backend(t)
+	busy := text{"await box.put(0); for (;;);", "box.put(0)\nwhile True: pass"}
 	t.Run("sandbox during Run", func(t *testing.T) {
 		sandbox := s.prepare(t, b, run.Limits{})
-		time.AfterFunc(100*time.Millisecond, func() { _ = sandbox.Close() })
-		r, err := sandbox.Run(context.Background(), s.program(forth, run.Limits{}), echo)
+		r, err := sandbox.Run(t.Context(), s.program(busy, run.Limits{}), ending(afterCall, func() { _ = sandbox.Close() }))
 		if err != nil || r.Status != run.StatusCancelled {
 			t.Errorf("%v, %s %v", err, r.Status, r.Error)
 		}
@@ -100,7 +129,7 @@ func (s *suite) close(t *testing.T) {
 	t.Run("sandbox before Run", func(t *testing.T) {
 		sandbox := s.prepare(t, b, run.Limits{})
 		closeTwice(t, sandbox.Close)
-		r, err := sandbox.Run(context.Background(), s.program(one, run.Limits{}), echo)
+		r, err := sandbox.Run(t.Context(), s.program(one, run.Limits{}), echo)
 		if err != nil || r.Status != run.StatusCancelled {
 			t.Errorf("%v, %s %v", err, r.Status, r.Error)
 		}
@@ -108,13 +137,12 @@ func (s *suite) close(t *testing.T) {
 	t.Run("backend during Run", func(t *testing.T) {
 		own := s.newBackend(t)
 		sandbox := s.prepare(t, own, run.Limits{})
-		time.AfterFunc(100*time.Millisecond, func() { _ = own.Close() })
-		r, err := sandbox.Run(context.Background(), s.program(forth, run.Limits{}), echo)
+		r, err := sandbox.Run(t.Context(), s.program(busy, run.Limits{}), ending(afterCall, func() { _ = own.Close() }))
 		if err != nil || r.Status != run.StatusCancelled {
 			t.Errorf("%v, %s %v", err, r.Status, r.Error)
 		}
 		closeTwice(t, own.Close)
-		_, err = own.Prepare(context.Background(), isolate.Spec{Runtime: s.runtime, Limits: s.complete(run.Limits{})})
+		_, err = own.Prepare(t.Context(), isolate.Spec{Runtime: s.runtime, Limits: s.complete(run.Limits{})})
 		if err == nil || run.AsError(err).Kind != run.KindSandboxUnavailable {
 			t.Errorf("Prepare after Close: %v", err)
 		}
@@ -145,36 +173,28 @@ func (s *suite) refusals(t *testing.T) {
 	}
 }
 
-// nothingIsLeft runs many programs that end in many ways and counts what is
-// left of them when the backend is closed.
+// nothingIsLeft runs many programs that end in many ways, and looks for what is left of them when
+// the backend is closed.
 func (s *suite) nothingIsLeft(t *testing.T) {
-	goroutines, files := runtime.NumGoroutine(), openFiles()
+	s.closeShared(t) // it starts sandboxes of its own accord
+	ownTemporaryFolder(t)
+	resources := testenv.TakeResources()
 	b := s.newBackend(t)
-	programs := 24
-	if s.runtime == "quickjs" && b.Capabilities().Strength <= isolate.Process { // whose children start fast
-		programs = 200
-	}
-	ends := []struct {
-		code   text
-		limits run.Limits
-		status run.Status
-	}{
-		{text{"return (await box.put(1)).value", "box.put(1)['value']"}, run.Limits{}, run.StatusOK},
-		{text{"console.log('x'); return 1", "print('x')"}, run.Limits{}, run.StatusOK},
-		{text{"null.x", "None.x"}, run.Limits{}, run.StatusError},
-		{text{"for (;;) console.log('x'.repeat(1000))", "while True: print('x' * 1000)"}, run.Limits{Output: 5000}, run.StatusOutputLimit},
-		{text{"await Promise.all(Array.from({length: 50}, () => box.put(1)))", "import asyncio\nawait asyncio.gather(*[box.put(1) for i in range(50)])"}, run.Limits{ToolCalls: 20}, run.StatusCallLimit},
-		{text{"box.put(1); box.put(2); throw new Error('left')", "import asyncio\nasyncio.create_task(box.put(1))\nawait asyncio.sleep(0)\nraise ValueError('left')"}, run.Limits{}, run.StatusError},
-		{forth, run.Limits{Timeout: 50 * time.Millisecond}, run.StatusTimeout},
-		{asleep, run.Limits{Timeout: 20 * time.Millisecond}, run.StatusTimeout},
+	ends := s.everyEnd()
+	programs := len(ends)
+	if testenv.Full() {
+		programs *= 4
+		if s.runtime == "quickjs" && b.Capabilities().Strength <= isolate.Process { // whose children start fast
+			programs = 200
+		}
 	}
 	var wg sync.WaitGroup
-	for worker := range 16 {
+	for worker := range 8 {
 		wg.Go(func() {
-			for i := worker; i < programs; i += 16 {
+			for i := worker; i < programs; i += 8 {
 				end := ends[i%len(ends)]
-				if r := s.execute(t, b, end.code, end.limits, slowly); r.Status != end.status {
-					t.Errorf("%s: %s %v", s.in(end.code), r.Status, r.Error)
+				if r := s.execute(t, b, end.code, end.limits, leftWithTwo); r.Status != end.status {
+					t.Errorf("%s: %s %v, want %s", s.in(end.code), r.Status, r.Error, end.status)
 				}
 			}
 		})
@@ -183,72 +203,62 @@ func (s *suite) nothingIsLeft(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	if left := children(t); left != "" {
-		t.Errorf("child processes are left: %s", left)
-	}
-	eventually(t, "goroutines", func() (int, int) { return runtime.NumGoroutine(), goroutines })
-	eventually(t, "open files", func() (int, int) { return openFiles(), files })
+	resources.Check(t)
 }
 
-var slowly = isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
-	select {
-	case <-time.After(time.Millisecond):
-		return run.Result{Value: json.RawMessage(`{"value":1}`)}, nil
-	case <-ctx.Done():
+// slow reports whether a backend has so much to do for each program that fewer of them have to do,
+// unless everything is tested.
+func slow(b isolate.Backend) bool {
+	return b.Capabilities().Strength > isolate.Process && !testenv.Full()
+}
+
+// everyEnd returns programs that end in different ways.
+func (s *suite) everyEnd() []limited {
+	return []limited{
+		{code: text{"return (await box.put(1)).value", "box.put(1)['value']"}, status: run.StatusOK},
+		{code: text{"console.log('x'); return 1", "print('x')"}, status: run.StatusOK},
+		{code: text{"null.x", "None.x"}, status: run.StatusError},
+		{code: text{"for (;;) console.log('x'.repeat(1000))", "while True: print('x' * 1000)"}, limits: run.Limits{Output: 5000}, status: run.StatusOutputLimit},
+		{code: text{"await Promise.all(Array.from({length: 50}, () => box.put(1)))", "import asyncio\nawait asyncio.gather(*[box.put(1) for i in range(50)])"}, limits: run.Limits{ToolCalls: 20}, status: run.StatusCallLimit},
+		{code: text{"box.put(1); box.put(2); throw new Error('left')", "import asyncio\nasyncio.create_task(box.put(2))\nawait asyncio.sleep(0)\nraise ValueError('left')"}, status: run.StatusError},
+		{code: forth, limits: run.Limits{Timeout: 50 * time.Millisecond}, status: run.StatusTimeout},
+		{code: asleep, limits: run.Limits{Timeout: 20 * time.Millisecond}, status: run.StatusTimeout},
+	}
+}
+
+// leftWithTwo is a Host whose calls with a 2 are under way until their program ends.
+var leftWithTwo = isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+	if bytes.Contains(c.Arguments, []byte("2")) {
+		<-ctx.Done()
 		return run.Result{}, ctx.Err()
 	}
+	return run.Result{Value: c.Arguments}, nil
 })
 
-// eventually waits until there is no more of something than there was.
-func eventually(t *testing.T, what string, count func() (now, was int)) {
+// ownTemporaryFolder gives the test a folder for temporary files, since other processes use the
+// usual one. Its path is short enough for the sockets that some backends have below it.
+func ownTemporaryFolder(t *testing.T) {
 	t.Helper()
-	now, was := count()
-	for end := time.Now().Add(5 * time.Second); now > was && time.Now().Before(end); now, was = count() {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if now > was {
-		stacks := make([]byte, 1<<16)
-		t.Errorf("%d %s, %d before\n%s", now, what, was, stacks[:runtime.Stack(stacks, true)])
-	}
-}
-
-// openFiles counts this process's descriptors, where the system tells.
-func openFiles() int {
-	entries, _ := os.ReadDir("/proc/self/fd")
-	return len(entries)
-}
-
-// children lists the processes that this one has started and not yet waited
-// for, where the system tells.
-func children(t *testing.T) string {
-	tasks, err := os.ReadDir("/proc/self/task")
+	dir, err := os.MkdirTemp("", "own")
 	if err != nil {
-		return ""
+		t.Fatal(err)
 	}
-	var all strings.Builder
-	for _, task := range tasks {
-		data, err := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
-		if err != nil && !os.IsNotExist(err) {
-			t.Logf("children are not known: %v", err)
-		}
-		all.Write(data)
-	}
-	return strings.TrimSpace(all.String())
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv("TMPDIR", dir)
 }
 
-// Prepared is a sandbox of an engine that prepares many at once, and has no test to fail: it tries
-// again where the machine was too busy for one to be ready in time. One that is never ready
-// ends the engine.
+// preparing is held while a sandbox of Prepared gets ready.
+var preparing sync.Mutex
+
+// Prepared returns a sandbox of an engine that has many and no test to fail. They get ready one
+// after the other: a backend bounds the time that each may take, and fifty at once on a few
+// processors take as many times as long. An error ends the engine.
 func Prepared(b isolate.Backend, spec isolate.Spec) isolate.Sandbox {
-	const tries = 20
-	for try := 1; ; try++ {
-		s, err := b.Prepare(context.Background(), spec)
-		if err == nil {
-			return s
-		}
-		if try == tries {
-			panic(err)
-		}
-		time.Sleep(time.Second)
+	preparing.Lock()
+	defer preparing.Unlock()
+	s, err := b.Prepare(context.Background(), spec)
+	if err != nil {
+		panic(err)
 	}
+	return s
 }

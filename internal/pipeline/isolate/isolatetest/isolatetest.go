@@ -15,6 +15,7 @@ import (
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // Run tests one runtime of the backends that newBackend makes. The suite closes
@@ -28,11 +29,47 @@ func Run(t *testing.T, runtime string, newBackend func(t *testing.T) isolate.Bac
 // time are multiplied with. A program that catches every error of its runtime's bound of memory
 // ends by its time there. All else must hold as it does everywhere.
 func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) isolate.Backend) {
-	s := &suite{runtime: runtime, newBackend: newBackend, slower: factor}
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
+	RunPart(t, runtime, factor, newBackend)
+}
+
+// RunPart is RunSlow with the tests of some names alone, for a backend that differs from one that
+// passes all tests in what these are about. Without names, and where everything is tested, it is all
+// of them.
+func RunPart(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) isolate.Backend, names ...string) {
+	s := &suite{runtime: runtime, newBackend: func(*testing.T) isolate.Backend { return newBackend(t) }, slower: factor}
+	tests := s.tests()
+	for _, name := range names {
+		if !slices.ContainsFunc(tests, func(test namedTest) bool { return test.name == name }) {
+			t.Fatalf("there is no test %q", name)
+		}
+	}
+	defer s.closeShared(t)
+	for _, test := range tests {
+		if len(names) == 0 || testenv.Full() || slices.Contains(names, test.name) {
+			t.Run(test.name, test.run)
+		}
+	}
+}
+
+// OfInterpreters names the tests that depend on what the guest of a backend is: how it is started,
+// bounded and ended, and what it leaves. All else is between the guest and the engine, and the same
+// behind all walls.
+func OfInterpreters() []string {
+	return []string{"capabilities", "calls", "limits", "memory", "recursion", "close", "nothing is left"}
+}
+
+// OfRelays names the tests that depend on the relay between a guest with a network and the engine.
+func OfRelays() []string {
+	return []string{"calls", "concurrency", "limits", "close", "nothing is left"}
+}
+
+type namedTest struct {
+	name string
+	run  func(*testing.T)
+}
+
+func (s *suite) tests() []namedTest {
+	return []namedTest{
 		{"capabilities", s.capabilities},
 		{"values", s.values},
 		{"errors", s.errors},
@@ -47,8 +84,6 @@ func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testin
 		{"close", s.close},
 		{"refusals", s.refusals},
 		{"nothing is left", s.nothingIsLeft},
-	} {
-		t.Run(test.name, test.run)
 	}
 }
 
@@ -56,6 +91,8 @@ type suite struct {
 	runtime    string
 	newBackend func(t *testing.T) isolate.Backend
 	slower     int // factor of everything that a program may take
+
+	shared isolate.Backend // of the tests that leave theirs as it was; nil if there is none
 }
 
 // text is one program in JavaScript and in Python. An empty one means that it
@@ -82,23 +119,31 @@ func (e ends) on(runtime string) (end string, known bool) {
 	return "", false
 }
 
-// hang is how long anything may take that is not expected to take long.
-const hang = 60 * time.Second
+// hang bounds a program that is expected to end by itself.
+const hang = testenv.Patience
 
-// backend makes a backend that is closed at the end of the test.
+// backend returns the backend that the tests share which leave it as it was.
 func (s *suite) backend(t *testing.T) isolate.Backend {
-	b := s.newBackend(t)
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-	return b
+	if s.shared == nil {
+		s.shared = s.newBackend(t)
+	}
+	return s.shared
+}
+
+// closeShared closes the backend that the tests share.
+func (s *suite) closeShared(t *testing.T) {
+	if s.shared == nil {
+		return
+	}
+	if err := s.shared.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	s.shared = nil
 }
 
 // complete completes the limits of a test.
 func (s *suite) complete(l run.Limits) run.Limits {
-	l = l.Or(run.Limits{Timeout: hang / 2}).Or(run.DefaultLimits())
+	l = l.Or(run.Limits{Timeout: hang}).Or(run.DefaultLimits())
 	l.Timeout = s.longer(l.Timeout)
 	return l
 }
@@ -294,30 +339,27 @@ func (s *suite) concurrency(t *testing.T) {
 	}
 }
 
+// pausedClock has a person be waited for in a call: the clock that the call stops is that of its
+// program, and any that whoever runs the program has beside it.
 func (s *suite) pausedClock(t *testing.T) {
 	b := s.backend(t)
+	var paused, resumed int
+	ctx := run.WithPause(t.Context(), func() func() {
+		paused++
+		return func() { resumed++ }
+	})
+	sandbox := s.prepare(t, b, run.Limits{})
+	defer sandbox.Close()
 	host := isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
 		resume := run.Pause(ctx)
-		defer resume()
-		select { // a person takes longer than the program may
-		case <-time.After(s.longer(1500 * time.Millisecond)):
-		case <-ctx.Done():
+		if paused != 1 || resumed != 0 {
+			t.Errorf("during the call: paused %d times, resumed %d times", paused, resumed)
 		}
-		return run.Result{Value: json.RawMessage("true")}, ctx.Err()
+		resume()
+		return run.Result{Value: c.Arguments}, nil
 	})
-	for _, test := range []struct {
-		name   string
-		code   text
-		status run.Status
-	}{
-		{"meanwhile", text{"return await box.put(1)", "box.put(1)"}, run.StatusOK},
-		{"and afterwards", text{"await box.put(1); for (;;);", "box.put(1)\nwhile True: pass"}, run.StatusTimeout},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			if r := s.execute(t, b, test.code, run.Limits{Timeout: time.Second}, host); r.Status != test.status {
-				t.Errorf("%s %v", r.Status, r.Error)
-			}
-		})
+	r, err := sandbox.Run(ctx, s.program(text{"await box.put(1)", "box.put(1)"}, run.Limits{}), host)
+	if err != nil || r.Status != run.StatusOK || paused != 1 || resumed != 1 {
+		t.Errorf("%v, %s %v: paused %d times, resumed %d times", err, r.Status, r.Error, paused, resumed)
 	}
 }

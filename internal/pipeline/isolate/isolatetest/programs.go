@@ -14,14 +14,28 @@ import (
 // programsAtOnce is how many programs run at the same time.
 const programsAtOnce = 8
 
-// Programs runs the programs of package guesttest on one runtime of a backend: all of an
-// ending is the same in each, and the same as without a sandbox. The caller closes b.
+// Programs runs programs of package guesttest on one runtime of a backend: all of an ending is the
+// same in each, and the same as without a sandbox. The caller closes b. Where not everything is
+// tested, each program runs on one runtime of a language behind the walls of processes, which is
+// another one than that on which the tests of package guest run it. Containers, kernels of their own
+// and machines run different eighths, and machines that are emulated a quarter of theirs: what they
+// add to a guest is the same for every program.
 func Programs(t *testing.T, b isolate.Backend, runtime string) { ProgramsSlow(t, b, runtime, 1) }
 
 // ProgramsSlow is Programs for an emulated processor: see RunSlow.
 func ProgramsSlow(t *testing.T, b isolate.Backend, runtime string, factor int) {
 	s := &suite{runtime: runtime, slower: factor}
-	programs := guesttest.Suite{Runtime: runtime, AtOnce: programsAtOnce, Run: func(t testing.TB, p run.Program, h wire.Host) wire.End {
+	of, part := 2, 0
+	if parts := map[string]int{"node": 1, "deno": 3, "bun": 5}; parts[runtime] > 0 {
+		of, part = 6, parts[runtime]
+	}
+	if n := slices.Index([]int{isolate.Container, isolate.UserKernel, isolate.Machine}, b.Capabilities().Strength); n >= 0 {
+		of, part = 8, n
+	}
+	if factor > 1 {
+		of *= 4
+	}
+	programs := guesttest.Suite{Runtime: runtime, AtOnce: programsAtOnce, Of: of, Part: part, Run: func(t testing.TB, p run.Program, h wire.Host) wire.End {
 		t.Helper()
 		return s.end(t, b, p, h)
 	}}

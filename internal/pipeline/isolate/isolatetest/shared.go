@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
@@ -32,12 +31,11 @@ def opened():
 		{"lie", "import gc, mmap, random\nfor m in [o for o in gc.get_objects() if type(o) is mmap.mmap]:\n    for i in range(0, len(m), 4096):\n        m[i : i + 4096] = random.randbytes(4096)\nfor i in range(200):\n    call_mcp_tool('x')\nreturn 1", ""},
 		{"nothing", "return call_mcp_tool('x')", ""},
 	} {
-		l := run.DefaultLimits()
+		l := run.Limits{Timeout: hang}.Or(run.DefaultLimits())
 		s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: "python", Limits: l})
 		if err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
 		r, err := s.Run(t.Context(), run.Program{Code: open + p.code, Name: "program", Limits: l}, sharing)
 		_ = s.Close()
 		switch {
@@ -47,8 +45,8 @@ def opened():
 			t.Errorf("%s: %s %s %v", p.name, r.Status, r.Value, r.Error)
 		case p.name == "nothing" && string(r.Value) != "1":
 			t.Errorf("afterwards: %s %s %v", r.Status, r.Value, r.Error)
-		case time.Since(began) > l.Timeout:
-			t.Errorf("%s took %v: %s %v", p.name, time.Since(began), r.Status, r.Error)
+		case r.Status == run.StatusTimeout:
+			t.Errorf("%s: the engine and the program wait for each other: %s %v", p.name, r.Status, r.Error)
 		}
 		t.Logf("%s: %s %s %v", p.name, r.Status, r.Value, r.Error)
 	}

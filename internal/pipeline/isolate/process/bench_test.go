@@ -10,6 +10,7 @@ import (
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 var spec = isolate.Spec{Runtime: "quickjs", Limits: run.DefaultLimits()}
@@ -38,7 +39,7 @@ func BenchmarkRunReturn1(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		b.StopTimer()
-		time.Sleep(40 * time.Millisecond)
+		testenv.WaitUntil(b, "a child waits", func() bool { return len(backend.kinds[quickjs].pool.Ready()) > 0 })
 		b.StartTimer()
 		started := time.Now()
 		runOnce(b, prepare(b, backend), "return 1")
@@ -71,7 +72,7 @@ func benchmarkCalls(b *testing.B, code string) {
 	for b.Loop() {
 		b.StopTimer()
 		s := prepare(b, backend)
-		time.Sleep(40 * time.Millisecond)
+		testenv.FallsAsleep(s.(*sandbox).child.cmd.Process.Pid)
 		b.StartTimer()
 		runOnce(b, s, code)
 	}

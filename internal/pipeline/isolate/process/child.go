@@ -77,7 +77,7 @@ func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	late := time.AfterFunc(greeting, c.Kill)
+	late := time.AfterFunc(b.greeting, c.Kill)
 	defer b.expect(c)()
 	if code != nil {
 		_ = c.conn.Send(wire.HarnessFrame(code)) // what fails is seen next
@@ -91,7 +91,7 @@ func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
 	c.Kill()
 	<-c.exited
 	if !inTime {
-		return nil, fmt.Errorf("%s was not ready after %v%s", k.command[0], greeting, c.complaint())
+		return nil, fmt.Errorf("%s was not ready after %v%s", k.command[0], b.greeting, c.complaint())
 	}
 	return nil, fmt.Errorf("%s did not get ready: %w%s", k.command[0], err, c.complaint())
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +23,7 @@ import (
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
+	"retort/internal/testenv"
 	"retort/internal/wire"
 )
 
@@ -42,7 +44,7 @@ func runWith(t *testing.T, b *Backend, code string, l run.Limits) isolate.Report
 
 func runOn(t *testing.T, b *Backend, runtime, code string, l run.Limits) isolate.Report {
 	t.Helper()
-	l = l.Or(run.Limits{Timeout: 10 * time.Second}).Or(run.DefaultLimits())
+	l = l.Or(run.Limits{Timeout: testenv.Patience}).Or(run.DefaultLimits())
 	s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: l})
 	if err != nil {
 		t.Fatal(err)
@@ -55,12 +57,33 @@ func runOn(t *testing.T, b *Backend, runtime, code string, l run.Limits) isolate
 	return r
 }
 
+// runUntilCall runs a program that is cancelled when its call comes.
+func runUntilCall(t *testing.T, b *Backend, l run.Limits) isolate.Report {
+	t.Helper()
+	l = l.Or(run.Limits{Timeout: testenv.Patience}).Or(run.DefaultLimits())
+	s, err := b.Prepare(t.Context(), isolate.Spec{Runtime: quickjs, Limits: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := s.Run(ctx, run.Program{Name: "try", Code: "return 1", Limits: l}, isolate.HostFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
+		cancel()
+		return run.Result{}, ctx.Err()
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // rogue is a guest that keeps to the protocol only as far as it likes.
 func rogue(manner string) {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())
 	if manner == "mute" {
-		time.Sleep(time.Hour)
+		testenv.Hang()
 	}
 	if manner == "dead" {
 		fmt.Fprintln(os.Stderr, "cannot even start")
@@ -68,13 +91,13 @@ func rogue(manner string) {
 	}
 	if manner == "old" {
 		_ = conn.Send(wire.Frame{Kind: wire.KindReady, Head: []byte(`{"protocol":99,"runtime":"quickjs"}`)})
-		time.Sleep(time.Hour)
+		testenv.Hang()
 	}
 	_ = conn.Send(wire.ReadyFrame("quickjs"))
 	_, _ = conn.Read()
 	_ = conn.Send(wire.OutputFrame([]byte("before\n")))
 	misbehave(conn, manner)
-	time.Sleep(time.Hour)
+	testenv.Hang()
 }
 
 func misbehave(conn *wire.Conn, manner string) {
@@ -111,6 +134,7 @@ func misbehave(conn *wire.Conn, manner string) {
 		fmt.Fprintln(os.Stderr, "fatal error: runtime: out of memory")
 		os.Exit(2)
 	case "floods":
+		_ = conn.Send(wire.CallFrame(1, wire.Call{Server: "s", Tool: "t"}, []byte("{}")))
 		for {
 			fmt.Fprintln(os.Stderr, strings.Repeat("noise", 1000))
 		}
@@ -144,12 +168,12 @@ func TestRogueGuests(t *testing.T) {
 		{"half a frame", run.StatusError, run.KindRuntime, "ended unexpectedly (exit status 0)"},
 		{"crash", run.StatusError, run.KindRuntime, "exit status 2): panic: a fault of the engine"},
 		{"memory", run.StatusMemoryLimit, run.KindLimit, "memory"},
-		{"floods", run.StatusTimeout, run.KindLimit, "had not ended"},
+		{"floods", run.StatusCancelled, run.KindCancelled, "cancelled"}, // once it has made a call
 	} {
 		t.Run(test.manner, func(t *testing.T) {
 			b := New(Options{Command: self(t, "rogue", test.manner), Warm: -1})
 			defer b.Close()
-			r := runWith(t, b, "return 1", run.Limits{Timeout: time.Second, Result: 1000})
+			r := runUntilCall(t, b, run.Limits{Result: 1000})
 			if r.Status != test.status || r.Error == nil || r.Error.Kind != test.kind || !strings.Contains(r.Error.Message, test.says) || r.Value != nil {
 				t.Errorf("%s %+v", r.Status, r.Error)
 			}
@@ -200,15 +224,16 @@ func TestGuestsThatDoNotStart(t *testing.T) {
 		_ = b.Close()
 	}
 	b := New(Options{Command: self(t, "rogue", "mute"), Warm: -1})
+	b.greeting = 2 * testenv.Patience // so that a Close that waits for it is noticed
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := b.Prepare(ctx, isolate.Spec{Runtime: "quickjs"}); err == nil || run.AsError(err).Kind != run.KindCancelled {
 		t.Errorf("mute: %v", err)
 	}
-	begun := time.Now()
-	_ = b.Close()
-	if took := time.Since(begun); took > greeting/2 {
-		t.Errorf("closing took %v", took)
+	closed := make(chan error, 1)
+	go func() { closed <- b.Close() }()
+	if err := testenv.Receive(t, closed, "the end of a child that says nothing"); err != nil {
+		t.Error(err)
 	}
 	b = New(Options{Command: []string{"/nonexistent/retort"}})
 	if _, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs"}); err == nil || run.AsError(err).Kind != run.KindSandboxUnavailable {
@@ -221,7 +246,7 @@ func TestGuestsThatDoNotStart(t *testing.T) {
 func TestKilledChild(t *testing.T) {
 	b := New(Options{})
 	defer b.Close()
-	l := run.Limits{Timeout: 10 * time.Second}.Or(run.DefaultLimits())
+	l := run.Limits{Timeout: testenv.Patience}.Or(run.DefaultLimits())
 	s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: "quickjs", Limits: l})
 	if err != nil {
 		t.Fatal(err)
@@ -243,9 +268,7 @@ func TestDeadWarmChild(t *testing.T) {
 	b := New(Options{Warm: 1})
 	defer b.Close()
 	for range 3 {
-		for len(b.kinds[quickjs].pool.Ready()) == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		testenv.WaitUntil(t, "a child waits", func() bool { return len(b.kinds[quickjs].pool.Ready()) > 0 })
 		c := b.kinds[quickjs].pool.Ready()[0]
 		_ = c.cmd.Process.Kill()
 		<-c.exited
@@ -334,20 +357,15 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// devour is a guest that uses memory without end.
+// devour is a guest that takes more memory than it may, and keeps it.
 func devour() {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())
 	_ = conn.Send(wire.ReadyFrame("quickjs"))
 	_, _ = conn.Read()
-	var all [][]byte
-	for {
-		all = append(all, bytes.Repeat([]byte{1}, 1<<20))
-		time.Sleep(time.Millisecond)
-		if len(all) > 2000 {
-			return
-		}
-	}
+	taken := bytes.Repeat([]byte{1}, 256<<20)
+	testenv.Hang()
+	runtime.KeepAlive(taken)
 }
 
 // TestKilledEngine kills a process that has children of a runtime, warm, busy
@@ -361,13 +379,7 @@ func TestKilledEngine(t *testing.T) {
 			}
 			pids := killEngine(t, command)
 			for _, pid := range pids {
-				for end := time.Now().Add(10 * time.Second); running(pid); time.Sleep(5 * time.Millisecond) {
-					if time.Now().After(end) {
-						t.Errorf("child %d outlives the engine", pid)
-						_ = syscall.Kill(pid, syscall.SIGKILL)
-						break
-					}
-				}
+				testenv.WaitUntil(t, fmt.Sprintf("child %d has ended with its engine", pid), func() bool { return !running(pid) })
 			}
 		})
 	}
@@ -419,19 +431,19 @@ func running(pid int) bool {
 // host keeps children busy and tells their process ids. Its arguments are a
 // runtime and where that is.
 func host(arguments ...string) {
-	runtime, o := arguments[0], Options{Warm: 2}
+	name, o := arguments[0], Options{Warm: 2}
 	busy, idle := "await callMCPTool('x'); for (;;);", "await callMCPTool('x'); await sleep(1e6)"
-	if runtime != quickjs {
-		o.Interpreters = []Interpreter{described(runtime, arguments[1], run.DefaultLimits().Memory)}
+	if name != quickjs {
+		o.Interpreters = []Interpreter{described(name, arguments[1], run.DefaultLimits().Memory)}
 	}
-	if runtime == "python" {
+	if name == "python" {
 		busy, idle = "call_mcp_tool('x')\nwhile True: pass", "call_mcp_tool('x')\nsleep(1e6)"
 	}
 	b := New(o)
 	pids := []int{}
 	inCall := make(chan struct{}, 2)
 	for _, code := range []string{busy, idle} {
-		s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: runtime, Limits: run.DefaultLimits()})
+		s, err := b.Prepare(context.Background(), isolate.Spec{Runtime: name, Limits: run.DefaultLimits()})
 		if err != nil {
 			panic(err)
 		}
@@ -445,14 +457,14 @@ func host(arguments ...string) {
 	}
 	<-inCall
 	<-inCall
-	for len(b.kinds[runtime].pool.Ready()) < 2 {
-		time.Sleep(time.Millisecond)
+	if !testenv.Poll(func() bool { return len(b.kinds[name].pool.Ready()) >= 2 }) {
+		panic("no children wait")
 	}
-	for _, c := range b.kinds[runtime].pool.Ready() {
+	for _, c := range b.kinds[name].pool.Ready() {
 		pids = append(pids, c.cmd.Process.Pid)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(pids)
-	time.Sleep(time.Hour)
+	testenv.Hang()
 }
 
 // TestGuestEndsWithItsInput closes the input of a guest that is busy and of one
@@ -460,7 +472,7 @@ func host(arguments ...string) {
 func TestGuestEndsWithItsInput(t *testing.T) {
 	for _, code := range []string{"for (;;);", "await sleep(1e6)", ""} {
 		command := self(t, "guest")
-		cmd := exec.Command(command[0], command[1:]...)
+		cmd := exec.CommandContext(testenv.Context(t), command[0], command[1:]...)
 		in, err1 := cmd.StdinPipe()
 		out, err2 := cmd.StdoutPipe()
 		if err := errors.Join(err1, err2, cmd.Start()); err != nil {
@@ -482,10 +494,8 @@ func TestGuestEndsWithItsInput(t *testing.T) {
 			}
 		}
 		_ = conn.Close()
-		late := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%q: %v", code, err)
 		}
-		late.Stop()
 	}
 }

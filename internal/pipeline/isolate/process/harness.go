@@ -51,7 +51,7 @@ func (b *Backend) compile(k *kind, weak bool) ([]byte, error) {
 		return nil, err
 	}
 	defer c.Kill()
-	defer time.AfterFunc(greeting, c.Kill).Stop()
+	defer time.AfterFunc(b.greeting, c.Kill).Stop()
 	code, err := io.ReadAll(io.LimitReader(c.pipes, wire.MaxHarness+1))
 	if err != nil {
 		return nil, err

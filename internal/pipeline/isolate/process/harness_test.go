@@ -5,10 +5,10 @@ package process
 import (
 	"context"
 	"testing"
-	"time"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // TestCompiledHarness runs programs until their children begin with a compiled
@@ -39,11 +39,12 @@ func TestCompiledHarness(t *testing.T) {
 			if k.harness.code.Load() != nil {
 				t.Error("the harness was compiled for a single program")
 			}
-			for end := time.Now().Add(20 * time.Second); k.harness.code.Load() == nil; time.Sleep(time.Millisecond) {
-				if value() != first || time.Now().After(end) {
-					t.Fatal("there is no compiled harness")
+			testenv.WaitUntil(t, "the harness is compiled", func() bool {
+				if now := value(); now != first {
+					t.Fatalf("before it is compiled %s, at first %s", now, first)
 				}
-			}
+				return k.harness.code.Load() != nil
+			})
 			if now := value(); now != first {
 				t.Errorf("compiled %s, as text %s", now, first)
 			}

@@ -83,6 +83,8 @@ func (s *sandbox) unparsed(ctx, limited context.Context) error {
 
 // parsed are children that have parsed a program and done nothing else.
 type parsed struct {
+	within time.Duration // parsedFor
+
 	mu     sync.Mutex
 	list   []*waiting
 	closed bool
@@ -103,7 +105,7 @@ func (p *parsed) keep(runtime, code string, c *child) {
 		return
 	}
 	w := &waiting{runtime: runtime, code: code, child: c}
-	w.end = time.AfterFunc(parsedFor, func() {
+	w.end = time.AfterFunc(p.within, func() {
 		if p.remove(w) {
 			c.Kill()
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
@@ -16,6 +15,7 @@ func TestParsedChild(t *testing.T) {
 	testenv.Need(t, "python")
 	b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Warm: -1})
 	defer b.Close()
+	b.parsed.within = testenv.Patience
 	const code = "result = 6 * 7"
 	parsed, err := b.Parse(t.Context(), "python", code)
 	if err != nil || !strings.Contains(string(parsed.Known), "{") || len(parsed.Tree) == 0 {
@@ -63,18 +63,16 @@ func parse(t *testing.T, b *Backend, code string) {
 func TestParsedChildrenDoNotStay(t *testing.T) {
 	testenv.Need(t, "python")
 	b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Warm: -1})
+	b.parsed.within = testenv.Patience
 	parse(t, b, "1")
-	child := b.parsed.list[0].child
-	select {
-	case <-child.exited:
-	case <-time.After(parsedFor + 10*time.Second):
-		t.Error("the child still waits")
-	}
+	waiting := b.parsed.list[0]
+	waiting.end.Reset(0) // its time is up
+	testenv.Receive(t, waiting.child.exited, "the end of a child whose program does not come")
 	for i := range maxParsed + 1 {
 		parse(t, b, strings.Repeat("1\n", i+1))
 	}
-	if n := len(b.parsed.list); n > maxParsed {
-		t.Errorf("%d children wait", n)
+	if n := len(b.parsed.list); n != maxParsed {
+		t.Errorf("%d children wait, want %d", n, maxParsed)
 	}
 	if err := b.Close(); err != nil {
 		t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/pipeline/isolate/commands"
@@ -51,6 +52,9 @@ type Options struct {
 	Warm int
 	// MaxWarm is how many may wait when much is asked for: 8 if zero.
 	MaxWarm int
+	// Once says that one program is foreseen: a child that is taken gets no successor that
+	// waits. Lazy says that none is: no child is started before somebody asks.
+	Once, Lazy bool
 	// Limits are those that most programs have: children that wait are bounded
 	// by them. Zero fields mean the defaults.
 	Limits run.Limits
@@ -77,6 +81,7 @@ type Backend struct {
 	spawner  *spawn.Spawner
 	check    func() state // what probe found, once it is known
 	first    chan *child  // the one that probe started
+	greeting time.Duration
 	have     func() isolate.Capabilities
 	looked   chan struct{} // closed when have answers at once
 
@@ -105,7 +110,7 @@ var _ isolate.Backend = (*Backend)(nil)
 func New(o Options) *Backend { return newBackend(o, spawn.OpenGroups()) }
 
 func newBackend(o Options, g *spawn.Groups) *Backend {
-	b := &Backend{spawner: spawn.New(g), running: map[*sandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, proxies: o.Network != nil, limits: o.Limits.Or(run.DefaultLimits()), commands: o.Commands, first: make(chan *child, 1)}
+	b := &Backend{spawner: spawn.New(g), running: map[*sandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, proxies: o.Network != nil, limits: o.Limits.Or(run.DefaultLimits()), commands: o.Commands, first: make(chan *child, 1), greeting: greeting, parsed: parsed{within: parsedFor}}
 	b.check = sync.OnceValue(b.probe)
 	command := o.Command
 	if len(command) == 0 {
@@ -142,8 +147,11 @@ func (b *Backend) open(k *kind, o Options) {
 	if most == 0 {
 		most = 8
 	}
+	if o.Once {
+		warm, most = min(warm, 1), 1
+	}
 	warm = max(warm, 0)
-	k.pool = standby.NewPool(standby.PoolOptions[*child]{Start: func() (*child, error) { return b.spawn(k) }, Least: warm, Most: max(warm, most), Lazy: k.native})
+	k.pool = standby.NewPool(standby.PoolOptions[*child]{Start: func() (*child, error) { return b.spawn(k) }, Least: warm, Most: max(warm, most), Lazy: k.native || o.Lazy, Once: o.Once})
 }
 
 // probe finds out what the machine allows, by trying it.

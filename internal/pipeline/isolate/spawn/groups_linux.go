@@ -73,7 +73,7 @@ func openV1(own, mounts string) *Groups {
 		if at.dir == "" || !ok {
 			continue
 		}
-		if dir, err := claim(at.join(place)); err == nil {
+		if dir, err := claim(at.join(place), lingering); err == nil {
 			g.dirs[controller], g.homes[controller] = dir, at.join(place)
 		}
 	}
@@ -94,7 +94,7 @@ func openV2(own, mounts string) *Groups {
 	if !delegates(parent) {
 		return nil
 	}
-	dir, err := claim(parent)
+	dir, err := claim(parent, lingering)
 	if err != nil {
 		return nil
 	}
@@ -134,8 +134,8 @@ func delegates(dir string) bool {
 
 // claim makes the engine's directory below parent, and removes those of engines
 // that were killed.
-func claim(parent string) (string, error) {
-	late := time.Now().Add(lingering)
+func claim(parent string, within time.Duration) (string, error) {
+	late := time.Now().Add(within)
 	stale, _ := filepath.Glob(filepath.Join(parent, prefix+"[0-9]*"))
 	for _, dir := range stale {
 		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), prefix), ".")

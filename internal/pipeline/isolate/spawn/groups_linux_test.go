@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"retort/internal/testenv"
 )
 
 // TestBornInGroup looks where children are, with the control groups of this
@@ -71,7 +74,6 @@ func TestOpenedWhileStarting(t *testing.T) {
 	child.End(10 * time.Millisecond) // which ends children, and not this process
 }
 
-// bornIn checks that a child is in its group and that the engine is not.
 // TestClaimWaits has groups of an engine that has died, with one below that nobody knows of, and
 // in that a process which is yet to see that it is alone.
 func TestClaimWaits(t *testing.T) {
@@ -82,19 +84,28 @@ func TestClaimWaits(t *testing.T) {
 	defer own.Close()
 	parent := own.homes["memory"]
 	left := filepath.Join(parent, prefix+strconv.Itoa(deadProcess(t)))
-	if err := os.MkdirAll(filepath.Join(left, "1", "more"), 0o755); err != nil {
+	empty := filepath.Join(left, "2")
+	if err := errors.Join(os.MkdirAll(filepath.Join(left, "1", "more"), 0o755), os.Mkdir(empty, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	late := exec.Command("sleep", "0.2")
-	if err := late.Start(); err != nil {
+	late := exec.Command("cat")
+	hold, err := late.StdinPipe()
+	if err == nil {
+		err = late.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := write(filepath.Join(left, "1", "more"), "cgroup.procs", strconv.Itoa(late.Process.Pid)); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- late.Wait() }()
-	dir, err := claim(parent)
+	go func() {
+		testenv.Poll(func() bool { _, err := os.Stat(empty); return err != nil }) // claim is there
+		_ = hold.Close()
+		ended <- late.Wait()
+	}()
+	dir, err := claim(parent, testenv.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +128,7 @@ func deadProcess(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
+// bornIn checks that a child is in its group and that the engine is not.
 func bornIn(t *testing.T, g *Groups) {
 	s := New(g)
 	defer s.Close()

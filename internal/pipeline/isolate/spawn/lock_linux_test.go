@@ -2,13 +2,16 @@ package spawn
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
+
+	"retort/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -16,7 +19,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 2 && os.Args[1] == "engine":
 		lockingEngine(os.Args[2])
 	case len(os.Args) > 2 && os.Args[1] == "child":
-		time.Sleep(300 * time.Millisecond)
+		_, _ = io.Copy(io.Discard, os.Stdin) // until nobody holds the other end
 	default:
 		os.Exit(m.Run())
 	}
@@ -29,19 +32,20 @@ func lockingEngine(name string) {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}
 	child := exec.Command("/proc/self/exe", "child", "of")
-	child.ExtraFiles = []*os.File{f}
+	child.ExtraFiles, child.Stdin = []*os.File{f}, os.Stdin
 	if err == nil {
 		err = child.Start()
 	}
 	fmt.Println(err)
-	time.Sleep(time.Minute)
+	testenv.Hang()
 }
 
 func TestAbandoned(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	cmd := exec.Command("/proc/self/exe", "engine", name)
 	out, err := cmd.StdoutPipe()
-	if err == nil {
+	hold, err2 := cmd.StdinPipe() // the child lives as long as this is open
+	if err = errors.Join(err, err2); err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
@@ -59,11 +63,15 @@ func TestAbandoned(t *testing.T) {
 		t.Error("the lock of an engine that lives is taken")
 	}
 	_ = cmd.Process.Signal(syscall.SIGKILL)
-	_ = cmd.Wait()
+	_, _ = cmd.Process.Wait()
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 		t.Error("its child does not hold the lock")
 	}
-	if lockerLives(f) || !Abandoned(f) {
+	if lockerLives(f) {
+		t.Error("an engine that has died is taken for one that lives")
+	}
+	go hold.Close()
+	if !abandoned(f, testenv.Patience) {
 		t.Error("the lock of an engine that has died is not taken")
 	}
 }

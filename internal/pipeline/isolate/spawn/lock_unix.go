@@ -19,8 +19,10 @@ const inherited = 2 * time.Second
 // Abandoned takes the lock of a file (flock, exclusive), and says whether it has: no, if the process
 // that locked it lives. What that was just starting when it was killed has the lock, too, until it is
 // the program that it becomes or has died in its turn: that is waited for.
-func Abandoned(f *os.File) bool {
-	for end := time.Now().Add(inherited); ; time.Sleep(5 * time.Millisecond) {
+func Abandoned(f *os.File) bool { return abandoned(f, inherited) }
+
+func abandoned(f *os.File, within time.Duration) bool {
+	for end := time.Now().Add(within); ; time.Sleep(5 * time.Millisecond) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(end) || lockerLives(f) {
 			return err == nil

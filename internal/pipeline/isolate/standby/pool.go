@@ -37,6 +37,7 @@ type PoolOptions[T Item] struct {
 	Least int               // ready at rest
 	Most  int               // ready at any time
 	Lazy  bool              // nothing is started before somebody asks
+	Once  bool              // an item that is taken gets no successor before somebody asks
 	Calm  bool              // while some are ready, nothing is started before Refill, or for patience
 	Room  func() bool       // whether the machine has memory for items that wait; nil means that Linux is asked
 }
@@ -86,7 +87,11 @@ func (p *Pool[T]) Take(ctx context.Context) (T, error) {
 		return none, ErrClosed
 	}
 	p.rest.Reset(restAfter)
-	p.target, p.Lazy = max(p.target, p.Least), false
+	if p.Once {
+		p.target, p.Lazy = 0, true
+	} else {
+		p.target, p.Lazy = max(p.target, p.Least), false
+	}
 	p.ready = slices.DeleteFunc(p.ready, func(i T) bool { return !i.Alive() })
 	if n := len(p.ready); n > 0 {
 		item := p.ready[0]
@@ -95,7 +100,9 @@ func (p *Pool[T]) Take(ctx context.Context) (T, error) {
 		p.mu.Unlock()
 		return item, nil
 	}
-	p.target = min(p.Most, p.target+1)
+	if !p.Once {
+		p.target = min(p.Most, p.target+1)
+	}
 	waiter := make(chan started[T], 1)
 	p.waiters = append(p.waiters, waiter)
 	p.refill()

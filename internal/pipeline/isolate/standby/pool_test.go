@@ -3,7 +3,10 @@ package standby
 import (
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"retort/internal/testenv"
 )
 
 type item struct{ dead atomic.Bool }
@@ -15,26 +18,26 @@ func startItem() (*item, error) { return &item{}, nil }
 
 // Where memory is scarce, nothing waits, and who asks is served all the same.
 func TestPoolWithoutRoom(t *testing.T) {
-	p := NewPool(PoolOptions[*item]{Start: startItem, Least: 2, Most: 8, Room: func() bool { return false }})
-	defer p.Close()
-	for range 3 {
-		if i, err := p.Take(t.Context()); err != nil || !i.Alive() {
-			t.Fatal(i, err)
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(PoolOptions[*item]{Start: startItem, Least: 2, Most: 8, Room: func() bool { return false }})
+		defer p.Close()
+		for range 3 {
+			if i, err := p.Take(t.Context()); err != nil || !i.Alive() {
+				t.Fatal(i, err)
+			}
 		}
-	}
-	time.Sleep(100 * time.Millisecond)
-	if n := len(p.Ready()); n > 0 {
-		t.Errorf("%d items wait", n)
-	}
+		time.Sleep(time.Hour)
+		if n := len(p.Ready()); n > 0 {
+			t.Errorf("%d items wait", n)
+		}
+	})
 }
 
 // What died while it waited is not given out.
 func TestDeadItem(t *testing.T) {
 	p := NewPool(PoolOptions[*item]{Start: startItem, Least: 1, Most: 1})
 	defer p.Close()
-	for len(p.Ready()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	testenv.WaitUntil(t, "an item is ready", func() bool { return len(p.Ready()) > 0 })
 	dead := p.Ready()[0]
 	dead.Kill()
 	if i, err := p.Take(t.Context()); err != nil || i == dead {
@@ -45,35 +48,40 @@ func TestDeadItem(t *testing.T) {
 // Who has taken an item has the machine to itself while there are others, and no longer than it
 // needs it; when there are none, another one is started.
 func TestCalm(t *testing.T) {
-	var starts atomic.Int64
-	start := func() (*item, error) { starts.Add(1); return &item{}, nil }
-	p := NewPool(PoolOptions[*item]{Start: start, Least: 2, Most: 2, Calm: true, Room: func() bool { return true }})
-	defer p.Close()
-	ready := func(n int) {
-		t.Helper()
-		for end := time.Now().Add(10 * time.Second); len(p.Ready()) != n; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d items are ready, not %d", len(p.Ready()), n)
+	synctest.Test(t, func(t *testing.T) {
+		var starts atomic.Int64
+		start := func() (*item, error) { starts.Add(1); return &item{}, nil }
+		p := NewPool(PoolOptions[*item]{Start: start, Least: 2, Most: 2, Calm: true, Room: func() bool { return true }})
+		defer p.Close()
+		started := func(n int64, after time.Duration) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if now := starts.Load(); now != n {
+				t.Errorf("%d items were started, want %d", now, n)
 			}
 		}
-	}
-	take := func() {
-		t.Helper()
-		if _, err := p.Take(t.Context()); err != nil {
-			t.Fatal(err)
+		take := func() {
+			t.Helper()
+			if _, err := p.Take(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	ready(2)
-	take()
-	time.Sleep(5 * breather)
-	if n := starts.Load(); n != 2 {
-		t.Errorf("%d items were started while one was ready", n)
-	}
-	p.Refill()
-	ready(2)
-	take()
-	ready(2) // after a while
-	take()
-	take()
-	ready(2) // at once
+		started(2, 0)
+		take()
+		started(2, patience-time.Millisecond) // while one is ready
+		p.Refill()
+		started(2, breather-time.Millisecond)
+		started(3, time.Millisecond)
+		take()
+		started(3, patience-time.Millisecond)
+		started(4, time.Millisecond)
+		take()
+		take()
+		started(4, breather-time.Millisecond)
+		started(6, time.Millisecond)
+		if n := len(p.Ready()); n != 2 {
+			t.Errorf("%d items are ready, want 2", n)
+		}
+	})
 }

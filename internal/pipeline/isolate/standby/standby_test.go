@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"retort/internal/guest"
@@ -176,8 +177,11 @@ func TestGuestGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(100*time.Millisecond, s.(*sandbox).member.guest.Kill)
-	r, err := s.Run(t.Context(), run.Program{Code: "for (;;);"}, nil)
+	kill := isolate.HostFunc(func(context.Context, run.Call) (run.Result, error) {
+		s.(*sandbox).member.guest.Kill()
+		return run.Result{}, nil
+	})
+	r, err := s.Run(t.Context(), run.Program{Code: "await searchTools('x'); for (;;);"}, kill)
 	if err != nil || r.Status != run.StatusError || r.Error == nil || r.Error.Hint == "" || r.Bounds != "nothing" || len(r.Warnings) != 1 || r.Warnings[0] != "it is old" {
 		t.Errorf("%v %+v", err, r)
 	}
@@ -188,17 +192,18 @@ func TestGuestGoes(t *testing.T) {
 
 // Nothing is started before somebody asks, unless it shall be.
 func TestAhead(t *testing.T) {
-	for _, ahead := range []bool{false, true} {
-		b := newBare(Kind{Start: startBare, Ahead: ahead})
-		time.Sleep(200 * time.Millisecond)
-		if n := len(b.kinds["quickjs"].pool.Ready()); n > 0 && !ahead {
-			t.Errorf("%d guests wait for nobody", n)
-		}
-		for ahead && len(b.kinds["quickjs"].pool.Ready()) < 2 {
-			time.Sleep(time.Millisecond)
-		}
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+	for ahead, want := range map[bool]int{false: 0, true: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			greets := fakeStart(func(w io.ReadWriter) { _ = write(w, wire.ReadyFrame("quickjs")) })
+			b := newBare(Kind{Start: greets, Ahead: ahead})
+			b.kinds["quickjs"].pool.Room = func() bool { return true }
+			time.Sleep(time.Hour)
+			if n := len(b.kinds["quickjs"].pool.Ready()); n != want {
+				t.Errorf("%d guests wait, want %d", n, want)
+			}
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,12 +23,14 @@ import (
 	"retort/internal/testenv"
 )
 
-const (
-	atOnce = 50
-	// commandsAtOnce is how many of the programs start commands: each has another machine, which is
-	// sent this test program.
-	commandsAtOnce = 10
-)
+// atOnce returns how many programs an engine has that is killed, and how many of them start
+// commands: each of these has another machine, which is sent this test program.
+func atOnce() (programs, commands int) {
+	if testenv.Full() {
+		return 50, 10
+	}
+	return 8, 4
+}
 
 // forever are programs that make a call and then wait.
 var forever = map[string]string{
@@ -60,14 +63,15 @@ func engine(driver, program, kernel, runtime, path string) {
 	b := New(o)
 	var calls sync.WaitGroup
 	var starting atomic.Int32
-	calls.Add(atOnce)
-	l := run.Limits{Timeout: 5 * time.Minute}.Or(run.DefaultLimits())
-	for range atOnce {
+	programs, commanders := atOnce()
+	calls.Add(programs)
+	l := run.Limits{Timeout: time.Hour}.Or(run.DefaultLimits())
+	for range programs {
 		go func() {
 			s := isolatetest.Prepared(b, isolate.Spec{Runtime: runtime, Limits: l})
 			_, _ = s.Run(context.Background(), run.Program{Code: forever[runtime], Name: "program", Limits: l}, isolate.HostFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
 				calls.Done()
-				if commander && starting.Add(1) <= commandsAtOnce {
+				if commander && int(starting.Add(1)) <= commanders {
 					calls.Wait()
 					_, err := s.(isolate.Commander).Start(ctx, isolatetest.Tool("sleep"))
 					fmt.Fprintln(os.Stderr, "a command ended:", err)
@@ -78,12 +82,13 @@ func engine(driver, program, kernel, runtime, path string) {
 	}
 	calls.Wait()
 	fmt.Println("all there")
-	time.Sleep(time.Hour)
+	testenv.Hang()
 }
 
 // TestKilledEngine kills an engine with many machines, which was also making one more. All
 // of them end by themselves, and nothing but the machine that is kept is left.
 func TestKilledEngine(t *testing.T) {
+	t.Parallel()
 	forAll(t, func(t *testing.T, driver, runtime string) {
 		path := ""
 		if runtime == "python" {
@@ -138,7 +143,7 @@ func killed(t *testing.T, o Options, driver, runtime, path string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "engine", driver, testenv.Need(t, driver), o.Kernel, runtime, path)
+	cmd := exec.CommandContext(testenv.Context(t), self, "engine", driver, testenv.Need(t, driver), o.Kernel, runtime, path)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -147,40 +152,33 @@ func killed(t *testing.T, o Options, driver, runtime, path string) int {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(4*time.Minute, func() { _ = cmd.Process.Kill() })
 	line, err := bufio.NewReader(out).ReadString('\n')
-	late.Stop()
-	if n := machines(t, o.Dir); err != nil || n < atOnce {
-		t.Errorf("%q, %v: %d machines", line, err, n)
+	programs, commanders := atOnce()
+	if n := machines(t, o.Dir); err != nil || n < programs {
+		t.Errorf("the engine said %q, %v; there are %d machines of %d programs", line, err, n, programs)
 	}
-	// Some commands run, and others are being started.
-	for end := time.Now().Add(time.Minute); runtime == withCommands && machines(t, o.Dir) < atOnce+commandsAtOnce/2; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Errorf("%d machines, with those of commands", machines(t, o.Dir))
-			break
-		}
+	if runtime == withCommands {
+		testenv.WaitUntil(t, "some commands run and others are being started", func() bool { return machines(t, o.Dir) >= programs+commanders/2 })
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	for end := time.Now().Add(20 * time.Second); machines(t, o.Dir) > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Errorf("%d machines outlive the engine", machines(t, o.Dir))
-			break
-		}
-	}
+	testenv.WaitUntil(t, "no machine outlives the engine", func() bool { return machines(t, o.Dir) == 0 })
 	return cmd.Process.Pid
 }
 
-// machines counts the processes with a machine of this test program's.
+// machines counts the processes with a machine of this test program's that this very process has
+// not started.
 func machines(t *testing.T, cache string) (n int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
+	own := []byte("\nPPid:\t" + strconv.Itoa(os.Getpid()) + "\n")
 	for _, e := range entries {
+		status, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "status"))
 		mounts, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "mountinfo"))
-		if bytes.Contains(mounts, []byte(cache+"/"+prefix)) && bytes.Contains(mounts, []byte(memoryPath)) {
+		if bytes.Contains(mounts, []byte(cache+"/"+prefix)) && bytes.Contains(mounts, []byte(memoryPath)) && !bytes.Contains(status, own) {
 			n++
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"errors"
 	"os/exec"
 	"testing"
-	"time"
+
+	"retort/internal/testenv"
 )
 
 // TestListenToHostile has what was a machine say, on its port of control, what the first
@@ -32,9 +33,7 @@ func TestListenToHostile(t *testing.T) {
 			go func() { _, _ = p.far[1].Write(said) }()
 			ended := make(chan error, 1)
 			go func() { ended <- m.cmd.Wait() }()
-			select {
-			case <-ended:
-			case <-time.After(20 * time.Second):
+			if !testenv.Poll(func() bool { return len(ended) > 0 }) {
 				_ = m.cmd.Process.Kill()
 				t.Fatal("the machine goes on")
 			}

@@ -10,6 +10,7 @@ import (
 // What goes between a machine and the engine goes through memory that both see, and no
 // guest can do harm with that.
 func TestSharedMemory(t *testing.T) {
+	t.Parallel()
 	o := optionsHere(t, "qemu")
 	o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
 	b := New(o)
