@@ -74,8 +74,9 @@ type parts struct {
 	templates *templates.Set
 	model     *model.Endpoint // nil: there is none, or it is the client's
 	parked    *orchestrator.Parked
-	line      *line    // of tasks
-	passing   *passing // who is told what exposed servers have otherwise than before
+	line      *line              // of tasks
+	passing   *passing           // who is told what exposed servers have otherwise than before
+	warm      func(run.Language) // starts what a program in a language will need
 	closers   []func() error
 }
 
@@ -131,7 +132,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 	if p.commands, err = findCommands(p.config.Settings); err != nil {
 		return nil, err
 	}
-	sandboxes := p.isolate(commands.guest)
+	sandboxes := p.isolate(commands.guest, c.Reserve)
 	compiler := func() (io.ReadWriteCloser, error) { return sandboxes.Helper(commands.compiler, compilerMemory) }
 	if err := p.join(c, gate.New(gate.Options{Start: compiler, Parser: parser{sandboxes}, Level: p.level(), Trusted: p.trusts()})); err != nil {
 		return nil, err
@@ -188,8 +189,8 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 		p.servers[i].Client = clientOf(settings.Servers[s.Name].Passing)
 	}
 	changed := func(server string) { p.live.Changed(server) }
-	spool := upstream.Spool{Dir: filepath.Join(p.home, "spool"), Bytes: c.Limits.Or(settings.Limits()).Disk}
-	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool})
+	spool := upstream.Spool{Dir: filepath.Join(p.home, "spool"), Above: c.spoolAbove, Bytes: c.Limits.Or(settings.Limits()).Disk}
+	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, ExitPatience: c.exitPatience})
 	p.onClose(p.pool.Close)
 	p.live = catalog.NewLive(p.catalog, maskedListing{lister{p.pool}, p.secrets}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
 	p.onClose(p.live.Close)
@@ -249,10 +250,10 @@ func (l learner) Learn(t *run.Tool, answer json.RawMessage, private func(string)
 	l.catalog.Learn(catalog.Observation{Tool: t, Answer: answer, Private: private})
 }
 
-func (p *parts) isolate(guest []string) *process.Backend {
+func (p *parts) isolate(guest []string, reserve Reserve) *process.Backend {
 	settings := p.config.Settings
 	interpreters := runtimes.All(runtimeCommands(settings.Runtimes), settings.Limits().Memory)
-	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters, Commands: p.commands})
+	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters, Commands: p.commands, Once: reserve != ReserveMany, Lazy: reserve == ReserveNone})
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
 	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: filepath.Join(p.home, "gvisor"), Limits: settings.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands})
@@ -317,8 +318,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	}
 	scanner := prose.New()
 	files, states := kept(home, limits.Disk)
-	go g.Warm()
-	go ledger.Warm()
+	p.warm = warming(g, c.Reserve)
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens,
@@ -345,6 +345,22 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		p.attend(filepath.Join(home, "approvals"))
 	}
 	return nil
+}
+
+// warming starts what every program needs beside a sandbox: now, or with the first program.
+func warming(g *gate.Gate, reserve Reserve) func(run.Language) {
+	once := sync.OnceFunc(func() { go ledger.Warm() })
+	compiler := sync.OnceFunc(func() { go g.Warm() })
+	if reserve == ReserveMany {
+		once()
+		compiler()
+	}
+	return func(l run.Language) {
+		once()
+		if l != run.Python {
+			compiler()
+		}
+	}
 }
 
 // skills are those of the project, which count first, and the user's.

@@ -88,13 +88,29 @@ type Config struct {
 	Guest []string
 	// Limits, where they are not zero, count instead of those of the settings.
 	Limits Limits
+	// Reserve says what is started before a program needs it.
+	Reserve Reserve
 	// internet, in tests, is where programs' requests go instead of where they would.
 	internet internet
+	// spoolAbove, in tests, is how many bytes of an answer go into memory; upstream's own limit if 0.
+	spoolAbove int64
+	// exitPatience, in tests, is upstream.Options.ExitPatience.
+	exitPatience time.Duration
 	// Log is told what the engine does: what failed at the level warn, each
 	// execution, call and connection at info, searches at debug. No values of
 	// programs and tools are in it. Its handler must not wait. Nil means nobody.
 	Log *slog.Logger
 }
+
+// Reserve says how many programs an engine is made ready for. It runs every other program as well,
+// only later.
+type Reserve int
+
+const (
+	ReserveMany Reserve = iota // sandboxes and a compiler are started at once, and new ones for those in use
+	ReserveOne                 // a sandbox is started at once, and the compiler with the first program
+	ReserveNone                // nothing is started before it is needed
+)
 
 // Init must be the first thing in main of a program that embeds the engine:
 // where the process was started to be the inside of a sandbox, to check programs
@@ -196,6 +212,7 @@ func (e *Engine) As(principal string) *Engine {
 
 // Execute runs one program. Whatever becomes of it is in the Outcome.
 func (e *Engine) Execute(ctx context.Context, r Request) Outcome {
+	e.warm(r.Language)
 	return e.logged("executed", e.pipeline.Execute(ctx, r))
 }
 

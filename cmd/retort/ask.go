@@ -39,7 +39,7 @@ func (a *app) askTask() *cobra.Command {
 			if f.queue {
 				return a.enqueueTask(t, f)
 			}
-			e, err := a.open(cmd.Context(), nil)
+			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Reserve = retort.ReserveOne })
 			if err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ sockets of engines that have died. It touches no client's file.`,
 			if err != nil {
 				return err
 			}
-			e, err := a.open(cmd.Context(), nil)
+			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Reserve = retort.ReserveNone })
 			if err != nil {
 				if !asJSON {
 					a.printChecks(machine)

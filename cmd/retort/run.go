@@ -90,7 +90,7 @@ func (a *app) run() *cobra.Command {
 				}
 				return a.enqueue(req, f)
 			}
-			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout = f.timeout })
+			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout, c.Reserve = f.timeout, retort.ReserveOne })
 			if err != nil {
 				return err
 			}

@@ -66,7 +66,7 @@ func (a *app) ask(cmd *cobra.Command, f func(*retort.Engine) error) error {
 
 // with runs f with an engine that is closed afterwards.
 func (a *app) with(cmd *cobra.Command, f func(*retort.Engine) error) error {
-	e, err := a.open(cmd.Context(), nil)
+	e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Reserve = retort.ReserveNone })
 	if err != nil {
 		return err
 	}

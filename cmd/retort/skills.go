@@ -189,7 +189,7 @@ func (a *app) skillsRun() *cobra.Command {
 				return err
 			}
 			function := strings.Join(args[1:], "")
-			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout = f.timeout })
+			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout, c.Reserve = f.timeout, retort.ReserveOne })
 			if err != nil {
 				return err
 			}

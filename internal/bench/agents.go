@@ -15,39 +15,39 @@ import (
 var workloads = []workload{
 	{
 		name: "copy a transcript", task: "Copy the transcript in document abc123 of the drive into the notes of the sales meeting 00Q5f000001abcXYZ in the CRM.",
-		queries: []string{"read the content of a document", "update a CRM record"}, programs: []string{"1-transcript"}, direct: copyTranscript,
+		servers: []string{"drive", "crm"}, queries: []string{"read the content of a document", "update a CRM record"}, programs: []string{"1-transcript"}, direct: copyTranscript,
 	},
 	{
 		name: "10,000 rows", task: "What is the median amount of an order in each region? The orders are in the sheet Orders of the spreadsheet orders-2026.",
-		queries: []string{"read rows of a sheet"}, programs: []string{"2-rows"}, direct: medians,
+		servers: []string{"sheets"}, queries: []string{"read rows of a sheet"}, programs: []string{"2-rows"}, direct: medians,
 	},
 	{
 		name: "1,000 conditional updates", task: "Triage all open leads by score: from 70 on Working, from 15 on Nurturing, else Disqualified. Nobody else's change may be overwritten.",
-		queries: []string{"search CRM records", "update a CRM record"}, programs: []string{"3-leads"}, direct: triage,
+		servers: []string{"crm"}, queries: []string{"search CRM records", "update a CRM record"}, programs: []string{"3-leads"}, direct: triage,
 	},
 	{
 		name: "100 files", task: "Which five of the first hundred ingest logs of 2026 below logs/ have the most lines with ERROR?",
-		queries: []string{"search files by name", "read several files"}, programs: []string{"4-files"}, direct: errorLines,
+		servers: []string{"files"}, queries: []string{"search files by name", "read several files"}, programs: []string{"4-files"}, direct: errorLines,
 	},
 	{
 		name: "polling", task: "Wait until the deployment in the channel deployments is complete and say how many pods are ready.",
-		queries: []string{"messages of a chat channel"}, programs: []string{"5-deployment"}, direct: waitForDeployment,
+		servers: []string{"chat"}, queries: []string{"messages of a chat channel"}, programs: []string{"5-deployment"}, direct: waitForDeployment,
 	},
 	{
 		name: "four servers joined", task: "For the sales meetings of the week of November 2 with customers that the CRM knows: the open EUR pipeline, unread mails and open issues of each; the five with the largest pipeline.",
-		queries: []string{"list calendar events", "search CRM records", "search mail messages", "search issues"}, programs: []string{"6-meetings"}, direct: prepareMeetings,
+		servers: []string{"calendar", "crm", "mail", "issues"}, queries: []string{"list calendar events", "search CRM records", "search mail messages", "search issues"}, programs: []string{"6-meetings"}, direct: prepareMeetings,
 	},
 	{
 		name: "budget reconciliation", task: "Hold the targets in the sheet Targets of orders-2026 against the EUR deals won in 2026: how many regions and quarters fall short, and the three largest gaps.",
-		queries: []string{"read rows of a sheet", "search CRM records"}, programs: []string{"7-budget"}, direct: reconcile,
+		servers: []string{"sheets", "crm"}, queries: []string{"read rows of a sheet", "search CRM records"}, programs: []string{"7-budget"}, direct: reconcile,
 	},
 	{
 		name: "one trivial call", task: "How many bytes has the file abc123 on the drive?",
-		queries: []string{"metadata of a file on the drive"}, call: &trivial, pick: sizeOf, direct: fileSize,
+		servers: []string{"drive"}, queries: []string{"metadata of a file on the drive"}, call: &trivial, pick: sizeOf, direct: fileSize,
 	},
 	{
 		name: "first program wrong", task: "How many open leads are there in each region: EMEA, North America, LATAM and APAC?",
-		queries: []string{"search CRM records"}, programs: []string{"9-regions-wrong", "9-regions"}, direct: countLeads,
+		servers: []string{"crm"}, queries: []string{"search CRM records"}, programs: []string{"9-regions-wrong", "9-regions"}, direct: countLeads,
 	},
 }
 

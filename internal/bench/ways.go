@@ -165,15 +165,14 @@ func (c *client) tool(name string, arguments any) (answered, error) {
 	return a, nil
 }
 
-// everyday are all bundled servers, each a process of its own, as clients start them.
+// everyday are bundled servers, each a process of its own, as clients start them.
 type everyday struct {
 	servers map[string]*client
 	tools   []offered
 }
 
-func startServers(ctx context.Context, self string) (*everyday, error) {
+func startServers(ctx context.Context, self string, names ...string) (*everyday, error) {
 	e := &everyday{servers: map[string]*client{}}
-	names := demo.Names()
 	clients, tools := make([]*client, len(names)), make([][]offered, len(names))
 	failures := make([]error, len(names))
 	var all sync.WaitGroup

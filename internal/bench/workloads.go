@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"retort/internal/demo"
 	"retort/internal/pipeline/discover/index"
 	"retort/internal/run"
 )
@@ -26,6 +27,7 @@ type Workload struct {
 // workload is a task with somebody who does it by direct calls, and a program.
 type workload struct {
 	name, task string
+	servers    []string // whose tools are called
 	queries    []string // with which the tools are searched, in one turn each
 	direct     func(*agent) (any, error)
 	programs   []string                           // in workloads/; all but the last are wrong
@@ -71,6 +73,9 @@ func (a *agent) calls(calls ...call) ([]answered, error) {
 			a.write(calls[j].text())
 			var err error
 			server, tool, _ := strings.Cut(calls[j].tool, "__")
+			if a.servers.servers[server] == nil {
+				return nil, fmt.Errorf("the task names no server %s", server)
+			}
 			answers[j], err = a.servers.servers[server].tool(tool, calls[j].arguments)
 			a.cost.Calls++
 			a.read(answers[j].text)
@@ -164,7 +169,7 @@ func (w *ways) do(ctx context.Context, one workload) ([]Cost, error) {
 
 // direct has an agent do the task on servers of its own.
 func (w *ways) direct(ctx context.Context, way string, one workload) (Cost, error) {
-	servers, err := startServers(ctx, w.Self)
+	servers, err := startServers(ctx, w.Self, one.servers...)
 	if err != nil {
 		return Cost{}, err
 	}
@@ -172,7 +177,7 @@ func (w *ways) direct(ctx context.Context, way string, one workload) (Cost, erro
 	a := &agent{conversation: begin(way, one.task), servers: servers}
 	began := time.Now()
 	if way == WayDirect {
-		for _, d := range servers.tools {
+		for _, d := range w.finder.tools {
 			a.define(d.text())
 		}
 	} else {
@@ -201,7 +206,7 @@ var searchTool = offered{
 }
 
 func openFinder(ctx context.Context, self string) (*finder, error) {
-	e, err := startServers(ctx, self)
+	e, err := startServers(ctx, self, demo.Names()...)
 	if err != nil {
 		return nil, err
 	}
