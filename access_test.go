@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"retort"
+	"retort/internal/testenv"
 )
 
 // authority is an authorization server.
@@ -139,7 +140,7 @@ func TestAuthorizationServer(t *testing.T) {
 	const resource = "https://retort.example.com/mcp"
 	a, log, home := newAuthority(t), &told{}, t.TempDir()
 	address := listening(t, retort.Config{
-		NoFiles: true, Home: home, Keys: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Settings: "http: {oauth: {issuer: \"" + a.URL + "\", audience: " + resource + ", scopes: [\"mcp:tools\"]}}",
 	})
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"} {
@@ -178,39 +179,48 @@ func TestAuthorizationServer(t *testing.T) {
 	}
 }
 
-// A stream ends when its token is revoked, and its session is over.
+// TestRevokedWhileStreaming holds that a stream ends when its token is revoked, and not before,
+// and that its session is over.
 func TestRevokedWhileStreaming(t *testing.T) {
-	c := retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir()}
-	made, err := retort.CreateToken(c, "anna", time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
 	address := listening(t, c) + "/mcp"
-	session := ask(t, "POST", address, made.Text, initialize).Header.Get("Mcp-Session-Id")
-	ask(t, "POST", address, made.Text, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", session)
-	stream := ask(t, "GET", address, made.Text, "", "Mcp-Session-Id", session)
-	if stream.StatusCode != 200 || session == "" {
-		t.Fatal(stream.Status, session)
+	berta, _, _ := streaming(t, c, address, "berta") // judged before anna is, each time
+	anna, token, session := streaming(t, c, address, "anna")
+	revoke := func(name string, ended <-chan error) {
+		if _, err := retort.RevokeTokens(c, name); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Receive(t, ended, "the end of the stream of "+name)
 	}
-	ended := make(chan error, 1)
-	go func() { _, err := io.Copy(io.Discard, stream.Body); ended <- err }()
+	revoke("anna", anna)
 	select {
-	case err := <-ended:
-		t.Fatal("the stream ended by itself: ", err)
-	case <-time.After(1500 * time.Millisecond):
+	case err := <-berta:
+		t.Error("the stream of berta has ended, too:", err)
+	default:
+		revoke("berta", berta)
 	}
-	if _, err := retort.RevokeTokens(c, "anna"); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-ended:
-	case <-time.After(10 * time.Second):
-		t.Error("the stream goes on")
-	}
-	if answer := ask(t, "POST", address, made.Text, initialize, "Mcp-Session-Id", session); answer.StatusCode != 401 {
+	if answer := ask(t, "POST", address, token, initialize, "Mcp-Session-Id", session); answer.StatusCode != 401 {
 		t.Error(answer.Status)
 	}
 	if found, _ := filepath.Glob(filepath.Join(c.Home, "access", "*")); len(found) != 1 {
 		t.Error(found)
 	}
+}
+
+// streaming makes a token and opens a stream with it; ended tells when that has ended.
+func streaming(t *testing.T, c retort.Config, address, name string) (ended <-chan error, token, session string) {
+	t.Helper()
+	made, err := retort.CreateToken(c, name, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session = ask(t, "POST", address, made.Text, initialize).Header.Get("Mcp-Session-Id")
+	ask(t, "POST", address, made.Text, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", session)
+	stream := ask(t, "GET", address, made.Text, "", "Mcp-Session-Id", session)
+	if stream.StatusCode != 200 || session == "" {
+		t.Fatal(stream.Status, session)
+	}
+	end := make(chan error, 1)
+	go func() { _, err := io.Copy(io.Discard, stream.Body); end <- err }()
+	return end, made.Text, session
 }

@@ -23,6 +23,7 @@ import (
 	"retort/internal/run"
 	"retort/internal/seal"
 	"retort/internal/store"
+	"retort/internal/testenv"
 )
 
 func TestAnomalyKindsOfSettings(t *testing.T) {
@@ -87,7 +88,7 @@ func lived(t *testing.T) (home, keys string) {
 func unusualEngine(t *testing.T, home, keys, settings string, servers ...*demo.Server) *retort.Engine {
 	t.Helper()
 	settings = "piiTokenization: false\npermissionLevel: execute_full\napproval: {autoApproveHigh: true}\n" + settings
-	c := retort.Config{NoFiles: true, Home: home, Keys: keys, Settings: settings}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: keys, Settings: settings}
 	for i, s := range servers {
 		c.Servers = append(c.Servers, retort.Server{Name: []string{"crm", "mail"}[i], Dial: s.Dial})
 	}
@@ -228,13 +229,8 @@ func TestLeakIsStopped(t *testing.T) {
 	if o.Status != run.StatusOK || o.Output != "policy\npolicy\n" || len(mail.Effects()) != 0 {
 		t.Fatalf("%s %s %q %+v, %d sent", o.Status, o.Result, o.Output, o.Error, len(mail.Effects()))
 	}
-	select {
-	case a := <-alerts:
-		if a.Type != "anomaly.found" || a.Data.Kind != anomaly.Exfiltration || !strings.Contains(a.Text, "to mail.send_message") {
-			t.Errorf("%+v", a)
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("nobody was alerted")
+	if a := testenv.Receive(t, alerts, "an alert"); a.Type != "anomaly.found" || a.Data.Kind != anomaly.Exfiltration || !strings.Contains(a.Text, "to mail.send_message") {
+		t.Errorf("%+v", a)
 	}
 	write := `return await crm.createRecord({objectType: 'Lead', data: {LastName: 'L', Company: 'C', Email: 'l@example.org'}})`
 	asks := func(e *retort.Engine) (asked int64) {
@@ -268,7 +264,7 @@ func TestGuessedTokensAreNoticed(t *testing.T) {
 	home, keys := lived(t)
 	e := unusualEngine(t, home, keys, "", crm)
 	_ = e.Close()
-	c := retort.Config{NoFiles: true, Home: home, Keys: keys, Servers: []retort.Server{{Name: "crm", Dial: crm.Dial}}}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: keys, Servers: []retort.Server{{Name: "crm", Dial: crm.Dial}}}
 	e, err := retort.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

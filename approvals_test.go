@@ -16,6 +16,7 @@ import (
 	"retort"
 	"retort/internal/demo"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // judged is an engine with one demo server, whose own record of effects is the judge.
@@ -31,7 +32,7 @@ func judgedAt(t *testing.T, home, settings string) (*retort.Engine, *demo.Server
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home, Settings: settings, Servers: []retort.Server{{Name: "files", Dial: server.Dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Settings: settings, Limits: unhurried, Servers: []retort.Server{{Name: "files", Dial: server.Dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,28 +121,39 @@ func TestPendingAndResume(t *testing.T) {
 			if err := e.Decide(waiting.ID, waiting.Digest, run.Answer{Approve: approve}); err != nil {
 				t.Fatal(err)
 			}
-			done := e.Resume(t.Context(), o.ExecutionID, 10*time.Second)
+			done := e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
 			if approve && (done.Status != run.StatusOK || string(done.Result) != `"written"` || wrote(server) != 1 || len(server.Effects()) != made+1) {
 				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.Effects()))
 			}
 			if !approve && (done.Status != run.StatusDenied || wrote(server) != 0) {
 				t.Errorf("%+v", done)
 			}
-			if again := e.Resume(t.Context(), o.ExecutionID, 10*time.Second); again.Status != run.StatusRejected {
+			if again := e.Resume(t.Context(), o.ExecutionID, testenv.Patience); again.Status != run.StatusRejected {
 				t.Errorf("the outcome was handed out twice: %+v", again)
 			}
 		})
 	}
 }
 
+// unanswered is a channel that leaves what it is asked to others, and keeps it.
+func unanswered(seen *run.Approval) run.Channel {
+	return func(_ context.Context, a run.Approval) (run.Answer, bool) {
+		*seen = a
+		return run.Answer{}, false
+	}
+}
+
 func TestPendingThatNobodyAnswers(t *testing.T) {
 	e, server := judged(t, "approval: {timeout: 1s}")
-	o := e.Execute(t.Context(), retort.Request{Code: deletes})
-	done := e.Resume(t.Context(), o.ExecutionID, 10*time.Second)
-	if done.Status != run.StatusDenied || done.Error == nil || !strings.Contains(done.Error.Message, "nobody answered") || wrote(server) != 0 {
-		t.Errorf("%+v %+v", done, done.Error)
+	var seen run.Approval
+	o := e.Execute(run.WithChannel(t.Context(), unanswered(&seen)), retort.Request{Code: deletes})
+	if o.Status == run.StatusPendingApproval { // the time may be over already
+		o = e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
 	}
-	if err := e.Decide(o.Approvals[0].ID, o.Approvals[0].Digest, run.Answer{Approve: true}); err == nil {
+	if o.Status != run.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "nobody answered") || wrote(server) != 0 {
+		t.Errorf("%+v %+v", o, o.Error)
+	}
+	if err := e.Decide(seen.ID, seen.Digest, run.Answer{Approve: true}); err == nil {
 		t.Error("a late yes counts")
 	}
 }
@@ -151,17 +163,18 @@ func TestCancelWhileAsked(t *testing.T) {
 	e, server := judged(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	late := make(chan error, 1)
-	o := e.Execute(run.WithChannel(ctx, func(ctx context.Context, a run.Approval) (run.Answer, bool) {
+	o := e.Execute(run.WithChannel(ctx, func(_ context.Context, a run.Approval) (run.Answer, bool) {
 		cancel()
-		<-ctx.Done()
-		time.Sleep(50 * time.Millisecond)
+		if !testenv.Poll(func() bool { return len(e.Waiting("")) == 0 }) {
+			t.Error("what was asked still waits")
+		}
 		late <- e.Decide(a.ID, a.Digest, run.Answer{Approve: true})
 		return run.Answer{Approve: true}, true
 	}), retort.Request{Code: deletes})
 	if o.Status != run.StatusCancelled {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
-	if err := <-late; err == nil {
+	if err := testenv.Receive(t, late, "the answer to a late yes"); err == nil {
 		t.Error("a yes after the end counts")
 	}
 	if wrote(server) != 0 {
@@ -169,20 +182,37 @@ func TestCancelWhileAsked(t *testing.T) {
 	}
 }
 
-// Time in which a person thinks is not the program's.
+// TestHumanTimeIsNotCharged holds that time in which a person thinks is not the program's: the
+// person thinks until a program with the same limit, which has begun later, has run out of time.
 func TestHumanTimeIsNotCharged(t *testing.T) {
-	e, server := judged(t, "")
-	slow := func(_ context.Context, a run.Approval) (run.Answer, bool) {
-		time.Sleep(1500 * time.Millisecond)
+	t.Parallel() // it mostly waits
+	e, server := judgedAt(t, t.TempDir(), "")
+	limited := retort.Request{Limits: retort.Limits{Timeout: 5 * time.Second}}
+	slow := func(context.Context, run.Approval) (run.Answer, bool) {
+		other := limited
+		other.Code = sleeps
+		if o := e.Execute(t.Context(), other); o.Status != run.StatusTimeout {
+			t.Errorf("the other program: %s %+v", o.Status, o.Error)
+		}
 		return run.Answer{Approve: true}, true
 	}
-	r := retort.Request{Code: deletes, Limits: retort.Limits{Timeout: time.Second}}
-	if o := e.Execute(run.WithChannel(t.Context(), slow), r); o.Status != run.StatusOK || wrote(server) != 1 {
-		t.Errorf("%s %+v", o.Status, o.Error)
-	}
-	one := e.Call(run.WithChannel(t.Context(), slow), retort.Request{Limits: retort.Limits{Timeout: time.Second}}, "files.write_file", json.RawMessage(`{"path":"/srv/nordlys/y.txt","content":"a"}`))
-	if one.Status != run.StatusOK || wrote(server) != 2 {
-		t.Errorf("%s %+v", one.Status, one.Error)
+	var all sync.WaitGroup
+	all.Go(func() {
+		program := limited
+		program.Code = deletes
+		if o := e.Execute(run.WithChannel(t.Context(), slow), program); o.Status != run.StatusOK {
+			t.Errorf("%s %+v", o.Status, o.Error)
+		}
+	})
+	all.Go(func() {
+		o := e.Call(run.WithChannel(t.Context(), slow), limited, "files.write_file", json.RawMessage(`{"path":"/srv/nordlys/y.txt","content":"a"}`))
+		if o.Status != run.StatusOK {
+			t.Errorf("%s %+v", o.Status, o.Error)
+		}
+	})
+	all.Wait()
+	if n := wrote(server); n != 2 {
+		t.Errorf("%d were written, want 2", n)
 	}
 }
 
@@ -293,63 +323,24 @@ func forge(t *testing.T, path string) {
 	}
 }
 
-// Whatever people, clients and time do in whatever order: what was written had a yes,
-// and was written once.
+// TestAnySequenceOfApprovals holds that whatever people, clients and time do in whatever order,
+// what was written was approved, and was written once. What becomes of each program is drawn
+// from its number; in which order it happens is for the machine to say.
 func TestAnySequenceOfApprovals(t *testing.T) {
+	const programs = 60
 	e, server := judged(t, "approval: {timeout: 1s}")
-	random := rand.New(rand.NewPCG(7, 7))
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	approved := map[string]bool{}
-	for i := range 60 {
-		path := fmt.Sprintf("/srv/nordlys/f%d.txt", i)
-		code := fmt.Sprintf(`await files.writeFile({path: %q, content: 'x'}); return 1`, path)
-		patience, cancelled := time.Duration(random.IntN(300))*time.Millisecond, random.IntN(3) == 0
-		all.Go(func() {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			if cancelled {
-				time.AfterFunc(patience, cancel)
-			}
-			o := e.Execute(ctx, retort.Request{Code: code})
-			for o.Status == run.StatusPendingApproval {
-				if ctx.Err() != nil {
-					return
-				}
-				o = e.Resume(ctx, o.ExecutionID, patience)
-			}
-		})
-	}
+	c := &crowd{e: e, cancel: map[string]func(){}, approved: map[string]bool{}}
+	var all, people sync.WaitGroup
 	over := make(chan struct{})
-	var people sync.WaitGroup
-	for range 3 {
-		seed := random.Uint64()
-		people.Go(func() {
-			random := rand.New(rand.NewPCG(seed, 1))
-			for {
-				select {
-				case <-over:
-					return
-				case <-time.After(time.Duration(random.IntN(20)) * time.Millisecond):
-				}
-				for _, a := range e.Waiting("") {
-					var call struct{ Path string }
-					_ = json.Unmarshal(a.Arguments, &call)
-					answer, digest := run.Answer{Approve: random.IntN(2) == 0}, a.Digest
-					if random.IntN(4) == 0 {
-						digest = strings.Repeat("0", 64)
-					}
-					mu.Lock()
-					if e.Decide(a.ID, digest, answer) == nil {
-						approved[call.Path] = approved[call.Path] || answer.Approve
-						if digest != a.Digest {
-							t.Error("an answer to something else counts")
-						}
-					}
-					mu.Unlock()
-				}
-			}
-		})
+	for i := range programs {
+		path := fmt.Sprintf("/srv/nordlys/f%d.txt", i)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c.cancel[path] = cancel
+		all.Go(func() { resumed(ctx, e, path, time.Duration(i%5)*time.Millisecond) })
+	}
+	for i := range 3 {
+		people.Go(func() { c.answers(t, over, rand.New(rand.NewPCG(uint64(i), 7))) })
 	}
 	all.Wait()
 	_ = e.Close()
@@ -357,12 +348,87 @@ func TestAnySequenceOfApprovals(t *testing.T) {
 	people.Wait()
 	seen := map[string]bool{}
 	for _, effect := range server.Effects() {
-		if seen[effect.Target] || !approved[effect.Target] {
+		if seen[effect.Target] || !c.approved[effect.Target] {
 			t.Errorf("%s was written twice or without a yes", effect.Target)
 		}
 		seen[effect.Target] = true
 	}
-	if len(seen) == 0 || len(seen) == 60 {
-		t.Errorf("%d of 60 were written: the test says nothing", len(seen))
+	if len(seen) == 0 || len(seen) == programs {
+		t.Errorf("%d of %d were written: the test says nothing", len(seen), programs)
 	}
+}
+
+// resumed executes a program that writes a file, and resumes it until it has ended or ctx has.
+func resumed(ctx context.Context, e *retort.Engine, path string, patience time.Duration) {
+	o := e.Execute(ctx, retort.Request{Code: fmt.Sprintf(`await files.writeFile({path: %q, content: 'x'}); return 1`, path)})
+	for o.Status == run.StatusPendingApproval && ctx.Err() == nil {
+		o = e.Resume(ctx, o.ExecutionID, patience)
+	}
+}
+
+// crowd are people who answer what an engine asks.
+type crowd struct {
+	e      *retort.Engine
+	cancel map[string]func() // by the file that the program writes
+
+	mu       sync.Mutex
+	approved map[string]bool // files
+}
+
+// answers does something about what waits, over and over: it says yes or no, answers something
+// else, cancels the program, or looks away.
+func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
+	for {
+		var waiting map[string]run.Approval
+		_ = testenv.Poll(func() bool {
+			waiting = c.waiting()
+			select {
+			case <-over:
+				return true
+			default:
+				return len(waiting) > 0
+			}
+		})
+		if len(waiting) == 0 {
+			return
+		}
+		for path, a := range waiting {
+			if c.answer(a, path, random) {
+				t.Error("an answer to something else counts")
+			}
+		}
+	}
+}
+
+// waiting are the questions by the files that are to be written. Those about each tenth file
+// are not there: nobody ever answers them, so that time decides.
+func (c *crowd) waiting() map[string]run.Approval {
+	found := map[string]run.Approval{}
+	for _, a := range c.e.Waiting("") {
+		var call struct{ Path string }
+		_ = json.Unmarshal(a.Arguments, &call)
+		if !strings.HasSuffix(call.Path, "5.txt") {
+			found[call.Path] = a
+		}
+	}
+	return found
+}
+
+// answer does one thing about a question, and reports whether an answer to something else counted.
+func (c *crowd) answer(a run.Approval, path string, random *rand.Rand) (fooled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch random.IntN(8) {
+	case 0:
+		c.cancel[path]()
+	case 1, 2:
+		return c.e.Decide(a.ID, strings.Repeat("0", 64), run.Answer{Approve: true}) == nil
+	case 3, 4:
+		_ = c.e.Decide(a.ID, a.Digest, run.Answer{})
+	case 5, 6:
+		if c.e.Decide(a.ID, a.Digest, run.Answer{Approve: true}) == nil {
+			c.approved[path] = true
+		}
+	}
+	return false
 }

@@ -6,23 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"retort"
 	"retort/internal/demo"
 	"retort/internal/model/modeltest"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
-
-// until waits for what is about to be so.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(what)
-		}
-	}
-}
 
 // states are those of the tasks of an engine, by their titles.
 func states(t *testing.T, e *retort.Engine) map[string]retort.JobState {
@@ -71,10 +61,10 @@ func TestTaskTakesItsTurn(t *testing.T) {
 				t.Errorf("%s: %s %+v", title, o.Status, o.Error)
 			}
 		})
-		until(t, title+" is not in the queue", func() bool { _, ok := states(t, e.As(principal))[title]; return ok })
+		testenv.WaitUntil(t, title+" is in the queue", func() bool { _, ok := states(t, e.As(principal))[title]; return ok })
 	}
 	begin("anna", "a1")
-	until(t, "the model is not asked", func() bool { return len(e.model.Asked()) == 1 })
+	testenv.WaitUntil(t, "the model is asked", func() bool { return len(e.model.Asked()) == 1 })
 	begin("anna", "a2")
 	begin("anna", "a3")
 	begin("berta", "b1")
@@ -84,7 +74,7 @@ func TestTaskTakesItsTurn(t *testing.T) {
 	if _, theirs := states(t, e.As("anna"))["b1"]; theirs {
 		t.Error("a task of another principal is listed")
 	}
-	until(t, "nobody is told that they wait", func() bool { mu.Lock(); defer mu.Unlock(); return len(waited) == 3 })
+	testenv.WaitUntil(t, "all are told that they wait", func() bool { mu.Lock(); defer mu.Unlock(); return len(waited) == 3 })
 	close(gate)
 	all.Wait()
 	if n := len(e.model.Asked()); n != 5 {
@@ -104,7 +94,7 @@ func TestTaskIsCancelled(t *testing.T) {
 	}{
 		"in the line":              {"maxConcurrentTasks: 1", modeltest.Step{}, nil},
 		"while the model is asked": {"", modeltest.Step{Hang: true}, func(e *office, _ retort.JobState) bool { return len(e.model.Asked()) > 0 }},
-		"while its program runs":   {"", modeltest.Step{Text: "```ts\nawait sleep(25000)\n```"}, func(e *office, _ retort.JobState) bool { return e.Running() > 0 }},
+		"while its program runs":   {"", modeltest.Step{Text: "```ts\n" + sleeps + "\n```"}, func(e *office, _ retort.JobState) bool { return e.Running() > 0 }},
 		"while it waits for a person": {"approval: {autoApproveMedium: false}", modeltest.Step{Text: "```ts\n" + create + "\n```"}, func(e *office, s retort.JobState) bool {
 			return s.Status == run.TaskPending && len(e.Waiting(s.ID)) > 0
 		}},
@@ -112,11 +102,11 @@ func TestTaskIsCancelled(t *testing.T) {
 		for _, leaves := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				e := newOfficeWith(t, "provider: openai, timeout: 1m", c.settings, func(int, modeltest.Asked) modeltest.Step { return c.step })
+				e := newOfficeWith(t, "provider: openai", c.settings, func(int, modeltest.Asked) modeltest.Step { return c.step })
 				reached := c.reached
 				if reached == nil {
-					submit(t, e.Engine, retort.Request{Code: "await sleep(25000)"})
-					until(t, "nothing runs", func() bool { return e.Running() > 0 })
+					submit(t, e.Engine, retort.Request{Code: sleeps})
+					testenv.WaitUntil(t, "a program runs", func() bool { return e.Running() > 0 })
 					reached = func(_ *office, s retort.JobState) bool { return s.Status == run.TaskQueued }
 				}
 				ctx, leave := context.WithCancel(t.Context())
@@ -135,7 +125,7 @@ func TestTaskIsCancelled(t *testing.T) {
 					}
 					return s
 				}
-				until(t, "it does not come so far", func() bool { s := mine(); return s.ID != "" && reached(e, s) })
+				testenv.WaitUntil(t, "it has come so far", func() bool { s := mine(); return s.ID != "" && reached(e, s) })
 				waits := mine().Status == run.TaskPending
 				if leaves && !waits {
 					leave()
@@ -164,11 +154,11 @@ func TestTaskForLater(t *testing.T) {
 	if err != nil || s.Title != todo {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	until(t, "no person is asked", func() bool { now, _ := e.Task(s.ID); return now.Status == run.TaskPending })
+	testenv.WaitUntil(t, "a person is asked", func() bool { now, _ := e.Task(s.ID); return now.Status == run.TaskPending })
 	if other := finished(t, e.Engine, submit(t, e.Engine, retort.Request{Code: "return 1"}).ID); other.Status != "ok" {
 		t.Errorf("%+v", other)
 	}
-	until(t, "it does not end", func() bool {
+	testenv.WaitUntil(t, "it has ended", func() bool {
 		for _, a := range e.Waiting(s.ID) {
 			_ = e.Decide(a.ID, a.Digest, retort.Answer{Approve: true})
 		}
@@ -184,7 +174,7 @@ func TestTaskForLater(t *testing.T) {
 // A full line is refused in words, before anything is done.
 func TestTaskFindsTheLineFull(t *testing.T) {
 	e := newOffice(t, "maxConcurrentTasks: 1\ntasks: {waiting: 1}", writes("return 1"))
-	submit(t, e.Engine, retort.Request{Code: "await sleep(25000)"})
+	submit(t, e.Engine, retort.Request{Code: sleeps})
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo})
 	if o.Status != run.StatusRejected || o.Error.Kind != run.KindLimit || len(e.model.Asked()) != 0 {
 		t.Errorf("%s %+v", o.Status, o.Error)
@@ -194,9 +184,9 @@ func TestTaskFindsTheLineFull(t *testing.T) {
 // Where another engine works on the queue of the home, a task that somebody waits for is done beside it.
 func TestTaskBesideAnotherEngine(t *testing.T) {
 	e := newOffice(t, "maxConcurrentTasks: 1", writes("return 1"))
-	submit(t, e.Engine, retort.Request{Code: "await sleep(25000)"})
-	until(t, "nothing runs", func() bool { return e.Running() > 0 })
-	other, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: e.home})
+	submit(t, e.Engine, retort.Request{Code: sleeps})
+	testenv.WaitUntil(t, "a program runs", func() bool { return e.Running() > 0 })
+	other, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: e.home})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +206,7 @@ func TestTaskWaitsForServers(t *testing.T) {
 	t.Cleanup(model.Close)
 	answers := make(chan struct{})
 	e, err := retort.Open(t.Context(), retort.Config{
-		NoFiles: true, Settings: "model: {provider: openai, url: " + model.URL + ", model: scripted}",
+		NoFiles: true, Reserve: retort.ReserveNone, Settings: "model: {provider: openai, url: " + model.URL + ", model: scripted}",
 		Servers: []retort.Server{{Name: "crm", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 			select {
 			case <-answers:

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"retort"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // small mounts a file system of 4 MB for a test.
@@ -66,15 +66,7 @@ func TestDiskFull(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	for late := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		o := write("after")
-		if o.Status == run.StatusOK {
-			break
-		}
-		if time.Now().After(late) {
-			t.Fatalf("there is room again: %s %+v", o.Status, o.Error)
-		}
-	}
+	testenv.WaitUntil(t, "there is room again", func() bool { return write("after").Status == run.StatusOK })
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}

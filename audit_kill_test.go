@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"retort"
 	"retort/internal/audit"
@@ -23,13 +23,17 @@ import (
 const killedEngine = "RETORT_TEST_KILLED_ENGINE"
 
 // notes is an upstream that keeps what it was told in a file which outlives it: the judge
-// of what has happened.
-func notes(file string) *party {
+// of what has happened. It calls made, if there is one, before and after it has.
+func notes(file string, made func()) *party {
 	return &party{
 		tools: func() string {
 			return `{"name":"create_note","description":"Create a note.","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}`
 		},
 		answer: func(_ string, arguments json.RawMessage) string {
+			if made != nil {
+				made()
+				defer made()
+			}
 			f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err != nil {
 				panic(err)
@@ -43,19 +47,38 @@ func notes(file string) *party {
 	}
 }
 
-func killable(dir string) retort.Config {
+func killable(dir string) retort.Config { return killableWith(dir, nil) }
+
+func killableWith(dir string, made func()) retort.Config {
 	return retort.Config{
-		NoFiles: true, Home: filepath.Join(dir, "home"), Keys: filepath.Join(dir, "keys"),
-		Servers: []retort.Server{{Name: "notes", Dial: notes(filepath.Join(dir, "effects")).dial}},
+		NoFiles: true, Reserve: retort.ReserveNone, Home: filepath.Join(dir, "home"), Keys: filepath.Join(dir, "keys"),
+		Servers: []retort.Server{{Name: "notes", Dial: notes(filepath.Join(dir, "effects"), made).dial}},
 	}
 }
 
-// scribble executes programs with effects without end, and says how many have ended.
+// counter prints how many executions have ended, whenever something has happened.
+type counter struct {
+	mu    sync.Mutex
+	ended int
+}
+
+func (c *counter) tell(ended int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended += ended
+	fmt.Println(c.ended)
+}
+
+// scribble executes programs with effects without end. It prints a line when it begins, when
+// it has an engine, before and after each effect, and when a program has ended.
 func scribble(dir string) {
-	e, err := retort.Open(context.Background(), killable(dir))
+	var c counter
+	c.tell(0)
+	e, err := retort.Open(context.Background(), killableWith(dir, func() { c.tell(0) }))
 	if err != nil {
 		panic(err)
 	}
+	c.tell(0)
 	ended := make(chan run.Outcome)
 	for range 3 {
 		go func() {
@@ -65,28 +88,34 @@ func scribble(dir string) {
 			}
 		}()
 	}
-	for n := 1; ; n++ {
+	for {
 		if o := <-ended; o.Status != run.StatusOK {
 			panic(fmt.Sprint(o.Status, o.Error))
 		}
-		fmt.Println(n)
+		c.tell(1)
 	}
+}
+
+// positions are after how many lines of scribble it is killed: while it starts, and then all
+// over the executions that follow, of which each makes 25 lines and three are under way.
+func positions() []int {
+	step := 8
+	if testenv.Full() {
+		step = 1
+	}
+	all := []int{0, 1, 2}
+	for at := 3; at < 170; at += step {
+		all = append(all, at)
+	}
+	return all
 }
 
 // An engine that is killed at any moment leaves a record that holds: each execution has
 // one end, and each effect that the upstream has seen was recorded before, once.
 func TestKilledWhileRecording(t *testing.T) {
-	kills := 100
-	if testing.Short() {
-		kills = 5
-	}
-	dir, done := t.TempDir(), 0
-	for n := range kills {
-		if n%5 == 0 { // perhaps before it has done anything
-			done += testenv.Killed(t, killedEngine, dir, rand.N(300*time.Millisecond), 0)
-			continue
-		}
-		done += testenv.KilledAtWork(t, killedEngine, dir, rand.N(200*time.Millisecond))
+	dir, done, kills := t.TempDir(), 0, positions()
+	for _, at := range kills {
+		done += testenv.KilledAt(t, killedEngine, dir, at, 0)
 	}
 	e, err := retort.Open(t.Context(), killable(dir))
 	if err != nil {
@@ -102,8 +131,8 @@ func TestKilledWhileRecording(t *testing.T) {
 	if rec.ends[string(run.StatusOK)] < done {
 		t.Errorf("%d executions had ended, and %d are recorded", done, rec.ends[string(run.StatusOK)])
 	}
-	if done < kills/2 || rec.ends[string(run.StatusOutcomeUnknown)] < kills/4 {
-		t.Errorf("the kills came at the wrong time: %d executions had ended, and as recorded %v", done, rec.ends)
+	if done < len(kills) || rec.ends[string(run.StatusOutcomeUnknown)] < len(kills) {
+		t.Errorf("%d kills came at the wrong time: %d executions had ended, and as recorded %v", len(kills), done, rec.ends)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "effects"))
 	if err != nil {

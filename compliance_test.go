@@ -26,7 +26,7 @@ func ran(t *testing.T, c retort.Config) {
 // Settings that were loosened while nothing was recorded are found at the next start that
 // records, and a report tells of it.
 func TestChangedSettingsAreRecorded(t *testing.T) {
-	c := retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir()}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
 	ran(t, c)
 	ran(t, c)
 	if r := reported(t, c); len(r.Activity.Settings) > 0 {
@@ -56,7 +56,7 @@ func reported(t *testing.T, c retort.Config) *retort.Report {
 
 // A report tells where the record is kept, and not the password that is a part of it.
 func TestReportHasNoSecrets(t *testing.T) {
-	c := retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir(), Settings: `
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: `
 principals: {intern: {permissionLevel: read_only, servers: {crm: {deny: ["delete_*"]}}}}
 approval: {webhook: {url: "https://hook.example/swordfish", secret: "whsec_c3dvcmRmaXNoc3dvcmRmaXNoc3dvcmRmaXNo"}}`}
 	var out bytes.Buffer
@@ -84,7 +84,7 @@ func (f *failing) Write(p []byte) (int, error) {
 
 // What could not be written has no cursor: the next export begins where this one did.
 func TestExportThatFails(t *testing.T) {
-	c := retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir()}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
 	ran(t, c)
 	out, err := retort.ExportRecord(t.Context(), c, &failing{}, retort.Export{Format: "jsonl"})
 	if err == nil || out.Cursor != "" {

@@ -26,6 +26,7 @@ import (
 	"retort"
 	"retort/internal/demo"
 	"retort/internal/doctor"
+	"retort/internal/testenv"
 )
 
 // says is a server that writes a text to standard error and ends.
@@ -150,11 +151,11 @@ func TestDoctorFindsCauses(t *testing.T) {
 		{"upstream_refused", "start that service", says("Error: connect ECONNREFUSED 127.0.0.1:5432", 1)},
 		{"ended", "exit 3", says("something that nobody knows", 3)},
 		{"ended_at_once", "", retort.Server{Command: "true"}},
-		{"not_stdio", "as url", retort.Server{Command: "sh", Args: []string{"-c", "echo 'MCP Streamable HTTP Server listening on port 39999' >&2; sleep 60"}}},
-		{"not_stdio", "stdio", retort.Server{Command: "sh", Args: []string{"-c", "echo 'Welcome'; sleep 60"}}},
-		{"not_stdio", "as url", retort.Server{Command: "sh", Args: []string{"-c", "echo 'Listening on http://localhost:3000'; sleep 60"}}},
-		{"slow", "by hand", retort.Server{Command: "sh", Args: []string{"-c", "sleep 60"}}},
-		{"slow", "until it waits", retort.Server{Command: program(t, "#!/bin/sh\nsleep 60\n", 0o700), Args: []string{"npx"}}},
+		{"not_stdio", "as url", retort.Server{Command: "sh", Args: []string{"-c", "echo 'MCP Streamable HTTP Server listening on port 39999' >&2; exec sleep 3600"}}},
+		{"not_stdio", "stdio", retort.Server{Command: "sh", Args: []string{"-c", "echo 'Welcome'; exec sleep 3600"}}},
+		{"not_stdio", "as url", retort.Server{Command: "sh", Args: []string{"-c", "echo 'Listening on http://localhost:3000'; exec sleep 3600"}}},
+		{"slow", "by hand", retort.Server{Command: "sh", Args: []string{"-c", "exec sleep 3600"}}},
+		{"slow", "until it waits", retort.Server{Command: program(t, "#!/bin/sh\nexec sleep 3600\n", 0o700), Args: []string{"npx"}}},
 
 		{"refused", "start the server", retort.Server{URL: "http://127.0.0.1:1/mcp"}},
 		{"unknown_host", "url", retort.Server{URL: "http://no-such-host.invalid/mcp"}},
@@ -173,34 +174,44 @@ func TestDoctorFindsCauses(t *testing.T) {
 		{"not_mcp", "/mcp", responds(t, 200, "application/json", `{"hello": "world"}`)},
 		{"slow", "curl", retort.Server{URL: "http://" + silent(t) + "/mcp"}},
 	}
-	config := retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "works", Dial: demo.Dial("crm")}}}
+	config := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Servers: []retort.Server{{Name: "works", Dial: demo.Dial("crm")}}}
 	for i, c := range cases {
 		c.server.Name = fmt.Sprintf("s%02d", i)
 		config.Servers = append(config.Servers, c.server)
 	}
-	e, err := retort.Open(t.Context(), config)
+	e, err := retort.Open(t.Context(), retort.WithExitPatience(config, testenv.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	quick, never := []string{"works"}, []string{}
-	for i, c := range cases {
-		if name := fmt.Sprintf("s%02d", i); c.cause == "slow" || c.cause == "not_stdio" {
-			never = append(never, name)
-		} else {
-			quick = append(quick, name)
-		}
-	}
 	found := map[string]retort.ServerDiagnosis{}
-	for patience, names := range map[time.Duration][]string{time.Minute: quick, 6 * time.Second: never} {
+	diagnose := func(patience time.Duration, names ...string) {
+		t.Helper()
 		d, err := e.Doctor(t.Context(), nil, patience, names...)
 		if err != nil || d.OK || len(d.Servers) != len(names) {
-			t.Errorf("fine: %v, %d servers of %d, %v", d.OK, len(d.Servers), len(names), err)
+			t.Fatalf("fine: %v, %d servers of %d, %v", d.OK, len(d.Servers), len(names), err)
 		}
 		for _, s := range d.Servers {
 			found[s.Name] = s
 		}
 	}
+	names := map[string][]string{"": {"works"}}
+	for i, c := range cases {
+		kind := ""
+		if c.cause == "slow" || c.cause == "not_stdio" { // which never answer
+			kind = c.cause
+		}
+		names[kind] = append(names[kind], fmt.Sprintf("s%02d", i))
+	}
+	diagnose(time.Millisecond, names["slow"]...)
+	for _, name := range names["not_stdio"] {
+		testenv.WaitUntil(t, name+" has said something", func() bool {
+			diagnose(time.Millisecond, name)
+			cause := found[name].Cause
+			return cause == nil || cause.ID != "slow"
+		})
+	}
+	diagnose(testenv.Patience, names[""]...)
 	if s := found["works"]; !s.OK || s.Cause != nil || s.Tools != 12 || s.Era != "stateless" || s.LatencyMS <= 0 {
 		t.Errorf("%+v", s)
 	}
@@ -221,19 +232,19 @@ func TestDoctorFindsCauses(t *testing.T) {
 
 // One server can be asked about, and a name that nobody has is refused.
 func TestDoctorOfOne(t *testing.T) {
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}, {Name: "bad", Command: "/no/such"}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}, {Name: "bad", Command: "/no/such"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	d, err := e.Doctor(t.Context(), nil, time.Minute, "crm")
+	d, err := e.Doctor(t.Context(), nil, testenv.Patience, "crm")
 	if err != nil || !d.OK || len(d.Servers) != 1 || d.Servers[0].Name != "crm" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if _, err := e.Doctor(t.Context(), nil, time.Minute, "crn"); err == nil || !strings.Contains(err.Error(), `no server "crn"`) {
+	if _, err := e.Doctor(t.Context(), nil, testenv.Patience, "crn"); err == nil || !strings.Contains(err.Error(), `no server "crn"`) {
 		t.Error(err)
 	}
-	d, err = e.Doctor(t.Context(), []doctor.Check{{Level: doctor.Broken}}, time.Minute, "crm")
+	d, err = e.Doctor(t.Context(), []doctor.Check{{Level: doctor.Broken}}, testenv.Patience, "crm")
 	if err != nil || d.OK {
 		t.Error("a broken machine is said to be fine")
 	}
@@ -242,7 +253,7 @@ func TestDoctorOfOne(t *testing.T) {
 // What is wrong with home is found, and mended only where that is asked for and safe.
 func TestExamine(t *testing.T) {
 	home, keys := filepath.Join(t.TempDir(), "home"), filepath.Join(t.TempDir(), "keys")
-	c := retort.Config{NoFiles: true, Home: home, Keys: keys, Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}}}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: keys, Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}}}
 	open := func() {
 		t.Helper()
 		e, err := retort.Open(t.Context(), c)

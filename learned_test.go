@@ -13,10 +13,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"retort"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // tracker answers with JSON as text, and declares nothing of it.
@@ -39,7 +39,7 @@ func tracker(pin string) *party {
 
 func openTracker(t *testing.T, home, settings string, p *party) *retort.Engine {
 	t.Helper()
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home, Keys: filepath.Join(home, "keys"), Settings: settings, Servers: []retort.Server{{Name: "tracker", Dial: p.dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: filepath.Join(home, "keys"), Settings: settings, Servers: []retort.Server{{Name: "tracker", Dial: p.dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,17 +50,17 @@ func openTracker(t *testing.T, home, settings string, p *party) *retort.Engine {
 
 const tenCalls = `for (let page = 0; page < 10; page++) await tracker.listIssues({page});`
 
-// learned waits until so many answers are known.
-func learned(t *testing.T, e *retort.Engine, tool string, answers int) *run.Learned {
+// learned waits until so many answers of a tool are known, and returns what was learned of it.
+func learned(t *testing.T, e *retort.Engine, tool string, answers int) (l *run.Learned) {
 	t.Helper()
-	for late := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if l, ok := e.Toolset().Tool(tool); ok && l.Learned != nil && l.Learned.Observations >= answers {
-			return l.Learned
+	testenv.WaitUntil(t, fmt.Sprintf("%d answers of %s are known", answers, tool), func() bool {
+		known, ok := e.Toolset().Tool(tool)
+		if ok {
+			l = known.Learned
 		}
-		if time.Now().After(late) {
-			t.Fatalf("of %s less than %d answers are known", tool, answers)
-		}
-	}
+		return l != nil && l.Observations >= answers
+	})
+	return l
 }
 
 // The whole way: answers are observed, definitions say what they look like, and a program

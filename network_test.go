@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,7 +71,7 @@ func reaching(t *testing.T, runtime string, more ...string) (*retort.Engine, *si
 			settings += fmt.Sprintf("runtimes: {%s: %q}\n", runtime, path)
 		}
 	}
-	c := retort.Config{NoFiles: true, Home: filepath.Join(home, "home"), Keys: filepath.Join(home, "keys"), Settings: settings}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: filepath.Join(home, "home"), Keys: filepath.Join(home, "keys"), Settings: settings, Limits: unhurried}
 	e, err := retort.Open(t.Context(), retort.Within(c, s))
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +83,7 @@ func reaching(t *testing.T, runtime string, more ...string) (*retort.Engine, *si
 // reach is a program that reaches an address and gives the text of the answer.
 func reach(runtime, address string) retort.Request {
 	if runtime == "python" {
-		return retort.Request{Language: run.Python, Code: fmt.Sprintf("import urllib.request\nresult = urllib.request.urlopen(%q, timeout=10).read().decode()", address)}
+		return retort.Request{Language: run.Python, Code: fmt.Sprintf("import urllib.request\nresult = urllib.request.urlopen(%q).read().decode()", address)}
 	}
 	return retort.Request{Language: run.TypeScript, Runtime: runtime, Code: fmt.Sprintf("return await (await fetch(%q)).text()", address)}
 }
@@ -91,51 +93,120 @@ var reachers = []string{"quickjs", "python", "node", "bun", "deno"}
 // TestNetwork holds that programs in every runtime reach what is allowed, and nothing else,
 // with an error of kind policy and an entry of the record.
 func TestNetwork(t *testing.T) {
-	for _, runtime := range reachers {
+	for i, runtime := range reachers {
 		t.Run(runtime, func(t *testing.T) {
 			e, s, c := reaching(t, runtime)
-			reached(t, e, s, c, runtime)
+			if testenv.Full() {
+				reached(t, e, s, c, runtime)
+			} else {
+				reachedAtOnce(t, e, s, c, runtime, i)
+			}
 		})
 	}
 }
 
+// allowed are addresses that programs reach, with a part of the answer.
+var allowed = map[string]string{
+	"https://api.example.com/a": `"host":"api.example.com"`, "https://a.sub.example.com/b": `"path":"/b"`, "http://plain.example.com/c": `"host":"plain.example.com"`,
+}
+
+// refused are addresses that they do not reach.
+var refused = []string{"https://evil.example.com/", "http://api.example.com/", "https://api.example.com:8443/", "https://inner.example.com/", "http://169.254.169.254/", "https://127.0.0.1:7337/", "https://localhost/", "http://2130706433/"}
+
 // reached tries what programs of a runtime reach: each address is one program.
 func reached(t *testing.T, e *retort.Engine, s *site, c retort.Config, runtime string) {
 	t.Helper()
-	for address, want := range map[string]string{
-		"https://api.example.com/a": `"host":"api.example.com"`, "https://a.sub.example.com/b": `"path":"/b"`, "http://plain.example.com/c": `"host":"plain.example.com"`,
-	} {
+	for address, want := range allowed {
 		var text string
 		o := e.Execute(t.Context(), reach(runtime, address))
 		if err := json.Unmarshal(o.Result, &text); err != nil || o.Status != run.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%s: %s %s %+v %v", address, o.Status, o.Result, o.Error, o.Warnings)
 		}
 	}
-	refused := []string{"https://evil.example.com/", "http://api.example.com/", "https://api.example.com:8443/", "https://inner.example.com/", "http://169.254.169.254/", "https://127.0.0.1:7337/", "https://localhost/", "http://2130706433/"}
 	for _, address := range refused {
-		o := e.Execute(t.Context(), reach(runtime, address))
-		if o.Status != run.StatusDenied || o.Error == nil || o.Error.Kind != run.KindPolicy || o.Error.Line != 1 && runtime != "python" {
-			t.Errorf("%s: %s %+v %v", address, o.Status, o.Error, o.Warnings)
+		isRefused(t, e, runtime, address)
+	}
+	toldOf(t, s, c, refused)
+}
+
+// reachedAtOnce is reached with one program that catches what is refused, and one of a refused
+// address that does not: the runtimes take turns with the addresses.
+func reachedAtOnce(t *testing.T, e *retort.Engine, s *site, c retort.Config, runtime string, turn int) {
+	t.Helper()
+	addresses := slices.Concat(slices.Sorted(maps.Keys(allowed)), refused)
+	list, _ := json.Marshal(addresses)
+	r := retort.Request{Language: run.TypeScript, Runtime: runtime, Code: "const all: string[] = [];\nfor (const address of " + string(list) + ")\n" +
+		"\ttry { all.push(await (await fetch(address)).text()) } catch (e: any) { all.push(e.kind) }\nreturn all"}
+	if runtime == "python" {
+		r = retort.Request{Language: run.Python, Code: "import urllib.request\nresult = []\nfor address in " + string(list) + ":\n    try:\n" +
+			"        result.append(urllib.request.urlopen(address).read().decode())\n    except OSError:\n        result.append('policy')"}
+	}
+	var texts []string
+	o := e.Execute(t.Context(), r)
+	if err := json.Unmarshal(o.Result, &texts); err != nil || o.Status != run.StatusOK || len(texts) != len(addresses) {
+		t.Fatalf("%s %s %+v %v", o.Status, o.Result, o.Error, o.Warnings)
+	}
+	for i, text := range texts {
+		if want, may := allowed[addresses[i]]; may && !strings.Contains(text, want) || !may && text != "policy" {
+			t.Errorf("%s: %q, want %q or policy", addresses[i], text, want)
 		}
 	}
-	if found := s.Strangers(); found != nil {
-		t.Errorf("dialled %v", found)
-	}
-	if n := entries(t, c, "refused"); n != len(refused) {
-		t.Errorf("%d entries of %d refusals", n, len(refused))
-	}
-	if n := entries(t, c, "allowed"); n != 4 { // the name that leads inside is one that is allowed
-		t.Errorf("%d entries of what was allowed", n)
+	uncaught := refused[turn%len(refused)]
+	isRefused(t, e, runtime, uncaught)
+	toldOf(t, s, c, append(slices.Clone(refused), uncaught))
+}
+
+// isRefused tries an address that a program may not reach.
+func isRefused(t *testing.T, e *retort.Engine, runtime, address string) {
+	t.Helper()
+	o := e.Execute(t.Context(), reach(runtime, address))
+	if o.Status != run.StatusDenied || o.Error == nil || o.Error.Kind != run.KindPolicy || o.Error.Line != 1 && runtime != "python" {
+		t.Errorf("%s: %s %+v %v", address, o.Status, o.Error, o.Warnings)
 	}
 }
 
-// TestContainedNetwork holds the same of programs in containers, whose own network is none.
+// toldOf checks that nothing was dialled that may not be, and that the record tells of what was
+// tried and refused, and of what was allowed.
+func toldOf(t *testing.T, s *site, c retort.Config, tried []string) {
+	t.Helper()
+	if found := s.Strangers(); found != nil {
+		t.Errorf("dialled %v", found)
+	}
+	if n := entries(t, c, "refused"); n != len(tried) {
+		t.Errorf("%d entries of %d refusals", n, len(tried))
+	}
+	inside := 0 // the name that leads inside is one that is allowed
+	for _, address := range tried {
+		if strings.Contains(address, "inner.") {
+			inside++
+		}
+	}
+	if n := entries(t, c, "allowed"); n != len(allowed)+inside {
+		t.Errorf("%d entries of what was allowed, want %d", n, len(allowed)+inside)
+	}
+}
+
+// TestContainedNetwork holds the same of programs in containers, whose own network is none. A
+// runtime of JavaScript asks the engine, as it does in a process: where not everything is tested,
+// one of them is enough.
 func TestContainedNetwork(t *testing.T) {
 	var daemon *testenv.Dockerd
-	for _, mode := range []string{"gvisor", "docker/runc", "docker/runsc"} {
-		t.Run(mode, func(t *testing.T) {
-			sandbox, runner, docker := strings.Cut(mode, "/")
-			settings, runtimes := "sandboxMode: "+sandbox+"\n", []string{"python"}
+	defer func() {
+		if daemon != nil {
+			daemon.End()
+		}
+	}()
+	for _, mode := range []struct {
+		name       string
+		part, full []string
+	}{
+		{"gvisor", []string{"python"}, nil},
+		{"docker/runc", []string{"python", "quickjs"}, []string{"node", "bun", "deno"}},
+		{"docker/runsc", []string{"python"}, []string{"quickjs", "node", "bun", "deno"}},
+	} {
+		t.Run(mode.name, func(t *testing.T) {
+			sandbox, runner, docker := strings.Cut(mode.name, "/")
+			settings, runtimes := "sandboxMode: "+sandbox+"\n", mode.part
 			if runner != "runc" {
 				testenv.Need(t, "runsc")
 			}
@@ -144,7 +215,9 @@ func TestContainedNetwork(t *testing.T) {
 			}
 			if docker {
 				settings += fmt.Sprintf("docker: {host: %q, runtime: %s}\n", daemon.Host(), runner)
-				runtimes = append(runtimes, "quickjs", "node", "bun", "deno")
+			}
+			if testenv.Full() {
+				runtimes = append(runtimes, mode.full...)
 			}
 			for _, runtime := range runtimes {
 				t.Run(runtime, func(t *testing.T) {
@@ -153,9 +226,6 @@ func TestContainedNetwork(t *testing.T) {
 				})
 			}
 		})
-	}
-	if daemon != nil {
-		daemon.End()
 	}
 }
 
@@ -208,7 +278,7 @@ func TestNetworkClosed(t *testing.T) {
 	s := &site{}
 	s.Site = egresstest.New(t, s, "api.example.com")
 	for _, settings := range []string{"", "network: {secrets: [{domain: api.example.com, header: X, value: y}]}", "network: {blacklist: [evil.example.com]}"} {
-		e, err := retort.Open(t.Context(), retort.Within(retort.Config{NoFiles: true, Home: t.TempDir(), Settings: settings}, s))
+		e, err := retort.Open(t.Context(), retort.Within(retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Settings: settings}, s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,30 +297,45 @@ func TestNetworkClosed(t *testing.T) {
 	}
 }
 
-// TestFetch holds what programs expect of fetch, the same in every runtime.
+// fetches are pieces of programs with what they return, in every runtime.
+var fetches = map[string]string{
+	`const r = await fetch('https://api.example.com/x', {method: 'post', headers: {'X-Test': 'yes'}, body: JSON.stringify({a: 1})}); return [r.status, r.ok, r.url, r.redirected, r.headers.get('Content-Type'), await r.json()]`: `[200,true,"https://api.example.com/x",false,"application/json",{"body":"{\"a\":1}","host":"api.example.com","method":"POST","path":"/x","x":"yes"}]`,
+	`const r = await fetch(new Request('https://api.example.com/', {method: 'PUT', body: new Uint8Array([104, 105])})); return [(await r.json()).body, r.bodyUsed]`:                                                               `["hi",true]`,
+	`const r = await fetch(new URL('https://api.example.com/bytes')); return [...await r.bytes()]`:                                                                                                                                `[0,1,254,255]`,
+	`const r = await fetch('https://api.example.com/bytes'); const all: number[] = []; for await (const part of r.body!) all.push(...part); return all`:                                                                           `[0,1,254,255]`,
+	`const r = await fetch('https://api.example.com/', {method: 'POST', body: new URLSearchParams({a: 'b c'})}); return (await r.json()).body`:                                                                                    `"a=b+c"`,
+	`const r = await fetch('https://api.example.com/'); const again = r.clone(); return [typeof await r.text(), (await again.json()).path]`:                                                                                       `["string","/"]`,
+	`return await Promise.all([1, 2, 3].map(async (n) => (await (await fetch('https://api.example.com/' + n)).json()).path))`:                                                                                                     `["/1","/2","/3"]`,
+	`try { await fetch('https://api.example.com/away') } catch (e: any) { return [e.kind, e instanceof ToolError] }`:                                                                                                              `["policy",true]`,
+	`try { await fetch('https://evil.example.com/') } catch (e: any) { return [e.kind, e.message] }`:                                                                                                                              `["policy","evil.example.com is not in network.whitelist"]`,
+	`const c = new AbortController(); c.abort(); try { await fetch('https://api.example.com/', {signal: c.signal}) } catch (e: any) { return e.name }`:                                                                            `"AbortError"`,
+	`try { await fetch('https://api.example.com/', {headers: {'X-Test': 'a\r\nb: c'}}) } catch (e: any) { return e.name }`:                                                                                                        `"TypeError"`,
+	`const h = new Headers([['B', '1'], ['a', '2'], ['b', '3']]); return [[...h], h.has('A'), h.get('c')]`:                                                                                                                        `[[["a","2"],["b","1, 3"]],true,null]`,
+	`const r = Response.json({a: 1}, {status: 201}); return [r.status, r.headers.get('content-type'), await r.json()]`:                                                                                                            `[201,"application/json",{"a":1}]`,
+	`const r = new Response('x'); await r.text(); try { await r.text() } catch (e: any) { return e.name }`:                                                                                                                        `"TypeError"`,
+	`try { new Request('https://api.example.com/', {body: 'x'}) } catch (e: any) { return e.name }`:                                                                                                                               `"TypeError"`,
+}
+
+// TestFetch holds what programs expect of fetch, the same in every runtime. All pieces are in one
+// program, each in a function of its own.
 func TestFetch(t *testing.T) {
+	pieces := slices.Sorted(maps.Keys(fetches))
+	code := "return [" + "\n"
+	for _, piece := range pieces {
+		code += "await (async () => { " + piece + " })().catch((e: any) => String(e)),\n"
+	}
+	code += "]"
 	for _, runtime := range []string{"quickjs", "node", "bun", "deno"} {
 		t.Run(runtime, func(t *testing.T) {
 			e, s, _ := reaching(t, runtime)
-			for code, want := range map[string]string{
-				`const r = await fetch('https://api.example.com/x', {method: 'post', headers: {'X-Test': 'yes'}, body: JSON.stringify({a: 1})}); return [r.status, r.ok, r.url, r.redirected, r.headers.get('Content-Type'), await r.json()]`: `[200,true,"https://api.example.com/x",false,"application/json",{"body":"{\"a\":1}","host":"api.example.com","method":"POST","path":"/x","x":"yes"}]`,
-				`const r = await fetch(new Request('https://api.example.com/', {method: 'PUT', body: new Uint8Array([104, 105])})); return [(await r.json()).body, r.bodyUsed]`:                                                               `["hi",true]`,
-				`const r = await fetch(new URL('https://api.example.com/bytes')); return [...await r.bytes()]`:                                                                                                                                `[0,1,254,255]`,
-				`const r = await fetch('https://api.example.com/bytes'); const all: number[] = []; for await (const part of r.body!) all.push(...part); return all`:                                                                           `[0,1,254,255]`,
-				`const r = await fetch('https://api.example.com/', {method: 'POST', body: new URLSearchParams({a: 'b c'})}); return (await r.json()).body`:                                                                                    `"a=b+c"`,
-				`const r = await fetch('https://api.example.com/'); const again = r.clone(); return [typeof await r.text(), (await again.json()).path]`:                                                                                       `["string","/"]`,
-				`return await Promise.all([1, 2, 3].map(async (n) => (await (await fetch('https://api.example.com/' + n)).json()).path))`:                                                                                                     `["/1","/2","/3"]`,
-				`try { await fetch('https://api.example.com/away') } catch (e: any) { return [e.kind, e instanceof ToolError] }`:                                                                                                              `["policy",true]`,
-				`try { await fetch('https://evil.example.com/') } catch (e: any) { return [e.kind, e.message] }`:                                                                                                                              `["policy","evil.example.com is not in network.whitelist"]`,
-				`const c = new AbortController(); c.abort(); try { await fetch('https://api.example.com/', {signal: c.signal}) } catch (e: any) { return e.name }`:                                                                            `"AbortError"`,
-				`try { await fetch('https://api.example.com/', {headers: {'X-Test': 'a\r\nb: c'}}) } catch (e: any) { return e.name }`:                                                                                                        `"TypeError"`,
-				`const h = new Headers([['B', '1'], ['a', '2'], ['b', '3']]); return [[...h], h.has('A'), h.get('c')]`:                                                                                                                        `[[["a","2"],["b","1, 3"]],true,null]`,
-				`const r = Response.json({a: 1}, {status: 201}); return [r.status, r.headers.get('content-type'), await r.json()]`:                                                                                                            `[201,"application/json",{"a":1}]`,
-				`const r = new Response('x'); await r.text(); try { await r.text() } catch (e: any) { return e.name }`:                                                                                                                        `"TypeError"`,
-				`try { new Request('https://api.example.com/', {body: 'x'}) } catch (e: any) { return e.name }`:                                                                                                                               `"TypeError"`,
-			} {
-				if o := e.Execute(t.Context(), retort.Request{Runtime: runtime, Code: code}); string(o.Result) != want {
-					t.Errorf("%s\n%s %s %+v\nwant %s", code, o.Status, o.Result, o.Error, want)
+			var got []json.RawMessage
+			o := e.Execute(t.Context(), retort.Request{Runtime: runtime, Code: code})
+			if err := json.Unmarshal(o.Result, &got); err != nil || len(got) != len(pieces) {
+				t.Fatalf("%s %s %+v", o.Status, o.Result, o.Error)
+			}
+			for i, piece := range pieces {
+				if want := fetches[piece]; string(got[i]) != want {
+					t.Errorf("%s\n%s\nwant %s", piece, got[i], want)
 				}
 			}
 			if found := s.Strangers(); found != nil {
@@ -264,8 +349,8 @@ func TestFetch(t *testing.T) {
 func TestPythonNetwork(t *testing.T) {
 	e, s, _ := reaching(t, "python")
 	for code, want := range map[string]string{
-		"import http.client\nc = http.client.HTTPSConnection('api.example.com', timeout=10)\nc.request('POST', '/h', 'body')\nr = c.getresponse()\nresult = [r.status, json.loads(r.read())['body']]":                         `[200,"body"]`,
-		"import http.client\nc = http.client.HTTPConnection('plain.example.com', timeout=10)\nc.request('GET', '/h')\nresult = json.loads(c.getresponse().read())['path']":                                                    `"/h"`,
+		"import http.client\nc = http.client.HTTPSConnection('api.example.com')\nc.request('POST', '/h', 'body')\nr = c.getresponse()\nresult = [r.status, json.loads(r.read())['body']]":                                     `[200,"body"]`,
+		"import http.client\nc = http.client.HTTPConnection('plain.example.com')\nc.request('GET', '/h')\nresult = json.loads(c.getresponse().read())['path']":                                                                `"/h"`,
 		"import urllib.request\nr = urllib.request.Request('https://api.example.com/p', data=b'x' * 300000, headers={'X-Test': 'y'})\nd = json.loads(urllib.request.urlopen(r).read())\nresult = [len(d['body']), d['x']]":    `[300000,"y"]`,
 		"import urllib.request, urllib.error\ntry:\n    urllib.request.urlopen('https://evil.example.com/')\nexcept urllib.error.URLError as e:\n    result = 'evil.example.com is not in network.whitelist' in str(e)":       `true`,
 		"import http.client\ntry:\n    http.client.HTTPSConnection('evil.example.com').request('GET', '/')\nexcept OSError as e:\n    result = str(e)":                                                                        `"Tunnel connection failed: 403 evil.example.com is not in network.whitelist"`,

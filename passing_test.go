@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"retort"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // library is an upstream in this process with resources, which can be made to say anything.
@@ -22,6 +24,7 @@ type library struct {
 	tools   string
 	sent    []string // methods
 	answers []string // to what it asks
+	replied []string // ids of what was answered
 	during  []string // lines that it writes in the midst of a call
 	hold    chan struct{}
 }
@@ -72,6 +75,7 @@ func (l *library) take(line []byte) {
 	l.mu.Lock()
 	if m.Method == "" {
 		l.answers = append(l.answers, string(m.Result)+string(m.Error))
+		l.replied = append(l.replied, string(m.ID))
 	}
 	l.sent = append(l.sent, m.Method+" "+m.Params.Name+m.Params.URI)
 	l.mu.Unlock()
@@ -99,19 +103,8 @@ func (l *library) take(line []byte) {
 			return
 		}
 	case "tools/call":
-		for _, during := range l.during {
-			l.write("%s", during)
-			time.Sleep(20 * time.Millisecond)
-		}
 		if l.hold != nil || len(l.during) > 0 {
-			id := m.ID
-			go func() { // what it asks is answered first
-				if l.hold != nil {
-					<-l.hold
-				}
-				l.answered()
-				l.write(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]}}`, id)
-			}()
+			go l.answerAsking(m.ID)
 			return
 		}
 		result = `{"content":[{"type":"text","text":"done"}]}`
@@ -119,22 +112,28 @@ func (l *library) take(line []byte) {
 	l.write(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// answered waits until everything that it asks is answered.
-func (l *library) answered() {
-	for range 1000 {
-		l.mu.Lock()
-		n := len(l.answers)
-		l.mu.Unlock()
-		if n >= len(l.during) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+// answerAsking asks what is to be asked in the midst of a call, each question when the one before
+// it was answered, and then answers the call.
+func (l *library) answerAsking(call json.RawMessage) {
+	for _, question := range l.during {
+		var m struct{ ID json.RawMessage }
+		_ = json.Unmarshal([]byte(question), &m)
+		l.write("%s", question)
+		_ = testenv.Poll(func() bool {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return slices.Contains(l.replied, string(m.ID))
+		})
 	}
+	if l.hold != nil {
+		<-l.hold
+	}
+	l.write(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]}}`, call)
 }
 
 func (l *library) open(t *testing.T, settings string) *retort.Engine {
 	t.Helper()
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings,
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Limits: unhurried,
 		Servers: []retort.Server{{Name: "lib", Dial: l.dial}}})
 	if err != nil {
 		t.Fatal(err)
@@ -248,6 +247,7 @@ func TestHostileQuestions(t *testing.T) {
 	}
 	e := l.open(t, "servers: {lib: {expose: direct}}")
 	l.write("%s", ask("early", `{"message":"x","requestedSchema":{"type":"object","properties":{}}}`))
+	testenv.WaitUntil(t, "the early question is answered", func() bool { return l.count(" ") > 0 })
 	c := l.client(t, e, `{"elicitation":{},"sampling":{}}`)
 	c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_x","arguments":{}}}`)
 	asked := c.hear(`elicitation/create`)
@@ -261,38 +261,52 @@ func TestHostileQuestions(t *testing.T) {
 	c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"decline"}}`, m.ID))
 	c.hear(`"id":1`)
 	want := map[string]int{"a person has to open a page at evil.example first": 2, "sampling/createMessage is not offered": 1, "is an object": 1, "bytes, more than": 1, `"decline"`: 1, "no call is under way": 1}
-	for range 200 {
+	all := ""
+	testenv.WaitUntil(t, "all questions are answered", func() bool {
 		l.mu.Lock()
-		all := strings.Join(l.answers, "\n")
-		l.mu.Unlock()
-		missing := ""
-		for text, n := range want {
-			if strings.Count(all, text) != n {
-				missing = text
-			}
+		defer l.mu.Unlock()
+		all = strings.Join(l.answers, "\n")
+		return len(l.answers) == len(l.during)+1 // and one that was asked before the call
+	})
+	for text, n := range want {
+		if strings.Count(all, text) != n {
+			t.Errorf("%q was answered %d times, want %d: %s", text, strings.Count(all, text), n, all)
 		}
-		if missing == "" {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
 	}
-	t.Errorf("answered %q", l.answers)
 }
 
-// An answer may take long: neither the time of the call nor that of the program runs meanwhile.
+// TestAskingIsNotCharged holds that neither the time of a call nor that of its program runs while
+// a server asks the client: the client answers when both a program and a call with the same limits,
+// which have begun later, have run out of time.
 func TestAskingIsNotCharged(t *testing.T) {
+	t.Parallel() // it mostly waits
+	const limit = 5 * time.Second
 	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`}
 	l.during = []string{`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}}`}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir(), Settings: "maxExecutionTime: 1500",
-		Servers: []retort.Server{{Name: "lib", Dial: l.dial, CallTimeout: 2 * time.Second}}})
+	silent := &library{tools: l.tools, hold: make(chan struct{})}
+	t.Cleanup(func() { close(silent.hold) })
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "maxExecutionTime: " + limit.String(),
+		Servers: []retort.Server{{Name: "lib", Dial: l.dial, CallTimeout: limit}, {Name: "silent", Dial: silent.dial, CallTimeout: limit}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
+	e.Settle(t.Context())
 	c := l.client(t, e, `{"elicitation":{}}`)
 	c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_code","arguments":{"language":"javascript","code":"return await callMCPTool('lib__get_x', {})"}}}`)
 	asked := c.hear(`elicitation/create`)
-	time.Sleep(3 * time.Second)
+	var others sync.WaitGroup
+	others.Go(func() {
+		if o := e.Execute(t.Context(), retort.Request{Code: sleeps}); o.Status != run.StatusTimeout {
+			t.Errorf("another program: %s %+v", o.Status, o.Error)
+		}
+	})
+	others.Go(func() {
+		if o := e.Call(t.Context(), retort.Request{}, "silent.get_x", json.RawMessage(`{}`)); o.Error == nil || o.Error.Kind != run.KindUpstreamTimeout && o.Status != run.StatusTimeout {
+			t.Errorf("another call: %s %+v", o.Status, o.Error)
+		}
+	})
+	others.Wait()
 	var m struct{ ID json.RawMessage }
 	_ = json.Unmarshal([]byte(asked), &m)
 	c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, m.ID))
@@ -309,13 +323,9 @@ func TestWhoIsAskedIsNotGuessed(t *testing.T) {
 	for _, c := range []*line{a, b} {
 		c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_x","arguments":{}}}`)
 	}
-	for l.count("tools/call") < 2 {
-		time.Sleep(5 * time.Millisecond)
-	}
+	testenv.WaitUntil(t, "both calls have come", func() bool { return l.count("tools/call") == 2 })
 	l.write(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}}`)
-	for l.count(" ") < 1 {
-		time.Sleep(5 * time.Millisecond)
-	}
+	testenv.WaitUntil(t, "the question is answered", func() bool { return l.count(" ") > 0 })
 	close(l.hold)
 	a.hear(`"id":1`)
 	b.hear(`"id":1`)

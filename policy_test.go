@@ -14,7 +14,7 @@ import (
 // finds it may call.
 func TestPrincipals(t *testing.T) {
 	e, err := retort.Open(t.Context(), retort.Config{
-		NoFiles: true, Home: t.TempDir(), Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}, {Name: "mail", Dial: demo.Dial("mail")}},
+		NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}, {Name: "mail", Dial: demo.Dial("mail")}},
 		Settings: `
 servers: {mail: {deny: [list_history]}}
 principals:
@@ -71,7 +71,7 @@ principals:
 // A misspelt server in settings must not quietly drop what they deny.
 func TestSettingsForNobody(t *testing.T) {
 	for _, text := range []string{`servers: {crn: {deny: ["*"]}}`, `principals: {ada: {servers: {crn: {deny: ["*"]}}}}`} {
-		_, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Settings: text, Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
+		_, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Settings: text, Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
 		if kind(err) != run.KindInvalidArguments || !strings.Contains(err.Error(), `the server "crn", which is not configured`) {
 			t.Errorf("%s: %v", text, err)
 		}

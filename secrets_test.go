@@ -20,13 +20,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"retort"
 	"retort/internal/audit"
 	"retort/internal/run"
 	"retort/internal/seal"
 	"retort/internal/store"
+	"retort/internal/testenv"
 )
 
 // spillingServer is the argument that makes this program a server which puts its
@@ -194,7 +194,7 @@ func spills(t *testing.T, settings string, hides bool) {
 	taker := &party{tools: listing(tool("create_note", `"text":{"type":"string"}`, false)), answer: func(_ string, arguments json.RawMessage) string { return textResult(string(arguments)) }}
 	env := map[string]string{"API_TOKEN": plantedToken, "DATABASE_URL": "postgres://me:" + plantedPassword + "@db.example/x"}
 	e, err := retort.Open(t.Context(), retort.Config{
-		NoFiles: true, Home: home, Keys: keys, Settings: settings + "\nservers: {other: {pii: {reveal: [email, credit_card, name, company, secret, phone, address]}}, spill: {pii: {reveal: [secret]}}}",
+		NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: keys, Settings: settings + "\nservers: {other: {pii: {reveal: [email, credit_card, name, company, secret, phone, address]}}, spill: {pii: {reveal: [secret]}}}",
 		Servers: []retort.Server{{Name: "spill", Command: self, Args: []string{spillingServer}, Env: env}, {Name: "other", Dial: taker.dial}},
 		Log:     slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -223,7 +223,7 @@ func spills(t *testing.T, settings string, hides bool) {
 	}
 	tell(e.Call(t.Context(), retort.Request{}, "spill.get_it", json.RawMessage(`{"as":"json"}`)))
 	tell(e.Servers())
-	diagnosis, err := e.Doctor(t.Context(), nil, time.Minute)
+	diagnosis, err := e.Doctor(t.Context(), nil, testenv.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func wholeRecord(t *testing.T, home, keys string) []byte {
 
 // The error of an engine that does not open has no password of its settings.
 func TestErrorsOfOpenHaveNoSecrets(t *testing.T) {
-	_, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir(), Settings: "audit: {store: 'postgres://me:" + plantedPassword + "@127.0.0.1:1/x?sslmode=bogus'}"})
+	_, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "audit: {store: 'postgres://me:" + plantedPassword + "@127.0.0.1:1/x?sslmode=bogus'}"})
 	if err == nil || strings.Contains(fmt.Sprintf("%+v", err), plantedPassword) {
 		t.Error(err)
 	}
@@ -377,7 +377,7 @@ func TestSecretsOfAuthorizers(t *testing.T) {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 	}))
 	defer server.Close()
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false",
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false",
 		Servers: []retort.Server{{Name: "far", URL: server.URL, Transport: "http", Auth: authorizer{}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -401,7 +401,7 @@ func TestWhatWaitsHasNoSecrets(t *testing.T) {
 	}))
 	defer far.Close()
 	other := &party{tools: listing(tool("create_note", `"text":{"type":"string"}`, false) + "," + tool("delete_all", `"text":{"type":"string"}`, false)), answer: func(string, json.RawMessage) string { return textResult("done") }}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home, Keys: t.TempDir(), Settings: "permissionLevel: execute_full\npiiTokenization: false\napproval: {webhook: {url: '" + far.URL + "', secret: " + plantedPassword + "-or-more}}",
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: t.TempDir(), Settings: "permissionLevel: execute_full\npiiTokenization: false\napproval: {webhook: {url: '" + far.URL + "', secret: " + plantedPassword + "-or-more}}",
 		Servers: []retort.Server{{Name: "other", Dial: other.dial, Env: map[string]string{"API_TOKEN": plantedToken}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -423,19 +423,14 @@ func TestWhatWaitsHasNoSecrets(t *testing.T) {
 	if err := e.Decide(waiting[0].ID, waiting[0].Digest, run.Answer{Approve: true}); err != nil {
 		t.Fatal(err)
 	}
-	for range 200 {
-		if other.got() != "" {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	testenv.WaitUntil(t, "the call has left", func() bool { return other.got() != "" })
 	files, _ := filepath.Glob(filepath.Join(home, "pending", "*.jsonl"))
 	if len(files) != 1 {
 		t.Fatalf("%d journals", len(files))
 	}
 	journal, _ := os.ReadFile(files[0])
 	nowhere(t, "the journal", journal, false, nil)
-	if o := e.Resume(t.Context(), o.ExecutionID, 5*time.Second); !strings.Contains(other.got(), plantedToken) {
+	if o := e.Resume(t.Context(), o.ExecutionID, testenv.Patience); !strings.Contains(other.got(), plantedToken) {
 		t.Errorf("a call must leave as it is: %s %+v", other.got(), o)
 	}
 }

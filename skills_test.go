@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"retort"
 	"retort/internal/run"
@@ -101,22 +100,26 @@ func TestTokensInSkills(t *testing.T) {
 	}
 }
 
-// Checking a program with skills takes as long as without, once they were checked.
-func TestSkillsAreCheckedOnce(t *testing.T) {
-	e := skilled(t, "")
+// BenchmarkSkills executes a program without skills, and one with three that were checked before:
+// that takes hardly longer.
+func BenchmarkSkills(b *testing.B) {
+	e := openWith(b, "")
 	for _, name := range []string{"a", "b", "c"} {
-		saved(t, e, retort.SkillDraft{Name: name, Description: "One of three.", Code: strings.Repeat("/** A line of text. */\n", 200) + "export const f = (n: number) => n + 1;"})
-	}
-	for _, code := range []string{"return 4 + 0", "import { f } from './skills/a'; import { f as g } from './skills/b'; import { f as h } from './skills/c'; return h(g(f(1)))"} {
-		var took []time.Duration
-		for range 4 {
-			start := time.Now()
-			if o := e.Execute(t.Context(), retort.Request{Code: code}); string(o.Result) != "4" {
-				t.Fatalf("%+v %v", o, o.Error)
-			}
-			took = append(took, time.Since(start))
+		d := retort.SkillDraft{Name: name, Description: "One of three.", Code: strings.Repeat("/** A line of text. */\n", 200) + "export const f = (n: number) => n + 1;"}
+		if o := e.SaveSkill(b.Context(), retort.Request{}, d); o.Status != run.StatusOK {
+			b.Fatalf("%+v", o.Error)
 		}
-		t.Log(took)
+	}
+	for name, code := range map[string]string{
+		"none": "return 4 + 0", "three": "import { f } from './skills/a'; import { f as g } from './skills/b'; import { f as h } from './skills/c'; return h(g(f(1)))",
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if o := e.Execute(b.Context(), retort.Request{Code: code}); string(o.Result) != "4" {
+					b.Fatalf("%s %+v", o.Status, o.Error)
+				}
+			}
+		})
 	}
 }
 

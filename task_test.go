@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"retort"
 	"retort/internal/demo"
 	"retort/internal/model/modeltest"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // office is an engine with a scripted model, and the servers behind it, whose own record of effects is the judge.
@@ -33,12 +33,12 @@ func newOffice(t *testing.T, settings string, script func(n int, a modeltest.Ask
 func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a modeltest.Asked) modeltest.Step) *office {
 	t.Helper()
 	o := &office{servers: map[string]*demo.Server{}, home: t.TempDir()}
-	c := retort.Config{NoFiles: true, Home: o.home, Settings: settings}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: o.home, Settings: settings, Limits: unhurried}
 	if script != nil {
 		o.model = modeltest.New(script)
 		t.Cleanup(o.model.Close)
 		if !strings.Contains(provider, "timeout:") {
-			provider += ", timeout: 2s"
+			provider += ", timeout: 1h"
 		}
 		c.Settings += fmt.Sprintf("\nmodel: {%s, url: %q, model: scripted, maxTokens: 1000, price: {input: 3, output: 15}}\n", provider, o.model.URL)
 	}
@@ -56,13 +56,13 @@ func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a
 	}
 	t.Cleanup(func() { _ = o.Close() })
 	o.Settle(t.Context())
-	for range 200 { // a search does not wait long for the index of servers that have just come
+	testenv.WaitUntil(t, "a search finds tools of crm", func() bool { // it does not wait for the index of servers that have just come
 		found, err := o.Search(t.Context(), retort.Query{Text: todo, Limit: 5})
-		if err != nil || slices.ContainsFunc(found.Tools, func(f run.FoundTool) bool { return f.Server == "crm" }) {
-			break
+		if err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return slices.ContainsFunc(found.Tools, func(f run.FoundTool) bool { return f.Server == "crm" })
+	})
 	return o
 }
 
@@ -89,6 +89,7 @@ func writes(programs ...string) func(int, modeltest.Asked) modeltest.Step {
 }
 
 const (
+	sleeps    = `await sleep(1e9)` // until it is cancelled
 	create    = `await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });`
 	createTwo = `await crm.createRecord({ objectType: 'Lead', data: { LastName: 'B', Company: 'C' } });`
 	todo      = "create a lead record in the crm for company C"
@@ -131,6 +132,9 @@ func TestTask(t *testing.T) {
 			t.Run(name+"/"+provider, func(t *testing.T) {
 				t.Parallel()
 				no := func(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{}, true }
+				if name == "says nothing" {
+					provider += ", timeout: 1s"
+				}
 				e := newOfficeWith(t, "provider: "+provider, "", c.script)
 				o := e.ExecuteTask(run.WithChannel(t.Context(), no), retort.Task{Description: todo})
 				if o.Status != c.status || o.Error != nil && o.Error.Kind != c.kind || o.Attempts != c.attempts {
@@ -303,7 +307,7 @@ func TestTaskPhases(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	page, err := retort.QueryRecord(t.Context(), retort.Config{NoFiles: true, Home: e.home}, retort.RecordQuery{Filter: retort.RecordFilter{Kinds: []string{string(run.EventTask)}}})
+	page, err := retort.QueryRecord(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: e.home}, retort.RecordQuery{Filter: retort.RecordFilter{Kinds: []string{string(run.EventTask)}}})
 	want := []string{"queued", "begun"}
 	for _, phase := range run.Phases() {
 		want = append(want, string(phase))
@@ -343,7 +347,7 @@ func TestTaskTemplatesOfOnesOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +375,7 @@ func TestTaskTemplates(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(home, "templates", file), []byte(c[0]), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Home: home})
+		e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home})
 		if (err == nil) != (c[1] == "") || err != nil && !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%s: %v, want %q", file, err, c[1])
 		}

@@ -7,12 +7,15 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"retort"
 	"retort/internal/demo"
+	"retort/internal/mcpserver"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 func submit(t *testing.T, e *retort.Engine, r retort.Request) retort.JobState {
@@ -30,9 +33,7 @@ func submit(t *testing.T, e *retort.Engine, r retort.Request) retort.JobState {
 
 func finished(t *testing.T, e *retort.Engine, id string) retort.JobState {
 	t.Helper()
-	ctx, done := context.WithTimeout(t.Context(), time.Minute)
-	defer done()
-	task, err := e.WaitTask(ctx, id)
+	task, err := e.WaitTask(testenv.Context(t), id)
 	if err != nil || task.Outcome == nil {
 		t.Fatalf("%+v, %v", task, err)
 	}
@@ -76,7 +77,7 @@ func TestTaskThatWaitsForAPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := retort.Open(t.Context(), retort.Config{
-		NoFiles: true, Home: t.TempDir(), Settings: "maxConcurrentTasks: 1\napproval: {autoApproveLow: false, autoApproveMedium: false}\n",
+		NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Limits: unhurried, Settings: "maxConcurrentTasks: 1\napproval: {autoApproveLow: false, autoApproveMedium: false}\n",
 		Servers: []retort.Server{{Name: "crm", Dial: server.Dial}},
 	})
 	if err != nil {
@@ -86,17 +87,13 @@ func TestTaskThatWaitsForAPerson(t *testing.T) {
 	const code = "return (await crm.createRecord({objectType: 'Lead', data: {LastName: 'L', Company: 'C'}})) !== undefined"
 	asked := func(id string) retort.Approval {
 		t.Helper()
-		for range 600 {
-			if waiting := e.Waiting(id); len(waiting) > 0 {
-				if task, _ := e.Task(id); task.Status == run.TaskPending {
-					return waiting[0]
-				}
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		task, err := e.Task(id)
-		t.Fatalf("nobody is asked: %+v, %v", task, err)
-		return retort.Approval{}
+		var waiting []retort.Approval
+		testenv.WaitUntil(t, "somebody is asked", func() bool {
+			waiting = e.Waiting(id)
+			task, _ := e.Task(id)
+			return len(waiting) > 0 && task.Status == run.TaskPending
+		})
+		return waiting[0]
 	}
 	first, second := submit(t, e, retort.Request{Code: code}), submit(t, e, retort.Request{Code: code})
 	a := asked(first.ID)
@@ -107,15 +104,13 @@ func TestTaskThatWaitsForAPerson(t *testing.T) {
 	if err := e.Decide(a.ID, a.Digest, retort.Answer{Approve: true}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		task, err := e.Task(first.ID)
-		if err != nil || task.Status.Ended() {
-			break
-		}
+	testenv.WaitUntil(t, "the task has ended", func() bool {
 		for _, next := range e.Waiting(first.ID) { // the call, after the program
 			_ = e.Decide(next.ID, next.Digest, retort.Answer{Approve: true})
 		}
-	}
+		task, err := e.Task(first.ID)
+		return err != nil || task.Status.Ended()
+	})
 	if task := finished(t, e, first.ID); task.Status != "ok" || len(server.Effects()) != 1 {
 		t.Errorf("%+v %+v, %d effects", task, task.Outcome.Error, len(server.Effects()))
 	}
@@ -124,19 +119,14 @@ func TestTaskThatWaitsForAPerson(t *testing.T) {
 // What ran when the engine died is not run again, and what had left is told.
 func TestTasksAreKept(t *testing.T) {
 	home := t.TempDir()
-	c := retort.Config{NoFiles: true, Home: home, Settings: "maxConcurrentTasks: 1\n"}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Settings: "maxConcurrentTasks: 1\n", Limits: unhurried}
 	e, err := retort.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := submit(t, e, retort.Request{Code: "await sleep(60000)", Limits: retort.Limits{Timeout: time.Minute}})
+	slow := submit(t, e, retort.Request{Code: sleeps})
 	next := submit(t, e, retort.Request{Code: "return 'next'"})
-	for range 500 {
-		if e.Running() > 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	testenv.WaitUntil(t, "a program runs", func() bool { return e.Running() > 0 })
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -158,13 +148,21 @@ func TestTasksAreKept(t *testing.T) {
 	}
 }
 
-// served speaks MCP to an engine, line by line.
-func served(t *testing.T, e *retort.Engine) (ask func(line string) string) {
+// served speaks MCP to an engine, line by line. grace is how long a client that knows tasks
+// waits for an answer.
+func served(t *testing.T, e *retort.Engine, grace time.Duration) (ask func(line string) string) {
 	t.Helper()
+	s, err := mcpserver.New(e, mcpserver.Options{Version: retort.Version, Grace: grace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Work(); err != nil {
+		t.Fatal(err)
+	}
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
 	done := make(chan struct{})
-	go func() { defer close(done); _ = e.Serve(context.Background(), fromClient, toClient, false) }()
+	go func() { defer close(done); defer s.Close(); _ = s.Serve(context.Background(), fromClient, toClient) }()
 	t.Cleanup(func() { toServer.Close(); go func() { _, _ = io.Copy(io.Discard, fromServer) }(); <-done })
 	lines := bufio.NewScanner(fromServer)
 	lines.Buffer(nil, 1<<20)
@@ -182,18 +180,32 @@ func served(t *testing.T, e *retort.Engine) (ask func(line string) string) {
 	}
 }
 
+// held opens an engine with a tool lib.get_x that answers once release was called.
+func held(t *testing.T) (e *retort.Engine, release func()) {
+	t.Helper()
+	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`, hold: make(chan struct{})}
+	release = sync.OnceFunc(func() { close(l.hold) })
+	e = l.open(t, "")
+	t.Cleanup(release)
+	return e, release
+}
+
+const callsHeld = "await callMCPTool('lib__get_x', {}); return 6 * 7"
+
 var taskID = regexp.MustCompile(`"taskId":"([^"]+)"`)
 
 // A client of 2025-11-25 has a program run as a task, and gets its result when it has ended.
 func TestTaskOfLegacyClient(t *testing.T) {
-	ask := served(t, open(t))
+	e, release := held(t)
+	ask := served(t, e, 0)
 	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	made := ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"await sleep(300); return 6 * 7"},"task":{"ttl":60000}}}`)
+	made := ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"` + callsHeld + `"},"task":{"ttl":60000}}}`)
 	id := taskID.FindStringSubmatch(made)
 	if id == nil || !strings.Contains(made, `"status":"working"`) || !strings.Contains(made, `"ttl":60000`) {
 		t.Fatal(made)
 	}
+	release()
 	got := ask(`{"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"` + id[1] + `"}}`)
 	if !strings.Contains(got, `"result":42`) || !strings.Contains(got, `related-task":{"taskId":"`+id[1]) {
 		t.Error(got)
@@ -203,37 +215,48 @@ func TestTaskOfLegacyClient(t *testing.T) {
 	}
 }
 
-// A client of 2026-07-28 gets an answer if it comes soon, and else a task that it can cancel.
-func TestTaskOfModernClient(t *testing.T) {
-	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
-	ask := served(t, open(t))
-	call := func(code string) string {
-		return ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"` + code + `"},` + meta + `}}`)
-	}
-	if got := call("return 6 * 7"); !strings.Contains(got, `"result":42`) || strings.Contains(got, "taskId") {
+// modern are the members of a request of 2026-07-28 by a client that knows tasks.
+const modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
+
+func callOfModern(code string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"` + code + `"},` + modern + `}}`
+}
+
+// A client of 2026-07-28 gets an answer if it comes soon.
+func TestAnswerOfModernClient(t *testing.T) {
+	ask := served(t, open(t), testenv.Patience)
+	if got := ask(callOfModern("return 6 * 7")); !strings.Contains(got, `"result":42`) || strings.Contains(got, "taskId") {
 		t.Error(got)
 	}
+}
+
+// A client of 2026-07-28 whose answer does not come soon gets a task that it can cancel.
+func TestTaskOfModernClient(t *testing.T) {
+	e, release := held(t)
+	ask := served(t, e, time.Millisecond)
 	after := func(made, method string) string {
 		id := taskID.FindStringSubmatch(made)
 		if id == nil || !strings.Contains(made, `"resultType":"task"`) {
 			t.Fatal(made)
 		}
-		return ask(`{"jsonrpc":"2.0","id":2,"method":"` + method + `","params":{"taskId":"` + id[1] + `",` + meta + `}}`)
+		return ask(`{"jsonrpc":"2.0","id":2,"method":"` + method + `","params":{"taskId":"` + id[1] + `",` + modern + `}}`)
 	}
-	slow := call("await sleep(2500); return 6 * 7")
-	got := ""
-	for range 100 {
-		if got = after(slow, "tasks/get"); !strings.Contains(got, `"status":"working"`) {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	if !strings.Contains(got, `"status":"completed"`) || !strings.Contains(got, `"result":42`) {
-		t.Error(got)
-	}
-	endless := call("await sleep(25000)")
+	endless := ask(callOfModern(callsHeld))
 	after(endless, "tasks/cancel")
 	if got := after(endless, "tasks/get"); !strings.Contains(got, `"status":"cancelled"`) {
+		t.Error(got)
+	}
+	slow := ask(callOfModern(callsHeld))
+	if got := after(slow, "tasks/get"); !strings.Contains(got, `"status":"working"`) {
+		t.Error(got)
+	}
+	release()
+	got := ""
+	testenv.WaitUntil(t, "the task does not work any more", func() bool {
+		got = after(slow, "tasks/get")
+		return !strings.Contains(got, `"status":"working"`)
+	})
+	if !strings.Contains(got, `"status":"completed"`) || !strings.Contains(got, `"result":42`) {
 		t.Error(got)
 	}
 }

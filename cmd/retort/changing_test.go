@@ -9,7 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"time"
+
+	"retort/internal/testenv"
 )
 
 // changing is an MCP server of which the definitions are those of a file, as it is
@@ -27,13 +28,15 @@ func changing() {
 	}
 	if notify {
 		go func() {
-			for last := ""; ; time.Sleep(20 * time.Millisecond) {
+			last := ""
+			testenv.Poll(func() bool {
 				text, _ := os.ReadFile(file)
 				if last != "" && last != string(text) {
 					say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				}
 				last = string(text)
-			}
+				return false
+			})
 		}()
 	}
 	lines := &heard{Scanner: bufio.NewScanner(os.Stdin)}
@@ -132,10 +135,10 @@ func (h *heard) answer() string {
 
 // client speaks to retort serve as an MCP client does, by the lines of a file:
 //
-//	call TOOL ARGUMENTS    calls a tool and prints the answer
-//	ask METHOD PARAMS      makes another request and prints the answer, or how large it is
-//	run COMMAND ARGUMENT…  runs a command
-//	sleep DURATION         waits
+//	call TOOL ARGUMENTS        calls a tool and prints the answer
+//	until TEXT TOOL ARGUMENTS  calls a tool until the answer has a text, and prints that answer
+//	ask METHOD PARAMS          makes another request and prints the answer, or how large it is
+//	run COMMAND ARGUMENT…      runs a command
 func client() {
 	script, err := os.ReadFile(os.Args[1])
 	if err != nil {
@@ -155,8 +158,12 @@ func client() {
 		what, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch what {
 		case "call":
-			tool, arguments, _ := strings.Cut(rest, " ")
-			fmt.Println(c.ask("tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`))
+			fmt.Println(c.call(rest))
+		case "until":
+			text, call, _ := strings.Cut(rest, " ")
+			answer := ""
+			testenv.Poll(func() bool { answer = c.call(call); return strings.Contains(answer, text) })
+			fmt.Println(answer)
 		case "ask":
 			method, params, _ := strings.Cut(rest, " ")
 			answer := c.ask(method, params)
@@ -171,9 +178,6 @@ func client() {
 			if err != nil {
 				fmt.Println(err)
 			}
-		case "sleep":
-			d, _ := time.ParseDuration(rest)
-			time.Sleep(d)
 		}
 	}
 	_ = in.Close()
@@ -184,6 +188,12 @@ type dialogue struct {
 	in  io.Writer
 	out *bufio.Reader
 	id  int
+}
+
+// call calls a tool, of which the name and the arguments are given, and returns the answer.
+func (s *dialogue) call(tool string) string {
+	name, arguments, _ := strings.Cut(tool, " ")
+	return s.ask("tools/call", `{"name":"`+name+`","arguments":`+arguments+`}`)
 }
 
 // ask sends a request and returns the line that answers it.

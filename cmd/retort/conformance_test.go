@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"retort/internal/testenv"
 )
@@ -25,6 +24,8 @@ servers: {everything: {expose: direct, sampling: allow}}
 // The server side of MCP's conformance tests, through Retort in front of the server that the
 // SDK for Go has for them. Each era is spoken on both sides of Retort.
 func TestServerConformance(t *testing.T) {
+	testenv.NPM22(t)
+	everything := everythingServer(t)
 	for _, c := range []struct {
 		name, module string
 		args         []string
@@ -34,12 +35,10 @@ func TestServerConformance(t *testing.T) {
 		{"modern", "conformance-next", []string{"--requirements", "2026-07-28"}, overPipes},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			testenv.NPM22(t)
 			expected, err := filepath.Abs(filepath.Join("testdata", "conformance-"+c.name+".txt"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			everything := everythingServer(t)
 			dir, retort := demoFolder(t)
 			servers, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"everything": c.upstream(t, everything)}})
 			if err != nil {
@@ -83,13 +82,12 @@ func overHTTP(t *testing.T, command string) map[string]any {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for range 200 {
-		if c, err := net.Dial("tcp", address); err == nil {
+	testenv.WaitUntil(t, "the everything-server listens", func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
 			_ = c.Close()
-			return map[string]any{"type": "http", "url": fmt.Sprintf("http://%s/mcp", address)}
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatal("the everything-server does not listen")
-	return nil
+		return err == nil
+	})
+	return map[string]any{"type": "http", "url": fmt.Sprintf("http://%s/mcp", address)}
 }

@@ -4,25 +4,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"testing"
 )
 
-// TestEmbeddingExample builds the example that embeds the engine, and runs it with this
-// program as the retort that its servers are.
+// TestEmbeddingExample runs the example that embeds the engine, with this program as the retort
+// that its servers are. Go keeps the example that it has built for the next time.
 func TestEmbeddingExample(t *testing.T) {
 	dir := t.TempDir()
-	embed, retort := filepath.Join(dir, "embed"), filepath.Join(dir, "retort")
-	if runtime.GOOS == "windows" {
-		embed, retort = embed+".exe", retort+".exe"
-	}
-	for program, source := range map[string]string{embed: "retort/examples/07-embed", retort: "retort/cmd/retort"} {
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+	retort := retortIn(t, dir).Path
+	env := append(os.Environ(), "HOME="+dir, "PATH="+filepath.Dir(retort)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // they are below HOME
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
 		}
+		env = append(env, name+"="+strings.TrimSpace(string(value)))
 	}
-	cmd := exec.CommandContext(t.Context(), embed)
-	cmd.Env = append(os.Environ(), "HOME="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd := exec.CommandContext(t.Context(), "go", "run", "retort/examples/07-embed")
+	cmd.Env = env
 	out, err := cmd.CombinedOutput()
 	want := "found: crm.searchRecords\nasked: files.write_file\nended: ok {\"openLeads\":1000}\n"
 	if err != nil || string(out) != want {

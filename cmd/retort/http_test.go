@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,44 +12,61 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"retort/internal/testenv"
 )
+
+// firstPort and lastPort bound the ports of scripts. Systems take others for connections, so
+// that one that is free stays free until its script listens on it.
+const firstPort, lastPort = 12000, 32000
+
+// ports counts the ports that scripts have got. Each process of tests begins elsewhere.
+var ports atomic.Int64
 
 // port sets a variable to a port of this machine that is free: port PORT
 func port(ts *testscript.TestScript, _ bool, args []string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	_, number, _ := net.SplitHostPort(l.Addr().String())
-	ts.Check(l.Close())
-	ts.Setenv(args[0], number)
+	for range lastPort - firstPort {
+		number := firstPort + (int64(os.Getpid())*97+ports.Add(1))%(lastPort-firstPort)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", number)); err == nil {
+			ts.Check(l.Close())
+			ts.Setenv(args[0], strconv.FormatInt(number, 10))
+			return
+		}
+	}
+	ts.Fatalf("no port is free")
 }
 
 // ask is a program that sends the requests of a file to a listener, and prints the status
 // and the body of each answer. Requests are set apart by lines of "###". In one, {session},
 // {state} and {question} are what an earlier answer told. DRIP instead of a method sends
-// the request drop by drop until the listener ends it.
+// the request drop by drop until the listener ends it, while the requests that follow are sent.
 func ask() {
 	address := os.Args[1]
 	text, err := os.ReadFile(os.Args[2])
 	if err != nil {
 		panic(err)
 	}
-	for range 200 { // until it listens
-		if c, err := net.Dial("tcp", address); err == nil {
+	testenv.Poll(func() bool { // until it listens
+		c, err := net.Dial("tcp", address)
+		if err == nil {
 			_ = c.Close()
-			break
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return err == nil
+	})
 	told := map[string]string{}
+	var drips sync.WaitGroup
+	defer drips.Wait()
 	for request := range strings.SplitSeq(string(text), "###\n") {
 		for name, value := range told {
 			request = strings.ReplaceAll(request, "{"+name+"}", value)
 		}
 		if rest, ok := strings.CutPrefix(request, "DRIP "); ok {
-			drip(address, rest)
+			drips.Go(func() { drip(address, rest) })
 			continue
 		}
 		send(address, request, told)
@@ -83,6 +101,7 @@ func send(address, request string, told map[string]string) {
 		return
 	}
 	answer, _ := io.ReadAll(response.Body)
+	_, _ = io.Copy(io.Discard, c) // the listener counts it no more when it has ended
 	fmt.Printf("%s\n%s\n", response.Status, answer)
 	if id := response.Header.Get("Mcp-Session-Id"); id != "" {
 		told["session"] = id
@@ -95,46 +114,65 @@ func send(address, request string, told map[string]string) {
 	}
 }
 
+// pause is how long a client that drips waits before each byte. Whole requests would take it far
+// longer than a listener reads.
+const pause = 50 * time.Millisecond
+
 func drip(address, request string) {
 	c, err := net.Dial("tcp", address)
 	if err != nil {
 		panic(err)
 	}
 	defer c.Close()
-	ended := make(chan string, 1)
-	go func() { text, _ := io.ReadAll(c); ended <- string(text) }()
+	answer := bufio.NewReader(c)
 	for _, b := range []byte(strings.ReplaceAll(request, "\n", "\r\n")) {
-		select {
-		case text := <-ended:
-			status, _, _ := strings.Cut(text, "\r\n")
-			fmt.Println("ended:", status)
+		_ = c.SetReadDeadline(time.Now().Add(pause))
+		if _, err := answer.Peek(1); !errors.Is(err, os.ErrDeadlineExceeded) {
+			status, _ := answer.ReadString('\n')
+			fmt.Println("ended:", strings.TrimSpace(status))
 			return
-		case <-time.After(50 * time.Millisecond):
-			_, _ = c.Write([]byte{b})
 		}
+		_, _ = c.Write([]byte{b})
 	}
 	fmt.Println("took it all")
 }
 
-// hold opens connections to a listener and sends nothing: hold ADDRESS N. It prints how many of
-// them the listener keeps, and ends them.
+// hold opens connections to a listener: hold ADDRESS N CLOSED. When so many have been closed, it
+// sends a request on each of the others, and prints how many of them answer.
 func hold() {
 	n, err := strconv.Atoi(os.Args[2])
 	if err != nil {
 		panic(err)
 	}
-	closed := make(chan struct{}, n)
+	closed, err := strconv.Atoi(os.Args[3])
+	if err != nil {
+		panic(err)
+	}
+	var connections []net.Conn
+	heard := make(chan bool, n) // of each connection, whether there is an answer
 	for range n {
 		c, err := net.Dial("tcp", os.Args[1])
 		if err != nil {
 			panic(err)
 		}
 		defer c.Close()
+		connections = append(connections, c)
+		_ = c.SetDeadline(time.Now().Add(testenv.Patience))
 		go func() {
-			_, _ = c.Read(make([]byte, 1))
-			closed <- struct{}{}
+			read, _ := c.Read(make([]byte, 1))
+			heard <- read > 0
 		}()
 	}
-	time.Sleep(time.Second)
-	fmt.Printf("%d stay, %d were closed\n", n-len(closed), len(closed))
+	stay := 0
+	for i := range n {
+		if i == closed {
+			for _, c := range connections {
+				_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			}
+		}
+		if <-heard {
+			stay++
+		}
+	}
+	fmt.Printf("%d stay, %d were closed\n", stay, n-stay)
 }

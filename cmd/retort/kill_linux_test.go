@@ -9,16 +9,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"retort/internal/testenv"
 )
 
 // When the engine is killed with SIGKILL in the middle of a program, nothing of
 // its children is left: no sandbox, no server, nothing that a server started.
 func TestKillLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
+	heard := filepath.Join(dir, "heard") // what the second server is asked
 	config := `{"mcpServers": {
 		"files": {"command": "retort", "args": ["demo-server", "files"]},
-		"shell": {"command": "sh", "args": ["-c", "sleep 1000 & retort demo-server chat; sleep 1000"]}}}`
+		"shell": {"command": "sh", "args": ["-c", "sleep 1000 & tee ` + heard + ` | retort demo-server chat; sleep 1000"]}}}`
 	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +42,11 @@ func TestKillLeavesNothing(t *testing.T) {
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"await shell.listChannels({}); return 1"}}}`)
 	awaitAnswer(t, out, `"id":2`)
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"while (true) {}"}}}`)
-	time.Sleep(300 * time.Millisecond)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"await shell.listChannels({}); while (true) {}"}}}`)
+	testenv.WaitUntil(t, "the second program is under way", func() bool {
+		text, _ := os.ReadFile(heard)
+		return strings.Count(string(text), "tools/call") == 2
+	})
 
 	family := descendants(cmd.Process.Pid)
 	if len(family) < 5 { // sandboxes, reaper, two servers, sleep
@@ -51,12 +56,9 @@ func TestKillLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	deadline := time.Now().Add(10 * time.Second)
-	for left := alive(family); len(left) > 0; left = alive(family) {
-		if time.Now().After(deadline) {
-			t.Fatalf("left after the kill: %v", left)
-		}
-		time.Sleep(20 * time.Millisecond)
+	var left []processID
+	if !testenv.Poll(func() bool { left = alive(family); return len(left) == 0 }) {
+		t.Fatalf("left after the kill: %v", left)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
+	"retort/internal/testenv"
 	"retort/internal/upstream/oauth/oauthtest"
 )
 
@@ -36,26 +36,33 @@ func oauthServer() {
 	}
 	_ = os.WriteFile(".mcp.json.new", []byte(`{"mcpServers": {"vault": {"url": "`+s.URL+`"}}}`), 0o600)
 	_ = os.Rename(".mcp.json.new", ".mcp.json")
-	for last := ""; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+	last := ""
+	testenv.Poll(func() bool {
 		if last == "agree" {
 			s.Agree()
 		}
 		text, _ := os.ReadFile("do")
 		if what := strings.TrimSpace(string(text)); what != last {
 			last = what
-			switch what {
-			case "expire":
-				s.Expire(false)
-			case "end":
-				s.Expire(true)
-			case "stop":
-				stop()
-			}
-			_ = os.WriteFile("given", []byte(strings.Join(s.Known(), "\n")), 0o600)
-			_ = os.WriteFile("done-"+what, []byte(fmt.Sprint(s.Count("token refresh_token"))), 0o600)
+			obey(s, what, stop)
 		}
-	}
+		return ctx.Err() != nil
+	})
 	s.Close()
+}
+
+// obey does what the file "do" says, and then tells what the server has given so far.
+func obey(s *oauthtest.Server, what string, stop func()) {
+	switch what {
+	case "expire":
+		s.Expire(false)
+	case "end":
+		s.Expire(true)
+	case "stop":
+		stop()
+	}
+	_ = os.WriteFile("given", []byte(strings.Join(s.Known(), "\n")), 0o600)
+	_ = os.WriteFile("done-"+what, []byte(fmt.Sprint(s.Count("token refresh_token"))), 0o600)
 }
 
 // browse is a browser whose person agrees to everything: browse URL. As "browse -n URL" it

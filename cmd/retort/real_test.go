@@ -97,7 +97,7 @@ func TestInspectorListsAndCalls(t *testing.T) {
 	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
 	dir := realServers(t)
 	server := retortIn(t, dir, "serve")
-	for _, era := range eras {
+	for n, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			inspect := func(args ...string) string {
 				all := append([]string{filepath.Join(modules, ".bin", "mcp-inspector"), "--cli", "--protocol-era", era, "--cwd", dir, server.Path, "serve"}, args...)
@@ -110,16 +110,26 @@ func TestInspectorListsAndCalls(t *testing.T) {
 				}
 				return string(text)
 			}
+			if n > 0 && !testenv.Full() { // the list does not depend on the era
+				inspectCall(t, inspect)
+				return
+			}
 			list := inspect("--method", "tools/list")
 			for _, tool := range []string{"search_tools", "get_tool_definition", "execute_code", "call_tool", "get_execution_stats"} {
 				if !strings.Contains(list, `"name": "`+tool+`"`) {
 					t.Errorf("the Inspector does not list %s:\n%s", tool, list)
 				}
 			}
-			answer := inspect("--method", "tools/call", "--tool-name", "execute_code", "--tool-arg", "code=return (await everything.echo({message: 'hi'})) + '!'")
-			if !strings.Contains(answer, `"result": "Echo: hi!"`) {
-				t.Errorf("the Inspector got: %s", answer)
-			}
+			inspectCall(t, inspect)
 		})
+	}
+}
+
+// inspectCall has the Inspector run a program.
+func inspectCall(t *testing.T, inspect func(args ...string) string) {
+	t.Helper()
+	answer := inspect("--method", "tools/call", "--tool-name", "execute_code", "--tool-arg", "code=return (await everything.echo({message: 'hi'})) + '!'")
+	if !strings.Contains(answer, `"result": "Echo: hi!"`) {
+		t.Errorf("the Inspector got: %s", answer)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -75,13 +74,10 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 
 // appears waits until there is a file: appears FILE
 func appears(ts *testscript.TestScript, _ bool, args []string) {
-	for range 400 {
-		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
-			return
-		}
-		time.Sleep(25 * time.Millisecond)
+	there := func() bool { _, err := os.Stat(ts.MkAbs(args[0])); return err == nil }
+	if !testenv.Poll(there) {
+		ts.Fatalf("there is no %s", args[0])
 	}
-	ts.Fatalf("there is no %s", args[0])
 }
 
 // condition is true of what RETORT_REQUIRE names, such as "dockerd".
@@ -105,15 +101,14 @@ func sets(ts *testscript.TestScript, _ bool, args []string) {
 // awaits waits until something waits for a person, and sets a variable to its id:
 // awaits ID
 func awaits(ts *testscript.TestScript, _ bool, args []string) {
-	for range 200 {
-		var list struct{ Approvals []run.Approval }
-		if ts.Exec("retort", "approvals", "list", "--json") == nil && json.Unmarshal([]byte(ts.ReadFile("stdout")), &list) == nil && len(list.Approvals) > 0 {
-			ts.Setenv(args[0], list.Approvals[0].ID)
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
+	var list struct{ Approvals []run.Approval }
+	waits := func() bool {
+		return ts.Exec("retort", "approvals", "list", "--json") == nil && json.Unmarshal([]byte(ts.ReadFile("stdout")), &list) == nil && len(list.Approvals) > 0
 	}
-	ts.Fatalf("nothing waits")
+	if !testenv.Poll(waits) {
+		ts.Fatalf("nothing waits")
+	}
+	ts.Setenv(args[0], list.Approvals[0].ID)
 }
 
 // demoConfig is what a script has as .mcp.json unless it brings its own.

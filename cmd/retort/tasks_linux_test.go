@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"retort"
 	"retort/internal/model/modeltest"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // killable is a folder with a queue, an engine that works on it, and the command line.
@@ -59,13 +59,12 @@ func (k *killable) said(args ...string) string {
 func (k *killable) kill(execution, task string) {
 	k.t.Helper()
 	noted := filepath.Join(k.dir, ".retort", "pending", execution+".jsonl")
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if text, _ := os.ReadFile(noted); strings.Contains(string(text), "create_record") {
-			break
-		}
-		if time.Now().After(deadline) {
-			k.t.Fatalf("it does not run: %s", k.said("tasks", "show", task))
-		}
+	runs := func() bool {
+		text, _ := os.ReadFile(noted)
+		return strings.Contains(string(text), "create_record")
+	}
+	if !testenv.Poll(runs) {
+		k.t.Fatalf("it does not run: %s", k.said("tasks", "show", task))
 	}
 	if err := k.serve.Process.Kill(); err != nil {
 		k.t.Fatal(err)

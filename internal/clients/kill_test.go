@@ -1,32 +1,29 @@
 package clients
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"io"
+	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
+
+	"retort/internal/testenv"
 )
 
-// victim is what this test binary does as another process, to be killed: "install" or "uninstall".
+// victim is what this test binary does as another process, to be killed: "install" or "uninstall",
+// and the folder in which it does it. It prints 1 when it has done it.
 const victim = "RETORT_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
-	what := os.Getenv(victim)
-	if what == "" {
+	what, dir, killable := strings.Cut(os.Getenv(victim), " ")
+	if !killable {
 		os.Exit(m.Run())
 	}
-	dir := os.Getenv("RETORT_TEST_DIR")
 	e := Environment{GOOS: runtime.GOOS, UserHome: filepath.Join(dir, "user"), Dir: dir, Getenv: func(string) string { return "" }}
 	o := InstallOptions{Client: "claude-code", Out: filepath.Join(dir, "ours", "mcp.json"), Home: filepath.Join(dir, "data"), Command: "/usr/bin/retort", Args: []string{"serve"}}
-	fmt.Println("ready")
-	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	do := Install
 	if what == "uninstall" {
 		do = Uninstall
@@ -35,60 +32,50 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println("done")
+	fmt.Println(1)
 }
 
-// killed runs install or uninstall as a process that ends after a while, with SIGKILL. Zero is
-// never. It returns how long it took.
-func killed(t *testing.T, dir, what string, after time.Duration) time.Duration {
+// killed runs install or uninstall as a process that is killed when so many changes were seen in
+// the folders of its files, and reports whether it was done before.
+func killed(t *testing.T, dir, what string, changes int) bool {
 	t.Helper()
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), victim+"="+what, "RETORT_TEST_DIR="+dir)
-	in, _ := c.StdinPipe()
-	out, _ := c.StdoutPipe()
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
+	folders := []string{filepath.Join(dir, "user"), filepath.Join(dir, "ours"), filepath.Join(dir, "data")}
+	return testenv.KilledAtChange(t, victim, what+" "+dir, folders, changes, 0) == 1
+}
+
+// whole runs install or uninstall to its end.
+func whole(t *testing.T, dir, what string) {
+	t.Helper()
+	if !killed(t, dir, what, math.MaxInt) {
+		t.Fatalf("%s has not ended", what)
 	}
-	said := bufio.NewReader(out)
-	if line, err := said.ReadString('\n'); line != "ready\n" {
-		t.Fatalf("%q %v", line, err)
-	}
-	began := time.Now()
-	_, _ = io.WriteString(in, "\n")
-	if after > 0 {
-		time.Sleep(after)
-		_ = c.Process.Kill()
-	}
-	rest, _ := io.ReadAll(said)
-	if err := c.Wait(); after == 0 && err != nil {
-		t.Fatalf("%s: %v: %s", what, err, rest)
-	}
-	return time.Since(began)
 }
 
 // Killed at any moment, an install or uninstall leaves the client's file whole, as it was or as
 // it will be, and our file with all that left the client's; an uninstall restores every byte.
 func TestKilledAtAnyMoment(t *testing.T) {
-	const kills = 40
+	const kills = 16 // more than there are changes
 	dir := t.TempDir()
 	file, ours := filepath.Join(dir, "user", ".claude.json"), filepath.Join(dir, "ours", "mcp.json")
 	before := []byte("{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}, \"b\": {\"url\": \"https://b.example\"},\n  },\n  \"history\": [" +
 		strings.Repeat("\"what was said, and said again\", ", 4_000) + "1],\n}\n")
 	read := func(path string) []byte { text, _ := os.ReadFile(path); return text }
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{filepath.Dir(file), filepath.Dir(ours), filepath.Join(dir, "data")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(file, before, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	installs := killed(t, dir, "install", 0)
+	whole(t, dir, "install")
 	after := read(file)
-	uninstalls := killed(t, dir, "uninstall", 0)
+	whole(t, dir, "uninstall")
 	if bytes.Equal(before, after) || !bytes.Equal(read(file), before) {
 		t.Fatal("without a kill it does not work")
 	}
 	seen := map[string]int{}
-	whole := func(what string, n int) {
+	check := func(what string, n int) {
 		t.Helper()
 		switch now := read(file); {
 		case bytes.Equal(now, before):
@@ -103,17 +90,17 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 	}
 	for n := range kills {
-		killed(t, dir, "install", max(1, time.Duration(n)*installs*5/4/kills))
-		whole("install", n)
+		killed(t, dir, "install", n+1)
+		check("install", n)
 		if n%2 == 1 {
-			killed(t, dir, "install", 0)
+			whole(t, dir, "install")
 			if !bytes.Equal(read(file), after) {
 				t.Fatalf("kill %d: a second install ends elsewhere", n)
 			}
-			killed(t, dir, "uninstall", max(1, time.Duration(n)*uninstalls*5/4/kills))
-			whole("uninstall", n)
+			killed(t, dir, "uninstall", (n+1)/2)
+			check("uninstall", n)
 		}
-		killed(t, dir, "uninstall", 0)
+		whole(t, dir, "uninstall")
 		if !bytes.Equal(read(file), before) {
 			t.Fatalf("kill %d: not restored", n)
 		}

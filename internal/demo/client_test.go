@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // client speaks to a server over the wire. Calls may be made from several goroutines.
@@ -18,6 +17,7 @@ type client struct {
 	mu     sync.Mutex
 	next   int
 	answer map[int]chan reply
+	gone   chan struct{} // closed when the server says no more
 }
 
 type reply struct {
@@ -64,13 +64,14 @@ func connect(t testing.TB, s *Server) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{t: t, rw: rw, answer: map[int]chan reply{}}
+	c := &client{t: t, rw: rw, answer: map[int]chan reply{}, gone: make(chan struct{})}
 	go c.listen()
 	t.Cleanup(func() { rw.Close() })
 	return c
 }
 
 func (c *client) listen() {
+	defer close(c.gone)
 	lines := bufio.NewReader(c.rw)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -102,8 +103,8 @@ func (c *client) request(method string, params any) reply {
 	select {
 	case r := <-ch:
 		return r
-	case <-time.After(20 * time.Second):
-		c.t.Errorf("%s: no answer", method)
+	case <-c.gone:
+		c.t.Errorf("%s: the server has ended without an answer", method)
 		return reply{}
 	}
 }

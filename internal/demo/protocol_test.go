@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"retort/internal/schema"
+	"retort/internal/testenv"
 	"retort/internal/upstream"
 )
 
@@ -202,7 +202,7 @@ func TestCancelledCallIsNotAnswered(t *testing.T) {
 	fmt.Fprintln(feed, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	feed.Close()
 	release <- true
-	if err := wait(t, done); err != nil {
+	if err := testenv.Receive(t, done, "the end of Serve"); err != nil {
 		t.Error(err)
 	}
 	if got := out.String(); got != `{"jsonrpc":"2.0","id":2,"result":{}}`+"\n" {
@@ -217,7 +217,7 @@ func TestServeEnds(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- Serve(ctx, "drive", in, io.Discard) }()
 		cancel()
-		if err := wait(t, done); !errors.Is(err, context.Canceled) {
+		if err := testenv.Receive(t, done, "the end of Serve"); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		in.Close()
@@ -229,7 +229,7 @@ func TestServeEnds(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- Serve(t.Context(), "drive", in, w) }()
 		fmt.Fprintln(feed, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-		if err := wait(t, done); !errors.Is(err, io.ErrClosedPipe) {
+		if err := testenv.Receive(t, done, "the end of Serve"); !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("got %v", err)
 		}
 		feed.Close()
@@ -249,17 +249,6 @@ func TestServeEnds(t *testing.T) {
 			t.Errorf("%d answers", len(got))
 		}
 	})
-}
-
-func wait(t *testing.T, done <-chan error) error {
-	t.Helper()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(20 * time.Second):
-		t.Fatal("Serve does not end")
-		return nil
-	}
 }
 
 type endless struct{}

@@ -1,0 +1,137 @@
+package internal_test
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// waitingCalls make a test depend on how fast the machine is. Inside a bubble of testing/synctest
+// they cost no time and are exact.
+var waitingCalls = []string{"time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.Since", "runtime.NumGoroutine"}
+
+const clockAdvice = ". Wait for an event with testenv.WaitUntil or testenv.Receive, or use testing/synctest; testenv.CheckGoroutines finds leaks"
+
+// waitingAllowed lists functions that may wait or measure outside a bubble, each with a reason.
+// A function that only bubbles call is one of them.
+var waitingAllowed = []struct{ dir, function, why string }{
+	{"internal/wire", "servePauses", "only bubbles call it"},
+	{"internal/model/modeltest", "stream", "an endless answer must not fill the connection faster than anybody reads"},
+}
+
+// clockRules finds tests that wait for the clock, measure durations or count goroutines outside
+// a bubble. Benchmarks may measure.
+func clockRules(all []source) (found []string) {
+	for _, s := range all {
+		if !s.test && !slices.Contains(testOnly, s.dir) || s.dir == "internal/testenv" {
+			continue
+		}
+		bubbles := bubblesOf(s)
+		s.members(func(name string, n ast.Node) {
+			if !slices.Contains(waitingCalls, name) || within(n, bubbles) {
+				return
+			}
+			function := enclosing(s.file, n)
+			allowed := slices.ContainsFunc(waitingAllowed, func(a struct{ dir, function, why string }) bool {
+				return a.dir == s.dir && a.function == function
+			})
+			if !allowed && !(name == "time.Since" && strings.HasPrefix(function, "Benchmark")) {
+				found = append(found, s.at(n)+": "+name+" in a test"+clockAdvice)
+			}
+		})
+	}
+	return found
+}
+
+// bubblesOf returns what runs inside bubbles: the function literals that are passed to
+// synctest.Test, and the functions of the file that are passed by name.
+func bubblesOf(s source) (bubbles []ast.Node) {
+	var names []string
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || !isSelector(call.Fun, "synctest", "Test") {
+			return true
+		}
+		for _, arg := range call.Args {
+			switch arg := arg.(type) {
+			case *ast.FuncLit:
+				bubbles = append(bubbles, arg)
+			case *ast.Ident:
+				names = append(names, arg.Name)
+			}
+		}
+		return true
+	})
+	for _, d := range s.file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && slices.Contains(names, f.Name.Name) {
+			bubbles = append(bubbles, f)
+		}
+	}
+	return bubbles
+}
+
+func isSelector(e ast.Expr, pkg, name string) bool {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != name {
+		return false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return ok && x.Name == pkg
+}
+
+func within(n ast.Node, outer []ast.Node) bool {
+	return slices.ContainsFunc(outer, func(o ast.Node) bool { return o.Pos() <= n.Pos() && n.End() <= o.End() })
+}
+
+// enclosing returns the name of the declared function that holds a node, "" outside functions.
+func enclosing(f *ast.File, n ast.Node) string {
+	for _, d := range f.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && within(n, []ast.Node{f}) {
+			return f.Name.Name
+		}
+	}
+	return ""
+}
+
+func TestTestsDoNotWaitForTheClock(t *testing.T) {
+	hold(t, clockRules)
+	used := map[string]bool{}
+	for _, s := range sources(t) {
+		s.members(func(name string, n ast.Node) {
+			if slices.Contains(waitingCalls, name) {
+				used[s.dir+" "+enclosing(s.file, n)] = true
+			}
+		})
+	}
+	for _, a := range waitingAllowed {
+		if !used[a.dir+" "+a.function] {
+			t.Errorf("waitingAllowed: %s in %s does not wait", a.function, a.dir)
+		}
+	}
+}
+
+func TestClockRulesFindViolations(t *testing.T) {
+	violations(t, clockRules, map[string]string{
+		"internal/wire/a.go": "package wire\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+		"internal/wire/a_test.go": `package wire
+import ("runtime"; "testing"; "testing/synctest"; "time")
+func TestA(t *testing.T) {
+	synctest.Test(t, func(*testing.T) { time.Sleep(time.Hour) })
+	synctest.Test(t, named)
+	time.Sleep(1)
+	select { case <-time.After(1): }
+}
+func named(*testing.T) { <-time.After(1) }
+func BenchmarkA(b *testing.B) { began := time.Now(); _ = time.Since(began); time.Sleep(1) }
+func helper() { _ = runtime.NumGoroutine() }`,
+		"internal/guest/guesttest/a.go": "package guesttest\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+		"internal/testenv/a.go":         "package testenv\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+	}, []string{
+		"internal/guest/guesttest/a.go:3: time.Sleep in a test" + clockAdvice,
+		"internal/wire/a_test.go:10: time.Sleep in a test" + clockAdvice,
+		"internal/wire/a_test.go:11: runtime.NumGoroutine in a test" + clockAdvice,
+		"internal/wire/a_test.go:6: time.Sleep in a test" + clockAdvice,
+		"internal/wire/a_test.go:7: time.After in a test" + clockAdvice,
+	})
+}
