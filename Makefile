@@ -1,5 +1,9 @@
 # make demo   the whole story on bundled servers
-# make test   all tests, with what this machine has; says what it leaves out
+# make test   all tests but those of containers and virtual machines; says what it leaves out
+# make test-sandboxes  the tests of containers, gVisor and virtual machines
+# make test-race  the tests of packages that start no processes, with the race detector
+# make test-all  test and test-sandboxes with every combination, for releases
+# make soak   the tests of make test, 20 times in random order on a busy machine
 # make check  formatting, vet, other systems, linters, known vulnerabilities
 # make bench  what the engine costs on this machine
 # make build  bin/retort
@@ -11,7 +15,7 @@ export CGO_ENABLED = 0
 # compiler in it takes minutes to build.
 STRIP = -ldflags="-s -w"
 
-.PHONY: help demo test check bench build install clean
+.PHONY: help demo test test-sandboxes test-race test-all soak check bench build install clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -20,7 +24,19 @@ demo: build
 	bin/retort demo
 
 test:
-	scripts/test.sh
+	scripts/test.sh tests
+
+test-sandboxes:
+	scripts/test.sh sandboxes
+
+test-race:
+	scripts/test.sh race
+
+test-all:
+	scripts/test.sh all
+
+soak:
+	scripts/soak.sh
 
 check:
 	scripts/check.sh

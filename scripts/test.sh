@@ -1,34 +1,48 @@
 #!/usr/bin/env bash
-# Runs all tests with what this machine has, and says what it leaves out.
+# Sets up what tests need, and runs one tier of them.
 #
-#   scripts/test.sh [flags of go test]
+#   scripts/test.sh [TIER] [flags of go test]
+#   scripts/test.sh setup TIER    only sets up
+#   scripts/test.sh list TIER     prints its packages, a tab, and the tests in them (a pattern of go test -run)
 #
-# RETORT_REQUIRE=node,node22,bun,deno,python,dockerd,runsc,qemu,firecracker,postgres makes it a failure to leave one of these out:
+# Tiers:
+#   tests      all that needs Go, Node.js, Python and PostgreSQL at most (the default)
+#   sandboxes  containers, gVisor and virtual machines; containers need root
+#   race       the race detector over all packages that start no processes; it needs a C compiler
+#   all        tests and sandboxes, with every combination (RETORT_FULL=1) instead of a covering selection
+#
+# What this machine lacks is left out, and the last line says so. RETORT_REQUIRE, a list separated
+# by commas, makes that a failure:
 #   node    real MCP servers from npm as upstreams, pinned in testdata/npm
-#   node22  MCP inspector and conformance suite, with their own Node, in testdata/npm22
+#   node22  MCP Inspector and the conformance suite, with their own Node.js, in testdata/npm22
 #   bun, deno  runtimes for programs, in testdata/npm-runtimes
 #   python  the machine's own python3
-#   dockerd  a Docker daemon that the tests start in a temporary folder; they need root
-#   runsc   gVisor, which is built by go install at a pinned version
-#   qemu    QEMU, and a kernel of Debian's or Ubuntu's in testdata/kernel
-#   firecracker  Firecracker in PATH, with a KVM that works, and the same kernel: nothing is installed for it
 #   postgres  a PostgreSQL server that the tests start in a temporary folder
+#   dockerd  a Docker daemon that the tests start in a temporary folder
+#   runsc   gVisor, which go install builds at a pinned version
+#   qemu    QEMU, and a Debian or Ubuntu kernel in testdata/kernel
+#   firecracker  Firecracker in PATH with a working KVM, and the same kernel; nothing is installed for it
 # As root on Debian and Ubuntu, what is missing is installed with apt-get.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0 RETORT_REQUIRE="${RETORT_REQUIRE:-}"
 
+action=run tier=tests
+case "${1-}" in setup|list) action=$1; shift ;; esac
+case "${1-}" in tests|sandboxes|race|all) tier=$1; shift ;; esac
+
 say() { printf '%s\n' "test: $*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }
 required() { [[ " ${RETORT_REQUIRE//,/ } " == *" $1 "* ]]; }
 
-# leave_out NAME WHY: the tests of NAME do not run here.
+# leave_out NAME WHY notes that the tests that need NAME do not run here, or fails if NAME is required.
+left_out=() missing=0
 leave_out() {
   if required "$1"; then
-    say "$1 is required, but $2"
+    say "RETORT_REQUIRE names $1, but $2"
     missing=1
   else
-    say "without $1: $2"
+    left_out+=("$1 ($2)")
   fi
 }
 
@@ -110,42 +124,107 @@ npm_install() {
   fi
 }
 
-have go || { say "there is no go; see https://go.dev/dl"; exit 1; }
-missing=0
-apt_install python3:python3 node:nodejs npm:npm
-postgres_install
-! required dockerd || docker_install
-! required runsc || runsc_install
-! required qemu && ! required firecracker || qemu_install
-have python3 || leave_out python "there is no python3"
-npm_install node testdata/npm
-if [[ $(uname -sm) == "Linux x86_64" ]]; then
-  npm_install node22 testdata/npm22
-  [[ ! -d testdata/npm22/node_modules || -x testdata/npm22/node_modules/.bin/node ]] || leave_out node22 "its Node was not installed"
-else
-  leave_out node22 "its Node is for Linux on x86_64"
+setup_tests() {
+  apt_install python3:python3 node:nodejs npm:npm
+  postgres_install
+  have python3 || leave_out python "there is no python3"
+  npm_install node testdata/npm
+  if [[ $(uname -sm) == "Linux x86_64" ]]; then
+    npm_install node22 testdata/npm22
+    [[ ! -d testdata/npm22/node_modules || -x testdata/npm22/node_modules/.bin/node ]] || leave_out node22 "its Node.js was not installed"
+  else
+    leave_out node22 "its Node.js is for Linux on x86_64"
+  fi
+  npm_install bun testdata/npm-runtimes
+  local runtimes=testdata/npm-runtimes/node_modules
+  [[ ! -d $runtimes || -x $runtimes/.bin/bun ]] || leave_out bun "it was not installed"
+  [[ -x $runtimes/@deno/linux-x64-glibc/deno ]] || leave_out deno "it was not installed, and the pinned one is for Linux on x86_64"
+}
+
+setup_sandboxes() {
+  apt_install python3:python3
+  have python3 || leave_out python "there is no python3"
+  docker_install
+  runsc_install
+  qemu_install
+  if ! have firecracker; then leave_out firecracker "there is no firecracker in PATH"; fi
+}
+
+# list_tests prints the packages of the first tier.
+# The compiler's are named through the main module, so that both share versions and the build cache.
+list_tests() { go list ./... github.com/microsoft/typescript-go/tsc/... | sed 's/$/\t./'; }
+
+# list_sandboxes prints the packages that are about one sandbox, and the tests elsewhere that need one.
+list_sandboxes() {
+  printf '%s\t.\n' retort/internal/pipeline/isolate/{docker,gvisor,vm}
+  printf 'retort\tTestProgramsIn|TestContainedNetwork\n'
+  printf 'retort/cmd/retort\tTestScripts/.*(docker|vm|commands|sandbox|egress)\n'
+}
+
+# list_race prints the packages that start no processes: neither they nor their tests import
+# os/exec or the engine.
+list_race() {
+  go list -f '{{.ImportPath}}{{"\t.\t"}}{{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... |
+    grep -vE '\t.*(os/exec|retort|retort/internal/pipeline/isolate/[a-z/]*|retort/internal/guest) ' | cut -f1,2
+}
+
+# run_each TIER [FLAGS] runs the tests that a tier lists, one package after the other: each may have
+# the whole machine.
+run_each() {
+  local package pattern tier=$1
+  shift
+  while IFS=$'\t' read -r package pattern; do
+    go test -timeout 60m -run "$pattern" "$@" "$package" || status=$?
+  done < <("list_$tier")
+}
+
+run_tests() {
+  local packages
+  mapfile -t packages < <(list_tests | cut -f1)
+  go test -timeout 60m "$@" "${packages[@]}" || status=$?
+}
+
+if [[ $action == list ]]; then
+  [[ $tier != all ]] || { list_tests; list_sandboxes; exit; }
+  "list_$tier"
+  exit
 fi
-npm_install bun testdata/npm-runtimes
-runtimes=testdata/npm-runtimes/node_modules
-[[ ! -d $runtimes || -x $runtimes/.bin/bun ]] || leave_out bun "it was not installed"
-[[ -x $runtimes/@deno/linux-x64-glibc/deno ]] || leave_out deno "it was not installed, and the pinned one is for Linux on x86_64"
+
+have go || { say "there is no go; see https://go.dev/dl"; exit 1; }
+case $tier in
+  tests) setup_tests ;;
+  sandboxes) setup_sandboxes ;;
+  race) apt_install gcc:gcc; have gcc || { say "the race detector needs gcc"; exit 1; } ;;
+  all) setup_tests; setup_sandboxes ;;
+esac
 [[ $missing == 0 ]] || exit 1
+[[ $action == run ]] || exit 0
 
 status=0
-# Containers and machines have the machine to themselves, after all else: what they are asked to keep
-# are limits of time and memory.
-heavy=() light=()
-for name in ${RETORT_REQUIRE//,/ }; do
-  case $name in dockerd|runsc|qemu|firecracker) heavy+=("$name") ;; *) light+=("$name") ;; esac
-done
-joined() { local IFS=,; printf '%s' "$*"; }
-RETORT_REQUIRE=$(joined "${light[@]}") go test -timeout 60m "$@" ./... || status=$?
-# Through the main module, so that both share versions and the build cache.
-go test "$@" github.com/microsoft/typescript-go/tsc/... || status=$?
-if [[ ${#heavy[@]} -gt 0 ]]; then
-  sandboxes=internal/pipeline/isolate
-  go test -p 1 -timeout 60m "$@" ./$sandboxes/docker ./$sandboxes/gvisor ./$sandboxes/vm || status=$?
-  go test -timeout 60m "$@" -run 'TestProgramsIn|TestContainedNetwork' . || status=$?
-  go test -timeout 60m "$@" -run 'TestScripts/.*(docker|vm|commands|sandbox|egress)' ./cmd/retort || status=$?
+case $tier in
+  tests) run_tests "$@" ;;
+  sandboxes) RETORT_SANDBOXES=1 run_each sandboxes "$@" ;;
+  race)
+    mapfile -t packages < <(list_race | cut -f1)
+    CGO_ENABLED=1 go test -race -timeout 60m "$@" "${packages[@]}" || status=$?
+    ;;
+  all)
+    export RETORT_FULL=1
+    run_tests "$@"
+    RETORT_SANDBOXES=1 run_each sandboxes "$@"
+    ;;
+esac
+
+# What was left out, in one line.
+case $tier in
+  tests) others="containers, gVisor and virtual machines (make test-sandboxes)" ;;
+  race) others="packages that start processes (make test)" ;;
+  sandboxes) others="everything else (make test)" ;;
+  all) others="" ;;
+esac
+if [[ ${#left_out[@]} -gt 0 ]]; then
+  printf -v names '%s, ' "${left_out[@]}"
+  others="${names%, }${others:+, $others}"
 fi
+if [[ -n $others ]]; then say "left out: $others"; else say "nothing was left out"; fi
 exit "$status"
