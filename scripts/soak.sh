@@ -26,10 +26,9 @@ shift $((OPTIND - 1))
 export CGO_ENABLED=0
 scripts/test.sh setup "$tier"
 race=
-# One package at a time where each may have the whole machine.
 jobs=$(getconf _NPROCESSORS_ONLN)
 case $tier in
-  sandboxes) export RETORT_SANDBOXES=1 jobs=1 ;;
+  sandboxes) export RETORT_SANDBOXES=1 ;;
   race) export CGO_ENABLED=1 race=-race ;;
 esac
 

@@ -156,7 +156,7 @@ list_tests() { go list ./... github.com/microsoft/typescript-go/tsc/... | sed 's
 
 # list_sandboxes prints the packages that are about one sandbox, and the tests elsewhere that need one.
 list_sandboxes() {
-  printf '%s\t.\n' retort/internal/pipeline/isolate/{docker,gvisor,vm}
+  printf '%s\t.\n' retort/internal/pipeline/isolate/{vm,docker,gvisor}
   printf 'retort\tTestProgramsIn|TestContainedNetwork\n'
   printf 'retort/cmd/retort\tTestScripts/.*(docker|vm|commands|sandbox|egress)\n'
 }
@@ -168,14 +168,10 @@ list_race() {
     grep -vE '\t.*(os/exec|retort|retort/internal/pipeline/isolate/[a-z/]*|retort/internal/guest) ' | cut -f1,2
 }
 
-# run_each TIER [FLAGS] runs the tests that a tier lists, one package after the other: each may have
-# the whole machine.
-run_each() {
-  local package pattern tier=$1
-  shift
-  while IFS=$'\t' read -r package pattern; do
-    go test -timeout 60m -run "$pattern" "$@" "$package" || status=$?
-  done < <("list_$tier")
+# run_sandboxes [FLAGS] runs the tests that list_sandboxes names, as many packages at once as there are cores.
+run_sandboxes() {
+  list_sandboxes | tr '\t' '\n' |
+    RETORT_SANDBOXES=1 xargs -d '\n' -n 2 -P "$(getconf _NPROCESSORS_ONLN)" bash -c 'flags=("${@:1:$#-2}"); exec go test -timeout 60m "${flags[@]}" -run "${@: -1}" "${@: -2:1}"' bash "$@" || status=$?
 }
 
 run_tests() {
@@ -203,7 +199,7 @@ esac
 status=0
 case $tier in
   tests) run_tests "$@" ;;
-  sandboxes) RETORT_SANDBOXES=1 run_each sandboxes "$@" ;;
+  sandboxes) run_sandboxes "$@" ;;
   race)
     mapfile -t packages < <(list_race | cut -f1)
     CGO_ENABLED=1 go test -race -timeout 60m "$@" "${packages[@]}" || status=$?
@@ -211,7 +207,7 @@ case $tier in
   all)
     export RETORT_FULL=1
     run_tests "$@"
-    RETORT_SANDBOXES=1 run_each sandboxes "$@"
+    run_sandboxes "$@"
     ;;
 esac
 

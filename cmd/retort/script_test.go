@@ -24,14 +24,15 @@ func TestMain(m *testing.M) {
 }
 
 // Each script of testdata/script is the command as people use it. Those named
-// hole-* show a hole that was closed.
+// hole-* show a hole that was closed. A condition such as [dockerd] is true where
+// testenv.Available says so.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "sets": sets, "lives": lives, "appears": appears, "port": port, "execution": execution, "dockerd": dockerd},
-		Condition:           condition,
+		Condition:           func(name string) (bool, error) { return testenv.Available(t, name), nil },
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
 			e.Values[test{}] = e.T()
@@ -79,9 +80,6 @@ func appears(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("there is no %s", args[0])
 	}
 }
-
-// condition is true of what RETORT_REQUIRE names, such as "dockerd".
-func condition(name string) (bool, error) { return testenv.Required(name), nil }
 
 // test is the key of the test that a script is.
 type test struct{}

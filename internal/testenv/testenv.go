@@ -31,26 +31,35 @@ func Need(t testing.TB, name string) string {
 	if !Wanted(name) {
 		t.Skipf("make test-sandboxes runs the tests that need %s", name)
 	}
-	var path string
-	var err error
-	switch name {
-	case "node22":
-		path, err = installed(t, "npm22", ".bin/node")
-	case "bun":
-		path, err = installed(t, "npm-runtimes", ".bin/bun")
-	case "deno":
-		path, err = installed(t, "npm-runtimes", "@deno/linux-x64-glibc/deno")
-	case "python":
-		path, err = exec.LookPath("python3")
-	case "runsc":
-		path, err = goInstalled(name)
-	case "qemu":
-		path, err = exec.LookPath("qemu-system-x86_64")
-	default:
-		path, err = exec.LookPath(name)
-	}
+	path, err := find(t, name)
 	Missing(t, name, err)
 	return path
+}
+
+// Available reports whether tests that need name run now, and would not be skipped by Need.
+func Available(t testing.TB, name string) bool {
+	t.Helper()
+	_, err := find(t, name)
+	return Wanted(name) && (err == nil || Required(name))
+}
+
+func find(t testing.TB, name string) (path string, err error) {
+	t.Helper()
+	switch name {
+	case "node22":
+		return installed(t, "npm22", ".bin/node")
+	case "bun":
+		return installed(t, "npm-runtimes", ".bin/bun")
+	case "deno":
+		return installed(t, "npm-runtimes", "@deno/linux-x64-glibc/deno")
+	case "python":
+		return exec.LookPath("python3")
+	case "runsc":
+		return goInstalled(name)
+	case "qemu":
+		return exec.LookPath("qemu-system-x86_64")
+	}
+	return exec.LookPath(name)
 }
 
 // Wanted reports whether tests that need name run now. Those of containers and virtual machines

@@ -397,6 +397,18 @@ func servePauses(t *testing.T, idle time.Duration, status run.Status) {
 	}
 }
 
+// TestServeKeepsResultLimit has a guest that does not keep the limit of results itself.
+func TestServeKeepsResultLimit(t *testing.T) {
+	for value, want := range map[string]run.Status{`"12345678"`: run.StatusOK, `"123456789"`: run.StatusOutputLimit} {
+		end, err := serve(t, t.Context(), run.Limits{Result: 10}, echo, func(c *Conn, _ Start) {
+			done(c, Done{Status: run.StatusOK, HasValue: true}, value)
+		})
+		if err != nil || end.Status != want || (want == run.StatusOK) != (string(end.Value) == value) {
+			t.Errorf("%d bytes, where 10 are allowed: %s, value %q, %v; want %s", len(value), end.Status, end.Value, err, want)
+		}
+	}
+}
+
 // A guest may end with what the policy told it, and cannot make up more.
 func TestServeKeepsDenials(t *testing.T) {
 	denies := hostFunc(func(context.Context, run.Call) (run.Result, error) {

@@ -263,6 +263,21 @@ func TestKilledChild(t *testing.T) {
 	}
 }
 
+// TestCloseEndsChild closes sandboxes that have run nothing while their backend lives on.
+func TestCloseEndsChild(t *testing.T) {
+	b := New(Options{Warm: -1, MaxWarm: -1})
+	defer b.Close()
+	prepared, err := b.Prepare(t.Context(), isolate.Spec{Runtime: quickjs, Limits: run.DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := prepared.(*sandbox).child
+	if err := prepared.Close(); err != nil {
+		t.Error(err)
+	}
+	testenv.Receive(t, c.exited, "the end of the child of a closed sandbox")
+}
+
 // TestDeadWarmChild shows that a child that died while it waited is not given out.
 func TestDeadWarmChild(t *testing.T) {
 	b := New(Options{Warm: 1})
