@@ -179,12 +179,12 @@ func TestAuthorizationServer(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileStreaming holds that a stream ends when its token is revoked, and not before,
-// and that its session is over.
+// TestRevokedWhileStreaming checks that a stream and its session end when their token is revoked,
+// and not before.
 func TestRevokedWhileStreaming(t *testing.T) {
 	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
 	address := listening(t, c) + "/mcp"
-	berta, _, _ := streaming(t, c, address, "berta") // judged before anna is, each time
+	berta, _, _ := streaming(t, c, address, "berta") // the engine checks this token before anna's, each time
 	anna, token, session := streaming(t, c, address, "anna")
 	revoke := func(name string, ended <-chan error) {
 		if _, err := retort.RevokeTokens(c, name); err != nil {
@@ -195,7 +195,7 @@ func TestRevokedWhileStreaming(t *testing.T) {
 	revoke("anna", anna)
 	select {
 	case err := <-berta:
-		t.Error("the stream of berta has ended, too:", err)
+		t.Error("revoking anna's token ended berta's stream too:", err)
 	default:
 		revoke("berta", berta)
 	}
@@ -207,7 +207,7 @@ func TestRevokedWhileStreaming(t *testing.T) {
 	}
 }
 
-// streaming makes a token and opens a stream with it; ended tells when that has ended.
+// streaming creates a token and opens a stream with it. It sends on ended when the stream ends.
 func streaming(t *testing.T, c retort.Config, address, name string) (ended <-chan error, token, session string) {
 	t.Helper()
 	made, err := retort.CreateToken(c, name, time.Hour)

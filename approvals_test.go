@@ -135,7 +135,7 @@ func TestPendingAndResume(t *testing.T) {
 	}
 }
 
-// unanswered is a channel that leaves what it is asked to others, and keeps it.
+// unanswered returns a channel that stores the approval it is asked for in seen and does not answer.
 func unanswered(seen *run.Approval) run.Channel {
 	return func(_ context.Context, a run.Approval) (run.Answer, bool) {
 		*seen = a
@@ -147,7 +147,7 @@ func TestPendingThatNobodyAnswers(t *testing.T) {
 	e, server := judged(t, "approval: {timeout: 1s}")
 	var seen run.Approval
 	o := e.Execute(run.WithChannel(t.Context(), unanswered(&seen)), retort.Request{Code: deletes})
-	if o.Status == run.StatusPendingApproval { // the time may be over already
+	if o.Status == run.StatusPendingApproval { // it may have timed out already
 		o = e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
 	}
 	if o.Status != run.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "nobody answered") || wrote(server) != 0 {
@@ -166,7 +166,7 @@ func TestCancelWhileAsked(t *testing.T) {
 	o := e.Execute(run.WithChannel(ctx, func(_ context.Context, a run.Approval) (run.Answer, bool) {
 		cancel()
 		if !testenv.Poll(func() bool { return len(e.Waiting("")) == 0 }) {
-			t.Error("what was asked still waits")
+			t.Error("the approval of a canceled program still waits")
 		}
 		late <- e.Decide(a.ID, a.Digest, run.Answer{Approve: true})
 		return run.Answer{Approve: true}, true
@@ -174,7 +174,7 @@ func TestCancelWhileAsked(t *testing.T) {
 	if o.Status != run.StatusCancelled {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
-	if err := testenv.Receive(t, late, "the answer to a late yes"); err == nil {
+	if err := testenv.Receive(t, late, "the result of the late approval"); err == nil {
 		t.Error("a yes after the end counts")
 	}
 	if wrote(server) != 0 {
@@ -182,10 +182,11 @@ func TestCancelWhileAsked(t *testing.T) {
 	}
 }
 
-// TestHumanTimeIsNotCharged holds that time in which a person thinks is not the program's: the
-// person thinks until a program with the same limit, which has begun later, has run out of time.
+// TestHumanTimeIsNotCharged checks that a program's timeout does not run while it waits for a
+// person. The person answers only after another program, which started later with the same
+// timeout, has timed out.
 func TestHumanTimeIsNotCharged(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // it spends most of its time waiting
 	e, server := judgedAt(t, t.TempDir(), "")
 	limited := retort.Request{Limits: retort.Limits{Timeout: 5 * time.Second}}
 	slow := func(context.Context, run.Approval) (run.Answer, bool) {
@@ -212,7 +213,7 @@ func TestHumanTimeIsNotCharged(t *testing.T) {
 	})
 	all.Wait()
 	if n := wrote(server); n != 2 {
-		t.Errorf("%d were written, want 2", n)
+		t.Errorf("%d files were written, want 2", n)
 	}
 }
 
@@ -323,9 +324,9 @@ func forge(t *testing.T, path string) {
 	}
 }
 
-// TestAnySequenceOfApprovals holds that whatever people, clients and time do in whatever order,
-// what was written was approved, and was written once. What becomes of each program is drawn
-// from its number; in which order it happens is for the machine to say.
+// TestAnySequenceOfApprovals checks that every file that was written had been approved, and was
+// written once, in whatever order people answer, clients cancel and approvals time out. The
+// choices are random but have fixed seeds. Their order depends on the scheduler.
 func TestAnySequenceOfApprovals(t *testing.T) {
 	const programs = 60
 	e, server := judged(t, "approval: {timeout: 1s}")
@@ -354,11 +355,11 @@ func TestAnySequenceOfApprovals(t *testing.T) {
 		seen[effect.Target] = true
 	}
 	if len(seen) == 0 || len(seen) == programs {
-		t.Errorf("%d of %d were written: the test says nothing", len(seen), programs)
+		t.Errorf("%d of %d files were written: want some, but not all", len(seen), programs)
 	}
 }
 
-// resumed executes a program that writes a file, and resumes it until it has ended or ctx has.
+// resumed executes a program that writes a file, and resumes it until it ends or ctx is canceled.
 func resumed(ctx context.Context, e *retort.Engine, path string, patience time.Duration) {
 	o := e.Execute(ctx, retort.Request{Code: fmt.Sprintf(`await files.writeFile({path: %q, content: 'x'}); return 1`, path)})
 	for o.Status == run.StatusPendingApproval && ctx.Err() == nil {
@@ -366,17 +367,17 @@ func resumed(ctx context.Context, e *retort.Engine, path string, patience time.D
 	}
 }
 
-// crowd are people who answer what an engine asks.
+// crowd simulates people who answer an engine's approvals.
 type crowd struct {
 	e      *retort.Engine
-	cancel map[string]func() // by the file that the program writes
+	cancel map[string]func() // by the path that the program writes
 
 	mu       sync.Mutex
-	approved map[string]bool // files
+	approved map[string]bool // by path
 }
 
-// answers does something about what waits, over and over: it says yes or no, answers something
-// else, cancels the program, or looks away.
+// answers handles the waiting approvals with answer, again and again, until over is closed and
+// none is left.
 func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
 	for {
 		var waiting map[string]run.Approval
@@ -394,14 +395,14 @@ func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
 		}
 		for path, a := range waiting {
 			if c.answer(a, path, random) {
-				t.Error("an answer to something else counts")
+				t.Error("an answer with a wrong digest was accepted")
 			}
 		}
 	}
 }
 
-// waiting are the questions by the files that are to be written. Those about each tenth file
-// are not there: nobody ever answers them, so that time decides.
+// waiting returns the waiting approvals by the path that would be written. It leaves out every
+// tenth file, so that nobody answers for those and their approvals time out.
 func (c *crowd) waiting() map[string]run.Approval {
 	found := map[string]run.Approval{}
 	for _, a := range c.e.Waiting("") {
@@ -414,7 +415,8 @@ func (c *crowd) waiting() map[string]run.Approval {
 	return found
 }
 
-// answer does one thing about a question, and reports whether an answer to something else counted.
+// answer approves or denies a, answers with a wrong digest, cancels the program, or does nothing.
+// It reports whether the engine accepted a wrong digest.
 func (c *crowd) answer(a run.Approval, path string, random *rand.Rand) (fooled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -74,9 +74,9 @@ type parts struct {
 	templates *templates.Set
 	model     *model.Endpoint // nil: there is none, or it is the client's
 	parked    *orchestrator.Parked
-	line      *line              // of tasks
-	passing   *passing           // who is told what exposed servers have otherwise than before
-	warm      func(run.Language) // starts what a program in a language will need
+	line      *line              // the queue of tasks
+	passing   *passing           // tells clients what has changed on exposed servers
+	warm      func(run.Language) // starts what a program in the language will need
 	closers   []func() error
 }
 
@@ -347,7 +347,8 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	return nil
 }
 
-// warming starts what every program needs beside a sandbox: now, or with the first program.
+// warming returns a function that starts what a program needs besides a sandbox. With ReserveMany
+// it starts everything at once, otherwise with the first program that needs it.
 func warming(g *gate.Gate, reserve Reserve) func(run.Language) {
 	once := sync.OnceFunc(func() { go ledger.Warm() })
 	compiler := sync.OnceFunc(func() { go g.Warm() })

@@ -125,7 +125,7 @@ func TestTaskIsCancelled(t *testing.T) {
 					}
 					return s
 				}
-				testenv.WaitUntil(t, "it has come so far", func() bool { s := mine(); return s.ID != "" && reached(e, s) })
+				testenv.WaitUntil(t, "the task is in the state to cancel it in", func() bool { s := mine(); return s.ID != "" && reached(e, s) })
 				waits := mine().Status == run.TaskPending
 				if leaves && !waits {
 					leave()

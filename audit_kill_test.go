@@ -22,8 +22,9 @@ import (
 // killedEngine is the variable that makes the test program an engine that is killed.
 const killedEngine = "RETORT_TEST_KILLED_ENGINE"
 
-// notes is an upstream that keeps what it was told in a file which outlives it: the judge
-// of what has happened. It calls made, if there is one, before and after it has.
+// notes returns an upstream server that appends each note to a file. The file outlives the server,
+// so tests can tell from it which calls took place. The server calls made, if it is not nil, before
+// and after it writes.
 func notes(file string, made func()) *party {
 	return &party{
 		tools: func() string {
@@ -56,7 +57,7 @@ func killableWith(dir string, made func()) retort.Config {
 	}
 }
 
-// counter prints how many executions have ended, whenever something has happened.
+// counter prints the number of executions that have ended, at each event.
 type counter struct {
 	mu    sync.Mutex
 	ended int
@@ -69,8 +70,8 @@ func (c *counter) tell(ended int) {
 	fmt.Println(c.ended)
 }
 
-// scribble executes programs with effects without end. It prints a line when it begins, when
-// it has an engine, before and after each effect, and when a program has ended.
+// scribble executes programs with effects until it is killed. It prints a line when it starts, when
+// the engine is open, before and after each effect, and when a program has ended.
 func scribble(dir string) {
 	var c counter
 	c.tell(0)
@@ -96,8 +97,9 @@ func scribble(dir string) {
 	}
 }
 
-// positions are after how many lines of scribble it is killed: while it starts, and then all
-// over the executions that follow, of which each makes 25 lines and three are under way.
+// positions returns the numbers of lines after which scribble is killed. The first ones are during
+// its start. The others are spread over the executions, three of which run at a time. Each
+// execution prints 25 lines.
 func positions() []int {
 	step := 8
 	if testenv.Full() {

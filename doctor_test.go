@@ -189,7 +189,7 @@ func TestDoctorFindsCauses(t *testing.T) {
 		t.Helper()
 		d, err := e.Doctor(t.Context(), nil, patience, names...)
 		if err != nil || d.OK || len(d.Servers) != len(names) {
-			t.Fatalf("fine: %v, %d servers of %d, %v", d.OK, len(d.Servers), len(names), err)
+			t.Fatalf("OK is %v, %d servers of %d, %v", d.OK, len(d.Servers), len(names), err)
 		}
 		for _, s := range d.Servers {
 			found[s.Name] = s
@@ -198,7 +198,7 @@ func TestDoctorFindsCauses(t *testing.T) {
 	names := map[string][]string{"": {"works"}}
 	for i, c := range cases {
 		kind := ""
-		if c.cause == "slow" || c.cause == "not_stdio" { // which never answer
+		if c.cause == "slow" || c.cause == "not_stdio" { // these servers never answer
 			kind = c.cause
 		}
 		names[kind] = append(names[kind], fmt.Sprintf("s%02d", i))

@@ -23,11 +23,11 @@ func open(tb testing.TB, servers ...string) *retort.Engine {
 	return openWith(tb, "", servers...)
 }
 
-// unhurried are the limits of programs that end by themselves, however slow the machine is.
+// unhurried sets a timeout that no program reaches, however slow the machine is.
 var unhurried = retort.Limits{Timeout: time.Hour}
 
-// openWith opens an engine with the text of a retort.yaml. In tests it starts nothing ahead, since
-// most of them run a program or two; benchmarks have what a user has.
+// openWith opens an engine with settings, the text of a retort.yaml. In tests the engine starts
+// nothing ahead, because most of them run only a program or two. Benchmarks use the default.
 func openWith(tb testing.TB, settings string, servers ...string) *retort.Engine {
 	tb.Helper()
 	c := retort.Config{NoFiles: true, Home: tb.TempDir(), Settings: settings, Limits: unhurried}
@@ -107,8 +107,9 @@ func TestColdStartAnswersFromTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestNothingPilesUp holds that whatever a program or a server does, the engine goes on, and that
-// no goroutine is left of an execution while the engine lives, nor anything when it is closed.
+// TestNothingPilesUp checks that the engine still works after programs that are canceled, time out,
+// fail or make many calls. No execution may leak a goroutine while the engine is open, and the
+// engine may leak nothing once it is closed.
 func TestNothingPilesUp(t *testing.T) {
 	testenv.CheckLeaks(t)
 	c := retort.Config{NoFiles: true, Home: t.TempDir(), Limits: unhurried}
@@ -131,15 +132,15 @@ func TestNothingPilesUp(t *testing.T) {
 	}
 }
 
-// standing are the goroutines of a sandbox that stands by for the next execution; while one is
-// executed in it, there are others. There may be more of them than before.
+// standing ignores the goroutines of idle sandboxes, which wait for the next execution. There may be
+// more idle sandboxes after the executions than before.
 var standing = []goleak.Option{
 	goleak.IgnoreAnyFunction("retort/internal/pipeline/isolate/process.(*Backend).start.func1"),
-	goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"), // takes its standard error
+	goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"), // copies the sandbox's standard error
 }
 
-// executeMany executes programs side by side: those that are canceled in the midst of it, that
-// run out of time, that make many calls, and that fail.
+// executeMany executes n programs in parallel. Some are canceled while they run, some time out, some
+// make many calls, and some fail.
 func executeMany(t *testing.T, e *retort.Engine, n int) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -153,7 +154,7 @@ func executeMany(t *testing.T, e *retort.Engine, n int) {
 				r.Progress = func(int) { cancel() }
 			case 1:
 				r.Code, want = "while (true) {}", run.StatusTimeout
-				r.Limits.Timeout = 50 * time.Millisecond // it cannot end otherwise
+				r.Limits.Timeout = 50 * time.Millisecond // the program ends in no other way
 			case 2:
 				r.Code = "await Promise.all(Array.from({length: 100}, () => chat.listChannels({}))); return 1"
 			default:

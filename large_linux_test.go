@@ -11,15 +11,16 @@ import (
 	"retort/internal/testenv"
 )
 
-// Most of this growth is the part of an answer that is in memory before it becomes a file, so
-// that a large part of the rest in memory, or a few bytes of memory for each value, is too much.
+// Most of the growth that is allowed is the part of an answer that is in memory before it becomes a
+// file. The limits are exceeded if much of the rest stays in memory, or if each value takes even a
+// few bytes.
 const (
-	growth    = 60 // MB that 64 MB of an answer may make the engine grow by
-	allGrowth = 90 // that 300 MB may
+	growth    = 60 // MB by which an answer of 64 MB may make the engine grow
+	allGrowth = 90 // the same for 300 MB
 )
 
-// TestLargeAnswersTakeLittleMemory holds that an engine hardly grows by an answer with personal
-// data in every row, however many values there are.
+// TestLargeAnswersTakeLittleMemory checks that an engine's memory hardly grows with a large answer that
+// has personal data in every row, however many different values there are.
 func TestLargeAnswersTakeLittleMemory(t *testing.T) {
 	t.Run("many of all", func(t *testing.T) { little(t, "mb: 64, different: 300000, phones: 43000, names: 340000", growth) })
 	if !testenv.Full() {
@@ -34,8 +35,8 @@ func TestLargeAnswersTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// little holds that an answer makes an engine grow by less than most MB. The collector of the
-// engine leaves little garbage, so that what is measured is what is kept.
+// little checks that an answer makes the memory of an engine grow by less than most MB. GOGC=25 keeps
+// garbage small, so that the measurement shows what the engine retains.
 func little(t *testing.T, arguments string, most int64) {
 	t.Helper()
 	self, err := os.Executable()

@@ -204,11 +204,11 @@ func (e escaping) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// manyBytes is how many bytes of an answer are a value in these tests. The limit that counts
-// otherwise is reached in TestLargeAnswersTakeLittleMemory.
+// manyBytes is the size up to which an answer stays in memory as a value in these tests.
+// TestLargeAnswersTakeLittleMemory tests the default limit.
 const manyBytes = 1 << 20
 
-// openLarge opens an engine for which answers of more than manyBytes are files.
+// openLarge opens an engine that turns answers of more than manyBytes into files.
 func openLarge(t *testing.T, settings string) (*retort.Engine, string) {
 	t.Helper()
 	self, err := os.Executable()

@@ -80,8 +80,8 @@ func (c child) Close() error {
 	return nil
 }
 
-// learnAndMisspell makes each call ten times, then misspells what it answers. At least so many
-// tools must have something to misspell.
+// learnAndMisspell makes each call ten times, then runs programs that misspell a field of its answer.
+// At least least of the tools must have a field to misspell.
 func learnAndMisspell(t *testing.T, servers []retort.Server, calls []string, least int) {
 	t.Helper()
 	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Servers: servers})
@@ -113,8 +113,8 @@ func learnAndMisspell(t *testing.T, servers []retort.Server, calls []string, lea
 	}
 }
 
-// languages returns those in which the field of the tool with a number is misspelt: they take
-// turns, unless everything is tested.
+// languages returns the languages in which to misspell a field of the tool with the given number. It
+// returns both if RETORT_FULL is set; otherwise one, and the tools take turns.
 func languages(tool int) []run.Language {
 	all := []run.Language{run.TypeScript, run.JavaScript}
 	if testenv.Full() {
@@ -123,8 +123,8 @@ func languages(tool int) []run.Language {
 	return all[tool%2 : tool%2+1]
 }
 
-// misspell runs a program that spells a field of an answer right in its second line and wrong
-// in its third. The only warning must be about the third line.
+// misspell runs a program that spells a field of an answer correctly on line 2 and wrongly on line 3.
+// It checks that the only warning is about line 3.
 func misspell(ctx context.Context, t *testing.T, e *retort.Engine, language run.Language, call, path, right, wrong string) {
 	t.Helper()
 	code := fmt.Sprintf("const i = 1, r = await %s;\nconst right = r%s?.%s;\nreturn [right, r%[2]s?.%[4]s];", call, path, right, wrong)

@@ -50,7 +50,7 @@ func openTracker(t *testing.T, home, settings string, p *party) *retort.Engine {
 
 const tenCalls = `for (let page = 0; page < 10; page++) await tracker.listIssues({page});`
 
-// learned waits until so many answers of a tool are known, and returns what was learned of it.
+// learned waits until the engine has learned from a number of answers of a tool, and returns the result.
 func learned(t *testing.T, e *retort.Engine, tool string, answers int) (l *run.Learned) {
 	t.Helper()
 	testenv.WaitUntil(t, fmt.Sprintf("%d answers of %s are known", answers, tool), func() bool {

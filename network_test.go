@@ -105,15 +105,15 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// allowed are addresses that programs reach, with a part of the answer.
+// allowed maps addresses that programs may reach to a part of the answer.
 var allowed = map[string]string{
 	"https://api.example.com/a": `"host":"api.example.com"`, "https://a.sub.example.com/b": `"path":"/b"`, "http://plain.example.com/c": `"host":"plain.example.com"`,
 }
 
-// refused are addresses that they do not reach.
+// refused lists addresses that programs may not reach.
 var refused = []string{"https://evil.example.com/", "http://api.example.com/", "https://api.example.com:8443/", "https://inner.example.com/", "http://169.254.169.254/", "https://127.0.0.1:7337/", "https://localhost/", "http://2130706433/"}
 
-// reached tries what programs of a runtime reach: each address is one program.
+// reached checks which addresses programs of a runtime can reach. It runs one program per address.
 func reached(t *testing.T, e *retort.Engine, s *site, c retort.Config, runtime string) {
 	t.Helper()
 	for address, want := range allowed {
@@ -129,8 +129,8 @@ func reached(t *testing.T, e *retort.Engine, s *site, c retort.Config, runtime s
 	toldOf(t, s, c, refused)
 }
 
-// reachedAtOnce is reached with one program that catches what is refused, and one of a refused
-// address that does not: the runtimes take turns with the addresses.
+// reachedAtOnce is like reached, but runs only two programs. One tries all addresses and catches the
+// errors. The other tries one refused address, chosen by turn, and does not catch the error.
 func reachedAtOnce(t *testing.T, e *retort.Engine, s *site, c retort.Config, runtime string, turn int) {
 	t.Helper()
 	addresses := slices.Concat(slices.Sorted(maps.Keys(allowed)), refused)
@@ -156,7 +156,7 @@ func reachedAtOnce(t *testing.T, e *retort.Engine, s *site, c retort.Config, run
 	toldOf(t, s, c, append(slices.Clone(refused), uncaught))
 }
 
-// isRefused tries an address that a program may not reach.
+// isRefused checks that a program fails with a policy error if it requests address.
 func isRefused(t *testing.T, e *retort.Engine, runtime, address string) {
 	t.Helper()
 	o := e.Execute(t.Context(), reach(runtime, address))
@@ -165,30 +165,30 @@ func isRefused(t *testing.T, e *retort.Engine, runtime, address string) {
 	}
 }
 
-// toldOf checks that nothing was dialled that may not be, and that the record tells of what was
-// tried and refused, and of what was allowed.
+// toldOf checks that no forbidden address was dialled, and that the audit log has an entry for each
+// refused and each allowed request.
 func toldOf(t *testing.T, s *site, c retort.Config, tried []string) {
 	t.Helper()
 	if found := s.Strangers(); found != nil {
 		t.Errorf("dialled %v", found)
 	}
 	if n := entries(t, c, "refused"); n != len(tried) {
-		t.Errorf("%d entries of %d refusals", n, len(tried))
+		t.Errorf("%d entries for refused requests, want %d", n, len(tried))
 	}
-	inside := 0 // the name that leads inside is one that is allowed
+	inside := 0 // the host inner.* is allowed by name, but resolves to an internal address
 	for _, address := range tried {
 		if strings.Contains(address, "inner.") {
 			inside++
 		}
 	}
 	if n := entries(t, c, "allowed"); n != len(allowed)+inside {
-		t.Errorf("%d entries of what was allowed, want %d", n, len(allowed)+inside)
+		t.Errorf("%d entries for allowed requests, want %d", n, len(allowed)+inside)
 	}
 }
 
-// TestContainedNetwork holds the same of programs in containers, whose own network is none. A
-// runtime of JavaScript asks the engine, as it does in a process: where not everything is tested,
-// one of them is enough.
+// TestContainedNetwork checks the same for programs in containers, which have no network of their own.
+// The JavaScript runtimes send their requests through the engine, as they do in a process. If
+// RETORT_FULL is not set, one of them is enough.
 func TestContainedNetwork(t *testing.T) {
 	var daemon *testenv.Dockerd
 	defer func() {
@@ -297,7 +297,7 @@ func TestNetworkClosed(t *testing.T) {
 	}
 }
 
-// fetches are pieces of programs with what they return, in every runtime.
+// fetches maps pieces of programs to what they return, which is the same in every runtime.
 var fetches = map[string]string{
 	`const r = await fetch('https://api.example.com/x', {method: 'post', headers: {'X-Test': 'yes'}, body: JSON.stringify({a: 1})}); return [r.status, r.ok, r.url, r.redirected, r.headers.get('Content-Type'), await r.json()]`: `[200,true,"https://api.example.com/x",false,"application/json",{"body":"{\"a\":1}","host":"api.example.com","method":"POST","path":"/x","x":"yes"}]`,
 	`const r = await fetch(new Request('https://api.example.com/', {method: 'PUT', body: new Uint8Array([104, 105])})); return [(await r.json()).body, r.bodyUsed]`:                                                               `["hi",true]`,
@@ -316,8 +316,8 @@ var fetches = map[string]string{
 	`try { new Request('https://api.example.com/', {body: 'x'}) } catch (e: any) { return e.name }`:                                                                                                                               `"TypeError"`,
 }
 
-// TestFetch holds what programs expect of fetch, the same in every runtime. All pieces are in one
-// program, each in a function of its own.
+// TestFetch checks that fetch behaves the same in every runtime. It runs all pieces in one program,
+// each in its own function.
 func TestFetch(t *testing.T) {
 	pieces := slices.Sorted(maps.Keys(fetches))
 	code := "return [" + "\n"

@@ -24,7 +24,7 @@ type library struct {
 	tools   string
 	sent    []string // methods
 	answers []string // to what it asks
-	replied []string // ids of what was answered
+	replied []string // ids of the questions that the client has answered
 	during  []string // lines that it writes in the midst of a call
 	hold    chan struct{}
 }
@@ -112,8 +112,8 @@ func (l *library) take(line []byte) {
 	l.write(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// answerAsking asks what is to be asked in the midst of a call, each question when the one before
-// it was answered, and then answers the call.
+// answerAsking answers a call after it has sent the questions in l.during. It sends each question once
+// the one before it was answered.
 func (l *library) answerAsking(call json.RawMessage) {
 	for _, question := range l.during {
 		var m struct{ ID json.RawMessage }
@@ -266,7 +266,7 @@ func TestHostileQuestions(t *testing.T) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		all = strings.Join(l.answers, "\n")
-		return len(l.answers) == len(l.during)+1 // and one that was asked before the call
+		return len(l.answers) == len(l.during)+1 // the extra one was asked before the call
 	})
 	for text, n := range want {
 		if strings.Count(all, text) != n {
@@ -275,11 +275,11 @@ func TestHostileQuestions(t *testing.T) {
 	}
 }
 
-// TestAskingIsNotCharged holds that neither the time of a call nor that of its program runs while
-// a server asks the client: the client answers when both a program and a call with the same limits,
-// which have begun later, have run out of time.
+// TestAskingIsNotCharged checks that neither the timeout of a call nor that of its program runs while
+// a server waits for the client's answer. The client answers only after another program and another
+// call, which started later with the same limits, have timed out.
 func TestAskingIsNotCharged(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // it spends most of its time waiting
 	const limit = 5 * time.Second
 	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`}
 	l.during = []string{`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}}`}

@@ -20,20 +20,20 @@ import (
 var updatePrograms = flag.Bool("update-programs", false, "write what programs do into testdata/programs")
 
 // TestPrograms runs the programs of testdata/programs, which are written as
-// models write them, against the bundled servers. TypeScript and JavaScript have
-// the same outcome on each runtime: the runtimes take turns, unless everything is
-// tested on each. Where such a program does not run as it is, the engine is to be
-// mended and not the program.
+// models write them, against the bundled servers. TypeScript and JavaScript
+// programs must have the same outcome on each runtime. If RETORT_FULL is not
+// set, the runtimes share the programs among them. If a program fails, fix the
+// engine and not the program.
 //
-// A file NAME.want is what is left of the outcome where that is short: the
-// beginning of the result and of the output.
+// A file NAME.want has the expected outcome, shortened to the beginning of the
+// result and of the output.
 func TestPrograms(t *testing.T) {
-	left := programsLike(t, "*.[jt]s") // for QuickJS, which is always there
+	left := programsLike(t, "*.[jt]s") // QuickJS, which is always available, runs those that are left
 	all := left
 	for i, name := range []string{"node", "bun", "deno"} {
 		t.Run(name, func(t *testing.T) {
 			path, settings := testenv.Need(t, name), ""
-			if name != "node" { // which is in PATH
+			if name != "node" { // node is found in PATH
 				settings = fmt.Sprintf("runtimes: {%s: %q}", name, path)
 			}
 			mine := all
@@ -51,7 +51,7 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
-// everyFourth returns each fourth of some files, from one on.
+// everyFourth returns every fourth file, beginning with the one at index from.
 func everyFourth(files []string, from int) (some []string) {
 	for i := from; i < len(files); i += 4 {
 		some = append(some, files[i])
@@ -59,7 +59,7 @@ func everyFourth(files []string, from int) (some []string) {
 	return some
 }
 
-// The tests of sandboxes run different quarters of the programs, so that each of these runs in one
+// Each of these sandboxes runs a different quarter of the programs, so that every program runs in one
 // of them.
 const (
 	inRunc = iota
@@ -96,8 +96,8 @@ func TestProgramsInMachines(t *testing.T) {
 	runContained(t, "vm", settings, inMachines)
 }
 
-// runContained runs a quarter of the programs on the runtimes that every sandbox has, or all where
-// everything is tested.
+// runContained runs a quarter of the programs, or all if RETORT_FULL is set, on the runtimes that
+// every sandbox has.
 func runContained(t *testing.T, sandbox, settings string, part int) {
 	for _, r := range []struct{ runtime, pattern string }{{"quickjs", "*.[jt]s"}, {"python", "*.py"}} {
 		t.Run(r.runtime, func(t *testing.T) {
@@ -113,7 +113,7 @@ func runContained(t *testing.T, sandbox, settings string, part int) {
 	}
 }
 
-// programsLike returns the programs of a pattern.
+// programsLike returns the files in testdata/programs that match a pattern.
 func programsLike(t *testing.T, pattern string) []string {
 	t.Helper()
 	programs, err := filepath.Glob(filepath.Join("testdata", "programs", pattern))
@@ -123,23 +123,24 @@ func programsLike(t *testing.T, pattern string) []string {
 	return programs
 }
 
-// runFiles runs programs on a runtime, with settings that ask for sandbox.
+// runFiles runs programs on a runtime. settings selects the sandbox, and sandbox is its name.
 func runFiles(t *testing.T, runtime string, files []string, sandbox, settings string) {
-	e := openWith(t, "piiTokenization: false\n"+settings, demo.Names()...) // they are judged by what they find
+	e := openWith(t, "piiTokenization: false\n"+settings, demo.Names()...) // the expected results have real values instead of tokens
 	e.Settle(t.Context())
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) { runProgram(t, e, runtime, sandbox, file) })
 	}
 }
 
-// What was learned from answers must not put warnings on programs that are right: each is
-// run twice, and the second time by an engine that has learned all answers of the first.
+// TestProgramsAreRightAsBeforeWhenTypesAreLearned checks that types learned from answers cause no
+// warnings about correct programs. It runs each program twice, the second time in an engine that has
+// learned from all answers of the first run.
 func TestProgramsAreRightAsBeforeWhenTypesAreLearned(t *testing.T) {
 	testenv.Need(t, "python")
 	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false\n", Limits: unhurried, Servers: untyped(t)}
 	learned := 0
 	scripts, pythons := programsLike(t, "*.[jt]s"), programsLike(t, "*.py")
-	if !testenv.Full() { // many are the same in both languages: the halves are different ones
+	if !testenv.Full() { // many programs exist in both languages, so each language runs a different half
 		scripts, pythons = slices.Concat(everyFourth(scripts, 0), everyFourth(scripts, 2)), slices.Concat(everyFourth(pythons, 1), everyFourth(pythons, 3))
 	}
 	programs := slices.Concat(scripts, pythons)
@@ -159,16 +160,16 @@ func TestProgramsAreRightAsBeforeWhenTypesAreLearned(t *testing.T) {
 			}
 		}
 		learned = learnedTools(e)
-		if err := e.Close(); err != nil { // what it has learned is saved
+		if err := e.Close(); err != nil { // Close saves what it has learned
 			t.Fatal(err)
 		}
 	}
 	if learned < 20 {
-		t.Errorf("of %d tools the types are learned, want 20", learned)
+		t.Errorf("the types of %d tools are learned, want 20", learned)
 	}
 }
 
-// learnedTools counts the tools of which an engine has learned what they answer.
+// learnedTools returns the number of tools whose answers an engine has learned from.
 func learnedTools(e *retort.Engine) (n int) {
 	for _, s := range e.Toolset().Servers {
 		for _, tool := range s.Tools {
@@ -194,7 +195,7 @@ func untyped(t *testing.T) (servers []retort.Server) {
 	return servers
 }
 
-// execute runs the program of a file; the person says yes to everything.
+// execute runs the program in a file and approves everything it asks for.
 func execute(t *testing.T, e *retort.Engine, file, runtime, session string) retort.Outcome {
 	t.Helper()
 	code, err := os.ReadFile(file)

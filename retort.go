@@ -88,13 +88,14 @@ type Config struct {
 	Guest []string
 	// Limits, where they are not zero, count instead of those of the settings.
 	Limits Limits
-	// Reserve says what is started before a program needs it.
+	// Reserve selects what the engine starts before a program needs it.
 	Reserve Reserve
 	// internet, in tests, is where programs' requests go instead of where they would.
 	internet internet
-	// spoolAbove, in tests, is how many bytes of an answer go into memory; upstream's own limit if 0.
+	// spoolAbove, in tests, is the size in bytes above which an answer becomes a file. 0 means the
+	// default of package upstream.
 	spoolAbove int64
-	// exitPatience, in tests, is upstream.Options.ExitPatience.
+	// exitPatience, in tests, sets upstream.Options.ExitPatience.
 	exitPatience time.Duration
 	// Log is told what the engine does: what failed at the level warn, each
 	// execution, call and connection at info, searches at debug. No values of
@@ -102,14 +103,14 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Reserve says how many programs an engine is made ready for. It runs every other program as well,
-// only later.
+// Reserve is what an engine starts in advance, so that programs start faster. It does not limit how
+// many programs can run.
 type Reserve int
 
 const (
-	ReserveMany Reserve = iota // sandboxes and a compiler are started at once, and new ones for those in use
-	ReserveOne                 // a sandbox is started at once, and the compiler with the first program
-	ReserveNone                // nothing is started before it is needed
+	ReserveMany Reserve = iota // starts sandboxes and a compiler at once, and replaces those in use
+	ReserveOne                 // starts one sandbox at once, and the compiler with the first program
+	ReserveNone                // starts nothing before a program needs it
 )
 
 // Init must be the first thing in main of a program that embeds the engine:

@@ -100,8 +100,8 @@ func TestTokensInSkills(t *testing.T) {
 	}
 }
 
-// BenchmarkSkills executes a program without skills, and one with three that were checked before:
-// that takes hardly longer.
+// BenchmarkSkills executes a program without skills, and one with three skills that were checked
+// before. The second should take hardly longer.
 func BenchmarkSkills(b *testing.B) {
 	e := openWith(b, "")
 	for _, name := range []string{"a", "b", "c"} {

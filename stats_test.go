@@ -9,7 +9,7 @@ import (
 	"retort/internal/testenv"
 )
 
-// TestStatsOfTheRecord holds that an engine knows of what others have recorded.
+// TestStatsOfTheRecord checks that an engine's statistics include what other engines have recorded.
 func TestStatsOfTheRecord(t *testing.T) {
 	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
 	with := func(settings string) *retort.Engine {

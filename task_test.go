@@ -56,7 +56,7 @@ func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a
 	}
 	t.Cleanup(func() { _ = o.Close() })
 	o.Settle(t.Context())
-	testenv.WaitUntil(t, "a search finds tools of crm", func() bool { // it does not wait for the index of servers that have just come
+	testenv.WaitUntil(t, "a search finds tools of crm", func() bool { // Search does not wait until new servers are indexed
 		found, err := o.Search(t.Context(), retort.Query{Text: todo, Limit: 5})
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func writes(programs ...string) func(int, modeltest.Asked) modeltest.Step {
 }
 
 const (
-	sleeps    = `await sleep(1e9)` // until it is cancelled
+	sleeps    = `await sleep(1e9)` // runs until it is cancelled
 	create    = `await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });`
 	createTwo = `await crm.createRecord({ objectType: 'Lead', data: { LastName: 'B', Company: 'C' } });`
 	todo      = "create a lead record in the crm for company C"

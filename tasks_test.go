@@ -148,8 +148,9 @@ func TestTasksAreKept(t *testing.T) {
 	}
 }
 
-// served speaks MCP to an engine, line by line. grace is how long a client that knows tasks
-// waits for an answer.
+// served starts an MCP server for an engine, and returns a function that sends a line and returns the
+// answer. grace is how long the server waits for a result before it returns a task to a client that
+// supports tasks.
 func served(t *testing.T, e *retort.Engine, grace time.Duration) (ask func(line string) string) {
 	t.Helper()
 	s, err := mcpserver.New(e, mcpserver.Options{Version: retort.Version, Grace: grace})
@@ -180,7 +181,7 @@ func served(t *testing.T, e *retort.Engine, grace time.Duration) (ask func(line 
 	}
 }
 
-// held opens an engine with a tool lib.get_x that answers once release was called.
+// held opens an engine with a tool lib.get_x that does not answer until release is called.
 func held(t *testing.T) (e *retort.Engine, release func()) {
 	t.Helper()
 	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`, hold: make(chan struct{})}
@@ -215,14 +216,16 @@ func TestTaskOfLegacyClient(t *testing.T) {
 	}
 }
 
-// modern are the members of a request of 2026-07-28 by a client that knows tasks.
+// modern is the _meta member of a request of protocol version 2026-07-28 by a client that supports
+// tasks.
 const modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
 
 func callOfModern(code string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"` + code + `"},` + modern + `}}`
 }
 
-// A client of 2026-07-28 gets an answer if it comes soon.
+// TestAnswerOfModernClient checks that a client of 2026-07-28 gets the result itself, and no task, if
+// it is ready soon.
 func TestAnswerOfModernClient(t *testing.T) {
 	ask := served(t, open(t), testenv.Patience)
 	if got := ask(callOfModern("return 6 * 7")); !strings.Contains(got, `"result":42`) || strings.Contains(got, "taskId") {
@@ -230,7 +233,8 @@ func TestAnswerOfModernClient(t *testing.T) {
 	}
 }
 
-// A client of 2026-07-28 whose answer does not come soon gets a task that it can cancel.
+// TestTaskOfModernClient checks that a client of 2026-07-28 gets a task that it can cancel if the
+// result is not ready soon.
 func TestTaskOfModernClient(t *testing.T) {
 	e, release := held(t)
 	ask := served(t, e, time.Millisecond)

@@ -262,8 +262,9 @@ func TestTraceIsPassedOn(t *testing.T) {
 	}
 }
 
-// TestCollectorsThatDoNotTake holds that whatever a collector does, programs end well and the
-// engine closes: the collector that hangs answers nothing before it has.
+// TestCollectorsThatDoNotTake checks that programs succeed and the engine closes even if the collector
+// hangs, refuses messages or can't be reached. The one that hangs answers only after the engine has
+// closed.
 func TestCollectorsThatDoNotTake(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -278,7 +279,7 @@ func TestCollectorsThatDoNotTake(t *testing.T) {
 		"closed":  nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // it mostly waits
+			t.Parallel() // it spends most of its time waiting
 			if answer == nil {
 				notTaken(t, "http://"+closed.Addr().String(), nil)
 				return
@@ -286,14 +287,14 @@ func TestCollectorsThatDoNotTake(t *testing.T) {
 			asked := make(chan struct{})
 			once := sync.OnceFunc(func() { close(asked) })
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { once(); answer(w, r) }))
-			t.Cleanup(func() { go server.Close() }) // it waits for those that hang
+			t.Cleanup(func() { go server.Close() }) // Close waits for requests that hang
 			notTaken(t, server.URL, asked)
 		})
 	}
 }
 
-// notTaken executes programs in an engine whose collector is at url, and closes it. asked tells
-// when the collector has been sent something; nil if it can't be.
+// notTaken executes programs in an engine whose collector is at url, and closes the engine. asked is
+// closed when the collector has received a request. It is nil if the collector can't be reached.
 func notTaken(t *testing.T, url string, asked <-chan struct{}) {
 	t.Helper()
 	e := openWith(t, "telemetry: {traces: '"+url+"', metrics: '"+url+"'}", "crm")
@@ -302,7 +303,7 @@ func notTaken(t *testing.T, url string, asked <-chan struct{}) {
 		if o := e.Execute(t.Context(), retort.Request{Code: "return await crm.listUsers({})"}); o.Status != run.StatusOK {
 			t.Errorf("%s %+v", o.Status, o.Error)
 		}
-		if i == 0 && asked != nil { // the others run while the collector has a message
+		if i == 0 && asked != nil { // the other programs run while the collector handles a message
 			testenv.Receive(t, asked, "a message to the collector")
 		}
 	}

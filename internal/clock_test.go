@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// waitingCalls make a test depend on how fast the machine is. Inside a bubble of testing/synctest
-// they cost no time and are exact.
+// waitingCalls lists calls that make a test depend on the speed of the machine. Inside a
+// testing/synctest bubble time is fake, so there they are exact and return at once.
 var waitingCalls = []string{"time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.Since", "runtime.NumGoroutine"}
 
 const clockAdvice = ". Wait for an event with testenv.WaitUntil or testenv.Receive, or use testing/synctest; testenv.CheckGoroutines finds leaks"
 
 // waitingAllowed lists functions that may wait or measure outside a bubble, each with a reason.
-// A function that only bubbles call is one of them.
+// A helper that is only called inside bubbles has to be listed too.
 var waitingAllowed = []struct{ dir, function, why string }{
 	{"internal/wire", "servePauses", "only bubbles call it"},
 	{"internal/model/modeltest", "stream", "an endless answer must not fill the connection faster than anybody reads"},
@@ -44,8 +44,8 @@ func clockRules(all []source) (found []string) {
 	return found
 }
 
-// bubblesOf returns what runs inside bubbles: the function literals that are passed to
-// synctest.Test, and the functions of the file that are passed by name.
+// bubblesOf returns the functions that run inside bubbles: function literals passed to
+// synctest.Test, and functions of the same file passed to it by name.
 func bubblesOf(s source) (bubbles []ast.Node) {
 	var names []string
 	ast.Inspect(s.file, func(n ast.Node) bool {
@@ -84,7 +84,7 @@ func within(n ast.Node, outer []ast.Node) bool {
 	return slices.ContainsFunc(outer, func(o ast.Node) bool { return o.Pos() <= n.Pos() && n.End() <= o.End() })
 }
 
-// enclosing returns the name of the declared function that holds a node, "" outside functions.
+// enclosing returns the name of the declared function that contains n, or "" if there is none.
 func enclosing(f *ast.File, n ast.Node) string {
 	for _, d := range f.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && within(n, []ast.Node{f}) {

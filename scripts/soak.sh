@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs tests many times in random order, to find those that fail now and then.
+# Runs tests many times in random order, to find flaky ones.
 #
 #   scripts/soak.sh [-n RUNS] [-t TIER] [PACKAGE...]
 #
-# Each test binary is built once. Half of the runs share the machine with two busy loops per core, the
-# other half have GOMAXPROCS=1. Without packages, all of the tier run (tests, sandboxes or race; see
-# scripts/test.sh, which also sets up what they need). Each failure is printed with its seed and
-# how to repeat it. The exit status is 1 if there was one.
+# Builds each test binary once. Half of the runs compete with two busy loops per core, the other half
+# have GOMAXPROCS=1. TIER is tests, sandboxes or race; see scripts/test.sh, which installs what it needs.
+# If no PACKAGE is given, all packages of the tier run. Prints each failure with its seed and the
+# command that repeats it. Exits with status 1 if a test failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,7 +40,7 @@ stop_loops() {
 }
 trap 'stop_loops; [[ -s $dir/failed ]] || rm -rf "$dir"' EXIT
 
-# Lines of $dir/tests: package, folder, pattern of tests, binary.
+# Each line of $dir/tests has these fields, separated by tabs: package, folder, -run pattern, binary.
 echo "soak: building" >&2
 selected=" $(if [[ $# -gt 0 ]]; then go list "$@"; fi | tr '\n' ' ')"
 while IFS=$'\t' read -r package pattern; do
@@ -51,7 +51,7 @@ while IFS=$'\t' read -r package pattern; do
 done < <(scripts/test.sh list "$tier")
 [[ -s $dir/tests ]] || { echo "soak: no tests in: $*" >&2; exit 2; }
 
-# run_one NUMBER PACKAGE FOLDER PATTERN BINARY runs one binary in its folder, as go test does.
+# run_one NUMBER PACKAGE FOLDER PATTERN BINARY runs a test binary in the folder of its package, as go test does.
 run_one() {
   local log="$dir/$1-${2//\//.}.log" seed
   cd "$3"
@@ -60,14 +60,14 @@ run_one() {
     {
       printf 'FAILED in run %s (%s): %s, seed %s, log %s\n' "$1" "$mode" "$2" "$seed" "$log"
       grep -E -A 8 '^ *--- FAIL|^panic:|^fatal error:' "$log" | head -n 40 || tail -n 20 "$log"
-      printf 'repeat: go test%s -count=1 -shuffle=%s -run %q %s\n' "${race:+ $race}" "$seed" "$4" "$2"
+      printf 'repeat: cd %s && %s%s -test.run %q -test.shuffle=%s\n' "$3" "$environment" "$5" "$4" "$seed"
     } | tee -a "$dir/failed"
   else
     rm -f "$log"
   fi
 }
 export -f run_one
-export dir race
+export dir
 
 # run_all NUMBER runs each binary once.
 run_all() {
@@ -79,14 +79,14 @@ run_all() {
   echo "soak: run $1 of $runs, $mode: $(wc -l <"$dir/tests") packages, $((after - before)) failed, $((SECONDS - start)) s" >&2
 }
 
-export mode="beside busy loops"
+export mode="beside busy loops" environment="${RETORT_SANDBOXES:+RETORT_SANDBOXES=1 }"
 for ((i = 0; i < 2 * $(getconf _NPROCESSORS_ONLN); i++)); do
   while :; do :; done &
   loops+=($!)
 done
 for ((run = 1; run <= (runs + 1) / 2; run++)); do run_all "$run"; done
 stop_loops
-mode="GOMAXPROCS=1"
+mode="GOMAXPROCS=1" environment="GOMAXPROCS=1 $environment"
 export GOMAXPROCS=1
 for ((; run <= runs; run++)); do run_all "$run"; done
 

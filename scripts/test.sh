@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Sets up what tests need, and runs one tier of them.
+# Installs what the tests of a tier need, and runs them.
 #
 #   scripts/test.sh [TIER] [flags of go test]
-#   scripts/test.sh setup TIER    only sets up
-#   scripts/test.sh list TIER     prints its packages, a tab, and the tests in them (a pattern of go test -run)
+#   scripts/test.sh setup TIER    only installs
+#   scripts/test.sh list TIER     prints a line for each package: its path, a tab, and a go test -run pattern
 #
 # Tiers:
-#   tests      all that needs Go, Node.js, Python and PostgreSQL at most (the default)
+#   tests      the tests that need nothing but Go, Node.js, Python and PostgreSQL (the default)
 #   sandboxes  containers, gVisor and virtual machines; containers need root
 #   race       the race detector over all packages that start no processes; it needs a C compiler
-#   all        tests and sandboxes, with every combination (RETORT_FULL=1) instead of a covering selection
+#   all        tests and sandboxes; RETORT_FULL=1 runs every combination of cases, not only a selection
 #
-# What this machine lacks is left out, and the last line says so. RETORT_REQUIRE, a list separated
-# by commas, makes that a failure:
+# Tests that need something this machine lacks are skipped, and the last line of output lists what was
+# missing. RETORT_REQUIRE is a comma-separated list of names; if one of those is missing, the run fails:
 #   node    real MCP servers from npm as upstreams, pinned in testdata/npm
 #   node22  MCP Inspector and the conformance suite, with their own Node.js, in testdata/npm22
 #   bun, deno  runtimes for programs, in testdata/npm-runtimes
@@ -35,7 +35,8 @@ say() { printf '%s\n' "test: $*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }
 required() { [[ " ${RETORT_REQUIRE//,/ } " == *" $1 "* ]]; }
 
-# leave_out NAME WHY notes that the tests that need NAME do not run here, or fails if NAME is required.
+# leave_out NAME WHY records that the tests that need NAME are skipped, or that a requirement is missing
+# if RETORT_REQUIRE contains NAME.
 left_out=() missing=0
 leave_out() {
   if required "$1"; then
@@ -46,7 +47,7 @@ leave_out() {
   fi
 }
 
-# apt_install COMMAND:PACKAGE... installs the packages of commands that are not there.
+# apt_install COMMAND:PACKAGE... installs the packages of the commands that are missing.
 apt_install() {
   local wanted=() pair
   for pair in "$@"; do
@@ -59,8 +60,8 @@ apt_install() {
   DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y --no-install-recommends "${wanted[@]}" </dev/null >&2 || true
 }
 
-# postgres_install installs PostgreSQL's programs. Debian's package also makes and starts a
-# server of its own, unless postgresql-common was told before not to.
+# postgres_install installs PostgreSQL's programs. Debian's package also creates and starts a server,
+# unless that is disabled in postgresql-common's configuration first.
 postgres_install() {
   have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null && return
   apt_install pg_createcluster:postgresql-common
@@ -72,8 +73,8 @@ postgres_install() {
   have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || leave_out postgres "there is no initdb"
 }
 
-# docker_install installs Docker's programs. The daemon that Debian's package would start is
-# none of the tests', and stays off where services can be told so.
+# docker_install installs Docker's programs. The tests start a daemon of their own. RUNLEVEL=1 keeps
+# Debian's package from starting another one, if the init system supports that.
 docker_install() {
   [[ $(uname -s) == Linux && $(id -u) == 0 ]] || { leave_out dockerd "the tests start it as root on Linux"; return; }
   have dockerd || RUNLEVEL=1 apt_install dockerd:docker.io
@@ -81,7 +82,7 @@ docker_install() {
   have dockerd && have docker || leave_out dockerd "there is no dockerd, or no docker"
 }
 
-# runsc_install builds gVisor's program. No release of it is on the module proxy but this kind.
+# runsc_install builds gVisor's runsc. The module proxy has only pseudo-versions of it.
 runsc_install() {
   local version=v0.0.0-20260701204157-69c2d17aea96
   [[ $(uname -s) == Linux ]] || { leave_out runsc "gVisor is for Linux"; return; }
@@ -150,25 +151,25 @@ setup_sandboxes() {
   if ! have firecracker; then leave_out firecracker "there is no firecracker in PATH"; fi
 }
 
-# list_tests prints the packages of the first tier.
-# The compiler's are named through the main module, so that both share versions and the build cache.
+# list_tests lists the tier "tests". The TypeScript compiler's packages are tested from the main module,
+# so that they use its dependency versions and share its build cache.
 list_tests() { go list ./... github.com/microsoft/typescript-go/tsc/... | sed 's/$/\t./'; }
 
-# list_sandboxes prints the packages that are about one sandbox, and the tests elsewhere that need one.
+# list_sandboxes lists the packages of the sandboxes, and the tests of other packages that need a sandbox.
 list_sandboxes() {
   printf '%s\t.\n' retort/internal/pipeline/isolate/{vm,docker,gvisor}
   printf 'retort\tTestProgramsIn|TestContainedNetwork\n'
   printf 'retort/cmd/retort\tTestScripts/.*(docker|vm|commands|sandbox|egress)\n'
 }
 
-# list_race prints the packages that start no processes: neither they nor their tests import
+# list_race lists the packages that start no processes: neither the package nor its tests import
 # os/exec or the engine.
 list_race() {
   go list -f '{{.ImportPath}}{{"\t.\t"}}{{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... |
     grep -vE '\t.*(os/exec|retort|retort/internal/pipeline/isolate/[a-z/]*|retort/internal/guest) ' | cut -f1,2
 }
 
-# run_sandboxes [FLAGS] runs the tests that list_sandboxes names, as many packages at once as there are cores.
+# run_sandboxes [FLAGS] runs the tests that list_sandboxes lists, one package per core at a time.
 run_sandboxes() {
   list_sandboxes | tr '\t' '\n' |
     RETORT_SANDBOXES=1 xargs -d '\n' -n 2 -P "$(getconf _NPROCESSORS_ONLN)" bash -c 'flags=("${@:1:$#-2}"); exec go test -timeout 60m "${flags[@]}" -run "${@: -1}" "${@: -2:1}"' bash "$@" || status=$?
@@ -211,7 +212,7 @@ case $tier in
     ;;
 esac
 
-# What was left out, in one line.
+# Print in one line what was skipped.
 case $tier in
   tests) others="containers, gVisor and virtual machines (make test-sandboxes)" ;;
   race) others="packages that start processes (make test)" ;;

@@ -136,8 +136,8 @@ func (h *heard) answer() string {
 // client speaks to retort serve as an MCP client does, by the lines of a file:
 //
 //	call TOOL ARGUMENTS        calls a tool and prints the answer
-//	until TEXT TOOL ARGUMENTS  calls a tool until the answer has a text, and prints that answer
-//	ask METHOD PARAMS          makes another request and prints the answer, or how large it is
+//	until TEXT TOOL ARGUMENTS  calls a tool until the answer contains TEXT, and prints that answer
+//	ask METHOD PARAMS          sends any other request and prints the answer, or its size
 //	run COMMAND ARGUMENT…      runs a command
 func client() {
 	script, err := os.ReadFile(os.Args[1])
@@ -190,7 +190,7 @@ type dialogue struct {
 	id  int
 }
 
-// call calls a tool, of which the name and the arguments are given, and returns the answer.
+// call calls a tool and returns the answer. tool is the name and, after a space, the arguments as JSON.
 func (s *dialogue) call(tool string) string {
 	name, arguments, _ := strings.Cut(tool, " ")
 	return s.ask("tools/call", `{"name":"`+name+`","arguments":`+arguments+`}`)

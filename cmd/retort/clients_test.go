@@ -44,11 +44,11 @@ func (s story) check(t *testing.T) {
 	}
 }
 
-// targets are the ways to reach the command.
+// targets are the transports over which tests reach the command.
 var targets = []string{"stdio", "http"}
 
-// reach runs f against the command with the bundled servers: over standard input and output,
-// where words are the command, or over HTTP, where they are its address.
+// reach runs f as a subtest against the command with the bundled servers. words is the command line
+// to start if target is "stdio", and the address of the running command if it is "http".
 func reach(t *testing.T, target string, f func(t *testing.T, dir string, words []string)) {
 	t.Run(target, func(t *testing.T) {
 		dir, server := demoFolder(t)
@@ -61,8 +61,9 @@ func reach(t *testing.T, target string, f func(t *testing.T, dir string, words [
 	})
 }
 
-// some returns the targets that the n-th client of a test is tried with: one after the other,
-// since TestSDKForGo has all of them in both eras, or all where everything is tested.
+// some returns the targets to try the n-th client of a test with. It returns all of them if
+// RETORT_FULL is set. Otherwise it returns one, and the clients take turns: TestSDKForGo tries every
+// target in both eras.
 func some(n int) []string {
 	if testenv.Full() {
 		return targets

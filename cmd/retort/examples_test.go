@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// TestEmbeddingExample runs the example that embeds the engine, with this program as the retort
-// that its servers are. Go keeps the example that it has built for the next time.
+// TestEmbeddingExample runs the example that embeds the engine. This test binary stands in for the
+// retort command that the example starts as its servers. Go caches the built example.
 func TestEmbeddingExample(t *testing.T) {
 	dir := t.TempDir()
 	retort := retortIn(t, dir).Path
 	env := append(os.Environ(), "HOME="+dir, "PATH="+filepath.Dir(retort)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // they are below HOME
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // their defaults are below HOME, which is another one here
 		value, err := exec.Command("go", "env", name).Output()
 		if err != nil {
 			t.Fatal(err)

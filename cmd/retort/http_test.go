@@ -21,11 +21,11 @@ import (
 	"retort/internal/testenv"
 )
 
-// firstPort and lastPort bound the ports of scripts. Systems take others for connections, so
-// that one that is free stays free until its script listens on it.
+// firstPort and lastPort bound the ports that scripts listen on. Systems choose the ports of outgoing
+// connections outside this range, so a free port stays free until its script listens on it.
 const firstPort, lastPort = 12000, 32000
 
-// ports counts the ports that scripts have got. Each process of tests begins elsewhere.
+// ports counts the ports given to scripts. Each test process starts at a different port.
 var ports atomic.Int64
 
 // port sets a variable to a port of this machine that is free: port PORT
@@ -42,16 +42,16 @@ func port(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // ask is a program that sends the requests of a file to a listener, and prints the status
-// and the body of each answer. Requests are set apart by lines of "###". In one, {session},
-// {state} and {question} are what an earlier answer told. DRIP instead of a method sends
-// the request drop by drop until the listener ends it, while the requests that follow are sent.
+// and the body of each answer. Lines of "###" separate the requests. {session}, {state} and
+// {question} in a request stand for values from an earlier answer. A request that begins with DRIP
+// is sent byte by byte, in parallel with the requests that follow, until the listener ends it.
 func ask() {
 	address := os.Args[1]
 	text, err := os.ReadFile(os.Args[2])
 	if err != nil {
 		panic(err)
 	}
-	testenv.Poll(func() bool { // until it listens
+	testenv.Poll(func() bool { // waits until the server listens
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = c.Close()
@@ -101,7 +101,7 @@ func send(address, request string, told map[string]string) {
 		return
 	}
 	answer, _ := io.ReadAll(response.Body)
-	_, _ = io.Copy(io.Discard, c) // the listener counts it no more when it has ended
+	_, _ = io.Copy(io.Discard, c) // once the connection has ended, the listener no longer counts it
 	fmt.Printf("%s\n%s\n", response.Status, answer)
 	if id := response.Header.Get("Mcp-Session-Id"); id != "" {
 		told["session"] = id
@@ -114,8 +114,8 @@ func send(address, request string, told map[string]string) {
 	}
 }
 
-// pause is how long a client that drips waits before each byte. Whole requests would take it far
-// longer than a listener reads.
+// pause is how long drip waits before each byte. At this rate, a whole request takes far longer than
+// the listener's read timeout.
 const pause = 50 * time.Millisecond
 
 func drip(address, request string) {
@@ -137,8 +137,9 @@ func drip(address, request string) {
 	fmt.Println("took it all")
 }
 
-// hold opens connections to a listener: hold ADDRESS N CLOSED. When so many have been closed, it
-// sends a request on each of the others, and prints how many of them answer.
+// hold is the program "hold ADDRESS N CLOSED". It opens N connections to a listener and waits until
+// the listener has closed CLOSED of them. Then it sends a request on each of the others, and prints
+// how many were answered.
 func hold() {
 	n, err := strconv.Atoi(os.Args[2])
 	if err != nil {
@@ -149,7 +150,7 @@ func hold() {
 		panic(err)
 	}
 	var connections []net.Conn
-	heard := make(chan bool, n) // of each connection, whether there is an answer
+	heard := make(chan bool, n) // one value per connection: whether it was answered
 	for range n {
 		c, err := net.Dial("tcp", os.Args[1])
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 // its children is left: no sandbox, no server, nothing that a server started.
 func TestKillLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	heard := filepath.Join(dir, "heard") // what the second server is asked
+	heard := filepath.Join(dir, "heard") // the requests that the second server gets
 	config := `{"mcpServers": {
 		"files": {"command": "retort", "args": ["demo-server", "files"]},
 		"shell": {"command": "sh", "args": ["-c", "sleep 1000 & tee ` + heard + ` | retort demo-server chat; sleep 1000"]}}}`

@@ -51,7 +51,8 @@ func oauthServer() {
 	s.Close()
 }
 
-// obey does what the file "do" says, and then tells what the server has given so far.
+// obey executes the command what, which was read from the file "do". Then it writes what the server
+// has issued so far to the file "given", and creates the file "done-" + what.
 func obey(s *oauthtest.Server, what string, stop func()) {
 	switch what {
 	case "expire":

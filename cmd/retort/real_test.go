@@ -125,7 +125,7 @@ func TestInspectorListsAndCalls(t *testing.T) {
 	}
 }
 
-// inspectCall has the Inspector run a program.
+// inspectCall runs a program through the Inspector and checks its result.
 func inspectCall(t *testing.T, inspect func(args ...string) string) {
 	t.Helper()
 	answer := inspect("--method", "tools/call", "--tool-name", "execute_code", "--tool-arg", "code=return (await everything.echo({message: 'hi'})) + '!'")

@@ -23,9 +23,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// Each script of testdata/script is the command as people use it. Those named
-// hole-* show a hole that was closed. A condition such as [dockerd] is true where
-// testenv.Available says so.
+// TestScripts runs the scripts of testdata/script, which use the command as people do. Those named
+// hole-* reproduce a security hole that was closed. A condition such as [dockerd] is true if
+// testenv.Available reports that it is.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",

@@ -126,12 +126,12 @@ func TestIssuerDown(t *testing.T) {
 				t.Errorf("after too long: %v", err)
 			}
 			s.set(func() { s.intercept = nil })
-			testenv.WaitUntil(t, "nothing is fetched", func() bool {
+			testenv.WaitUntil(t, "no fetch is in flight", func() bool {
 				r.keys.mu.Lock()
 				defer r.keys.mu.Unlock()
 				return r.keys.flight == nil
 			})
-			r.keys.client.Timeout = 0 // none
+			r.keys.client.Timeout = 0 // no timeout
 			r.advance(pause)
 			if err := r.shows(long); err != nil {
 				t.Errorf("the issuer is back: %v", err)

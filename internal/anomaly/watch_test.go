@@ -166,7 +166,8 @@ func TestNothingBeforeABaseline(t *testing.T) {
 	}
 }
 
-// Any number of names of whatever can be named takes no more room than some thousand.
+// TestMemoryIsBounded checks that memory stays bounded, however many different executions, servers,
+// tools, skills and questions the events name.
 func TestMemoryIsBounded(t *testing.T) {
 	names := 100_000
 	if testenv.Full() {

@@ -77,8 +77,8 @@ func readable(t *testing.T, m *memory) {
 	}
 }
 
-// Whoever records while a batch is written shares the next one: there are hardly more than two
-// batches for each step of an execution, however many there are.
+// TestGroups checks that callers that record while a batch is being written share the next batch.
+// Many executions in parallel need only about two batches for each step of one execution.
 func TestGroups(t *testing.T) { synctest.Test(t, groups) }
 
 func groups(t *testing.T) {
@@ -147,7 +147,7 @@ func losePower(t *testing.T) {
 	}
 	called.Wait()
 	m.set(func() { m.slow = func() { <-power } })
-	synctest.Wait() // a batch is on its way to the disk, and nobody goes on
+	synctest.Wait() // a batch is being written, and all callers wait for it
 	had := acknowledged.Load()
 	left := m.killed()
 	close(power)

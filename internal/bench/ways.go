@@ -165,7 +165,7 @@ func (c *client) tool(name string, arguments any) (answered, error) {
 	return a, nil
 }
 
-// everyday are bundled servers, each a process of its own, as clients start them.
+// everyday is a set of bundled servers, each in its own process, as clients start them.
 type everyday struct {
 	servers map[string]*client
 	tools   []offered

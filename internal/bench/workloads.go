@@ -27,7 +27,7 @@ type Workload struct {
 // workload is a task with somebody who does it by direct calls, and a program.
 type workload struct {
 	name, task string
-	servers    []string // whose tools are called
+	servers    []string // the servers whose tools the task needs
 	queries    []string // with which the tools are searched, in one turn each
 	direct     func(*agent) (any, error)
 	programs   []string                           // in workloads/; all but the last are wrong

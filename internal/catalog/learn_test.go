@@ -25,7 +25,8 @@ func openLearning(t testing.TB, dir string) *Catalog {
 	return c
 }
 
-// answered has a tool answer, and waits until that is known. It is for bubbles.
+// answered lets the catalog learn from answers of a tool, and waits until it has. It may only be
+// called in a synctest bubble.
 func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) {
 	t.Helper()
 	for _, a := range answers {
@@ -38,8 +39,8 @@ func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) 
 	synctest.Wait()
 }
 
-// known is what is told of a tool: the number of answers and their schema. The next toolset may
-// tell of them at once.
+// known returns what the toolset says was learned about a tool: the number of answers and their
+// schema. It clears notTill, so that the toolset includes them without the usual delay.
 func known(t testing.TB, c *Catalog, server, tool string) string {
 	t.Helper()
 	c.learner.notTill.Store(0)
@@ -54,7 +55,7 @@ func expect(t *testing.T, c *Catalog, server, tool, want string) {
 	t.Helper()
 	synctest.Wait()
 	if got := known(t, c, server, tool); got != want {
-		t.Errorf("of %s.%s is known\n%s, want\n%s", server, tool, got, want)
+		t.Errorf("known about %s.%s:\n%s, want\n%s", server, tool, got, want)
 	}
 }
 
@@ -227,7 +228,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Main(m))
 }
 
-// learnUntilKilled prints how many answers it has saved.
+// learnUntilKilled learns and saves one answer after the other until the process is killed, and
+// prints how many it has saved.
 func learnUntilKilled(dir string) {
 	c, err := Open(Options{Dir: dir, Learn: true})
 	if err != nil {
@@ -256,7 +258,7 @@ func TestKilledWhileLearning(t *testing.T) {
 			n = tool.Learned.Observations
 		}
 		if n < answers+saved || n > answers+saved+1 {
-			t.Fatalf("kill %d: %d answers are known, after %d, and %d that were saved since", i, n, answers, saved)
+			t.Fatalf("after kill %d, %d answers are known; before there were %d, and %d were saved since", i, n, answers, saved)
 		}
 		answers = n
 	}

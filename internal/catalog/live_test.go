@@ -49,7 +49,8 @@ func (s *server) set(f func()) {
 	f()
 }
 
-// living returns a Live of one server, "s", and its tool "a". It is for bubbles.
+// living returns a Live with one server, "s", and its tool "a". It may only be called in a synctest
+// bubble.
 func living(t *testing.T, policy run.Changes) (*server, *Live, *run.Tool) {
 	t.Helper()
 	c, err := Open(Options{Changes: func(string) run.Changes { return policy }})

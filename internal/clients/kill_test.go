@@ -13,8 +13,9 @@ import (
 	"retort/internal/testenv"
 )
 
-// victim is what this test binary does as another process, to be killed: "install" or "uninstall",
-// and the folder in which it does it. It prints 1 when it has done it.
+// victim is the environment variable that makes this test binary a child process that tests can
+// kill. Its value is "install" or "uninstall" and, after a space, the folder to work in. The child
+// prints 1 when it is done.
 const victim = "RETORT_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -35,15 +36,15 @@ func TestMain(m *testing.M) {
 	fmt.Println(1)
 }
 
-// killed runs install or uninstall as a process that is killed when so many changes were seen in
-// the folders of its files, and reports whether it was done before.
+// killed runs install or uninstall in a child process, kills it after a number of changes in the
+// folders that it writes, and reports whether it was done before that.
 func killed(t *testing.T, dir, what string, changes int) bool {
 	t.Helper()
 	folders := []string{filepath.Join(dir, "user"), filepath.Join(dir, "ours"), filepath.Join(dir, "data")}
 	return testenv.KilledAtChange(t, victim, what+" "+dir, folders, changes, 0) == 1
 }
 
-// whole runs install or uninstall to its end.
+// whole runs install or uninstall in a child process to the end.
 func whole(t *testing.T, dir, what string) {
 	t.Helper()
 	if !killed(t, dir, what, math.MaxInt) {
@@ -54,7 +55,7 @@ func whole(t *testing.T, dir, what string) {
 // Killed at any moment, an install or uninstall leaves the client's file whole, as it was or as
 // it will be, and our file with all that left the client's; an uninstall restores every byte.
 func TestKilledAtAnyMoment(t *testing.T) {
-	const kills = 16 // more than there are changes
+	const kills = 16 // more than an install or uninstall makes changes
 	dir := t.TempDir()
 	file, ours := filepath.Join(dir, "user", ".claude.json"), filepath.Join(dir, "ours", "mcp.json")
 	before := []byte("{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}, \"b\": {\"url\": \"https://b.example\"},\n  },\n  \"history\": [" +

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A file with 25 MB of history is installed into and restored like any other.
+// TestLargeFile checks that a client's file with 25 MB of history is changed and restored like any
+// other.
 func TestLargeFile(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("claude-code")

@@ -17,7 +17,7 @@ type client struct {
 	mu     sync.Mutex
 	next   int
 	answer map[int]chan reply
-	gone   chan struct{} // closed when the server says no more
+	gone   chan struct{} // closed when the server's output ends
 }
 
 type reply struct {

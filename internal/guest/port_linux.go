@@ -99,8 +99,9 @@ func (p *port) hangUp() {
 	}
 }
 
-// hungUp says whether the other side is gone after waiting for that, no longer than most unless that
-// is nil. What it has said before is no end.
+// hungUp waits until the other side is gone, but no longer than most, and reports whether it is gone.
+// If most is nil, it waits without a bound. A signal may make it return false early. Unread data does
+// not count as an end.
 func (p *port) hungUp(most *unix.Timespec) bool {
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLNVAL | unix.POLLRDHUP
 	fds := []unix.PollFd{{Fd: int32(p.in), Events: unix.POLLRDHUP}}

@@ -159,7 +159,7 @@ func portHangUp(t *testing.T, p *port, host *wire.Conn) {
 		t.Fatal(err)
 	}
 	if p.poll(unix.POLLIN, time.Time{}) != nil || p.hungUp(&unix.Timespec{}) {
-		t.Error("what the host said is taken for its end")
+		t.Error("unread data from the host is taken for a hang-up")
 	}
 	gone := make(chan struct{})
 	go func() {
@@ -167,7 +167,7 @@ func portHangUp(t *testing.T, p *port, host *wire.Conn) {
 		close(gone)
 	}()
 	_ = host.Close()
-	testenv.Receive(t, gone, "the end of the wait for a host that is gone")
+	testenv.Receive(t, gone, "hangUp to return after the host has closed")
 }
 
 // TestOpenPort takes nothing for a port that is not one.

@@ -41,13 +41,13 @@ func onScripted(t *testing.T, test func(t *testing.T, r *scripted)) {
 	}
 }
 
-// TestProgramsOnRuntimes runs each program on one of the runtimes, and on Bun, which has an engine
-// of its own, those that end otherwise there.
+// TestProgramsOnRuntimes runs each program on one of the runtimes. Bun, which has an engine of its
+// own, also runs the programs that end differently on it.
 func TestProgramsOnRuntimes(t *testing.T) {
 	parts := map[string]int{"node": 0, "bun": 1, "deno": 2}
 	onScripted(t, func(t *testing.T, r *scripted) {
 		s := guesttest.Suite{Runtime: r.name, AtOnce: 2, Update: *update, Run: r.run, Of: 3, Part: parts[r.name], Own: r.name == "bun"}
-		if r.name == "node22" { // whose engine two others have, too
+		if r.name == "node22" { // node and deno have the same engine, so fewer programs suffice
 			s.Of = 12
 		}
 		s.Test(t)
@@ -75,7 +75,7 @@ func TestIdleProcessEnds(t *testing.T) {
 	})
 }
 
-// endingAfterEcho is a Host that ends a program some time after it has called echo.
+// endingAfterEcho is a Host that cancels a program a moment after the program has called echo.
 type endingAfterEcho struct {
 	fakeHost
 	cancel func()
@@ -88,8 +88,8 @@ func (h *endingAfterEcho) Call(ctx context.Context, c run.Call) (run.Result, err
 	return h.fakeHost.Call(ctx, c)
 }
 
-// TestBusyProgramIsHeard prints and computes without end, and is cancelled when what it has printed
-// arrives.
+// TestBusyProgramIsHeard checks that the output of a program in an endless loop arrives, and that the
+// program can be cancelled then.
 func TestBusyProgramIsHeard(t *testing.T) {
 	onScripted(t, func(t *testing.T, r *scripted) {
 		p := r.start(t, 64<<20)

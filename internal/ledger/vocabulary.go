@@ -39,7 +39,7 @@ func readVocabulary(file []byte) *vocabulary {
 	if err != nil {
 		panic(err)
 	}
-	raw := make([]byte, binary.LittleEndian.Uint32(file[len(file)-4:])) // gzip ends with the length
+	raw := make([]byte, binary.LittleEndian.Uint32(file[len(file)-4:])) // the last four bytes of gzip data are the uncompressed length
 	if _, err := io.ReadFull(z, raw); err != nil {
 		panic(err)
 	}

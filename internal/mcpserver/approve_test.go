@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	_ = os.Setenv("HOME", home)
 	flag.Parse()
-	_ = flag.Set("test.parallel", "8") // most tests wait for processes and disks
+	_ = flag.Set("test.parallel", "8") // most tests spend their time waiting for processes and disks
 	code := m.Run()
 	_ = os.RemoveAll(home)
 	os.Exit(code)
@@ -251,7 +251,7 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 	o := e.Call(run.WithChannel(t.Context(), func(ctx context.Context, _ run.Approval) (run.Answer, bool) {
 		add("Deletes everything.")
 		if !testenv.Poll(func() bool { return pin() != before || ctx.Err() != nil }) {
-			t.Error("the change is not noticed")
+			t.Error("the engine did not notice the changed tool")
 		}
 		return run.Answer{Approve: true, Scope: run.ScopeRun}, true
 	}), retort.Request{}, "shifty.delete_thing", json.RawMessage("{}"))

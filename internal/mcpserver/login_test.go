@@ -126,7 +126,8 @@ func TestLoginInTheMiddle(t *testing.T) {
 	}
 }
 
-// The time that a person takes to log in is not the program's: all clocks around its calls stand.
+// TestLoginStopsTheClock checks that all timeouts around a call are paused while a person logs in,
+// so that the time does not count against the program.
 func TestLoginStopsTheClock(t *testing.T) {
 	t.Parallel()
 	e, server, _ := locked(t)
@@ -138,7 +139,7 @@ func TestLoginStopsTheClock(t *testing.T) {
 	ctx = run.WithChannel(ctx, func(ctx context.Context, a run.Approval) (run.Answer, bool) {
 		go func() {
 			if pauses.Load() == 0 {
-				t.Error("the clock goes on while the person logs in")
+				t.Error("the clock is not paused while the person logs in")
 			}
 			if err := oauthtest.Browse(context.WithoutCancel(ctx), a.Login); err != nil {
 				t.Error(err)
@@ -150,7 +151,7 @@ func TestLoginStopsTheClock(t *testing.T) {
 		t.Errorf("%s %+v, %d calls", o.Status, o.Error, server.Count("call hello"))
 	}
 	if n := pauses.Load(); n != 0 {
-		t.Errorf("the clock still stands, %d times", n)
+		t.Errorf("%d pauses are still active after the program has ended", n)
 	}
 }
 

@@ -118,7 +118,7 @@ func TestPagesToOpen(t *testing.T) {
 	for i := range 8 {
 		era, theirs, quiet := eras[i&1], eras[i>>1&1], i>>2 == 1
 		if quiet && era == theirs && !testenv.Full() {
-			continue // how a quiet server is waited for depends on neither, and takes long
+			continue // waiting for a quiet server is slow, and does not depend on either era
 		}
 		t.Run(fmt.Sprint(era, " to ", theirs, " quiet ", quiet), func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +168,7 @@ func TestPagesThatNobodyOpens(t *testing.T) {
 	for _, era := range eras {
 		for _, theirs := range eras {
 			if era == theirs && !testenv.Full() {
-				continue // TestPagesToOpen has all pairs
+				continue // TestPagesToOpen tests every pair of eras
 			}
 			p := &pages{url: secretPage}
 			var asked, completed []string

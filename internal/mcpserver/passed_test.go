@@ -111,7 +111,7 @@ func TestLoginForResourcesAndPrompts(t *testing.T) {
 				t.Error(got, id.Load())
 			}
 			if era == eras[0] {
-				testenv.WaitUntil(t, "the page has served", func() bool { return complete.Load() == id.Load() })
+				testenv.WaitUntil(t, "the client is notified that the login is complete", func() bool { return complete.Load() == id.Load() })
 			}
 		})
 	}

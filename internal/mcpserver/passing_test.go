@@ -385,7 +385,7 @@ func TestNobodyToAsk(t *testing.T) {
 	for _, era := range eras {
 		for _, theirs := range eras {
 			if era == theirs && !testenv.Full() {
-				continue // TestQuestionsCrossEras has all pairs
+				continue // TestQuestionsCrossEras tests every pair of eras
 			}
 			p := &person{}
 			some := p.options()
@@ -426,7 +426,7 @@ func TestServersTellHowFarTheyAre(t *testing.T) {
 			}
 			want := []string{"line 0 of [EMAIL_1]", "1/3 step mine", "line 1 of [EMAIL_1]", "2/3 step mine", "line 2 of [EMAIL_1]", "3/3 step mine"}
 			var got []string
-			testenv.WaitUntil(t, "the client is told of all steps", func() bool {
+			testenv.WaitUntil(t, "the client receives all progress notifications", func() bool {
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				got = slices.Clone(p.told)

@@ -54,7 +54,8 @@ type Options struct {
 	// Principal is who the clients are; Rounds are shared by the servers of all principals.
 	Principal string
 	Rounds    *Rounds
-	// Grace is how long a client that knows tasks waits for an answer before it has one; 2 s if 0.
+	// Grace is how long a call may run before a client that supports tasks gets a task instead of
+	// the answer; 2 s if 0.
 	Grace time.Duration
 }
 

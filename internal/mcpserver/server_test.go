@@ -139,9 +139,9 @@ func (e *engine) ListFiles(_, below, _ string) (run.FileList, error) {
 
 var requestStates = regexp.MustCompile(`"requestState": "((?:[^"\\]|\\.)*)"`)
 
-// session speaks the lines of a script to a server, in a bubble of testing/synctest, and returns
-// its answers, one for each line with an id, notifications before the answer they belong to. $STATE
-// in the script, and in the answers, is the requestState that the server has sent last.
+// session sends the lines of a script to a server in a testing/synctest bubble and returns its
+// answers, one for each line with an id. Notifications come before the answer they belong to. $STATE
+// in the script and in the answers stands for the requestState that the server sent last.
 func session(t *testing.T, o Options, script string) (log string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { log = converse(t, o, script) })

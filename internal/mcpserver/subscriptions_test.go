@@ -78,7 +78,7 @@ func TestSubscriptions(t *testing.T) {
 			tell := func(uri string) {
 				_ = w.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: uri})
 			}
-			testenv.WaitUntil(t, "news of a and b", func() bool {
+			testenv.WaitUntil(t, "updates of a and b arrive", func() bool {
 				tell("test://a")
 				tell("test://b")
 				tell("test://c")
@@ -90,12 +90,12 @@ func TestSubscriptions(t *testing.T) {
 			if err := s.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
 				t.Fatal(err)
 			}
-			testenv.WaitUntil(t, "a is left alone, b is not", func() bool { return w.hears("test://a") == 0 && w.hears("test://b") == 1 })
+			testenv.WaitUntil(t, "a has no subscriber and b still has one", func() bool { return w.hears("test://a") == 0 && w.hears("test://b") == 1 })
 			if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://none"}); err == nil {
 				t.Error("read what is not there")
 			}
 			_ = s.Close() // without a word about b
-			testenv.WaitUntil(t, "b is left alone", func() bool { return w.hears("test://b") == 0 })
+			testenv.WaitUntil(t, "b has no subscriber", func() bool { return w.hears("test://b") == 0 })
 		})
 	}
 }
@@ -137,7 +137,7 @@ func TestUpdatesOfOthers(t *testing.T) {
 		}
 	}
 	_ = b.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"})
-	testenv.WaitUntil(t, "news of b", func() bool {
+	testenv.WaitUntil(t, "an update of b arrives", func() bool {
 		_ = b.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://b"})
 		mu.Lock()
 		defer mu.Unlock()

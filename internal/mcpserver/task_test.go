@@ -55,7 +55,7 @@ func (l *lender) options() *mcp.ClientOptions {
 }
 
 // With a client that lends its model, tasks are done without any endpoint, in both eras, and no effect happens twice
-// unless its person wants that. What happens to an attempt does not depend on the era.
+// unless its person wants that. The outcome of an attempt does not depend on the era, so each case runs in one.
 func TestTaskBySampling(t *testing.T) {
 	t.Parallel()
 	const make1 = "await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });"
@@ -65,7 +65,7 @@ func TestTaskBySampling(t *testing.T) {
 		attempts int
 		effects  int
 		asked    int
-		era      string // in which the case is tried; testenv.Full tries it in all
+		era      string // the era to test; all of them if testenv.Full
 	}{
 		"right at first":           {&lender{programs: []string{make1 + "return 1"}}, run.StatusOK, 1, 1, 0, eras[1]},
 		"wrong name, then a type":  {&lender{programs: []string{"return crm.creat()", "return crm.createRecord({})", make1 + "return 1"}}, run.StatusOK, 3, 1, 0, eras[0]},

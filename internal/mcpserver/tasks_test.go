@@ -64,7 +64,7 @@ func (e *taskEngine) end(t *run.JobState, o run.Outcome) {
 	e.tell()
 }
 
-// tell wakes those who wait for a change of a task. The caller holds mu.
+// tell wakes every goroutine that waits for a task to change. The caller holds mu.
 func (e *taskEngine) tell() {
 	close(e.news)
 	e.news = make(chan struct{})
@@ -176,7 +176,7 @@ type talk struct {
 
 func talkTo(t *testing.T, e Engine) *talk {
 	t.Helper()
-	s, err := New(e, Options{Grace: time.Millisecond}) // what takes longer never ends by itself
+	s, err := New(e, Options{Grace: time.Millisecond}) // calls in these tests either answer at once or never
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -330,7 +330,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Who works on some tasks leaves the others alone, also when these end.
+// TestWorkOn checks that WorkOn runs only the given task. It must leave the other tasks alone even
+// when that task has ended.
 func TestWorkOn(t *testing.T) {
 	o := options(t.TempDir())
 	o.Slots = 1
@@ -339,7 +340,7 @@ func TestWorkOn(t *testing.T) {
 	q.WorkOn(second.ID, ok)
 	wait(t, q, second.ID)
 	third := submit(t, q, "", run.Job{})
-	q.WorkOn(third.ID, ok) // the first would have its turn before
+	q.WorkOn(third.ID, ok) // first is ahead of it in the queue
 	wait(t, q, third.ID)
 	if status(q, first.ID) != run.TaskQueued {
 		t.Error(status(q, first.ID))

@@ -100,14 +100,14 @@ func TestHelperIgnoresSignals(t *testing.T) {
 		for _, s := range deaf {
 			_ = syscall.Kill(pid, s)
 		}
-		start(t, r, "sleep 1000") // or another helper takes its place
+		start(t, r, "sleep 1000") // replaces the helper if it is dead
 		if !helpers(t)[pid] {
 			t.Errorf("helper %d is gone", pid)
 		}
 	}
 }
 
-// ignores reports whether a process ignores signals.
+// ignores reports whether the process ignores all of the signals.
 func ignores(t *testing.T, pid int, signals []syscall.Signal) bool {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

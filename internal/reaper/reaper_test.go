@@ -158,8 +158,8 @@ func TestHelperFails(t *testing.T) {
 	}
 }
 
-// runEngine starts an engine, has it start script, and kills it with SIGKILL when the group of that
-// has so many members.
+// runEngine starts an engine that starts script, waits until the process group of script has that many
+// members, and kills the engine with SIGKILL. It returns the id of the process group.
 func runEngine(t *testing.T, part, script string, members int) (pid int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], part, script)

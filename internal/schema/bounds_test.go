@@ -54,8 +54,8 @@ func manyProperties(n int) string {
 	return b.String()
 }
 
-// Each takes a bounded number of steps and some memory, and none ends the process: a naive
-// validator would not come to an end.
+// TestHostileSchemas checks that validating a hostile schema or value takes a bounded number of steps
+// and a bounded amount of memory, and does not crash. A naive validator would never finish.
 func TestHostileSchemas(t *testing.T) {
 	for _, a := range hostile() {
 		t.Run(a.name, func(t *testing.T) {

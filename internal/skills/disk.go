@@ -59,7 +59,7 @@ func readPair(root *os.Root, dir string) (text, error) {
 		t, err := readFiles(root, dir)
 		after := marked(root, dir)
 		if missing(err) && (exists(root, dir+"/"+scriptFile) || exists(root, dir+"/"+pythonFile)) {
-			continue // a save has changed the language
+			continue // a save changed the language meanwhile, so the code has another file name
 		}
 		if err != nil {
 			return t, err
@@ -93,11 +93,11 @@ func readFiles(root *os.Root, dir string) (t text, err error) {
 	return t, err
 }
 
-// attempts is how often it is tried to read what somebody replaces meanwhile.
+// attempts is how often a read is tried if a save replaces files meanwhile.
 const attempts = 50
 
-// openPlain opens a regular file that is no link. A save may replace it between the look and the
-// opening: then what is there now is looked at.
+// openPlain opens a regular file and refuses links. If a save replaces the file between Lstat and
+// Open, it tries again.
 func openPlain(root *os.Root, name string) (*os.File, error) {
 	for range attempts {
 		info, err := root.Lstat(name)

@@ -6,8 +6,8 @@ import (
 	"retort/internal/run"
 )
 
-// FuzzDocument: whatever stands in SKILL.md is read, and what is written of it says
-// the same.
+// FuzzDocument checks that parsing any text as SKILL.md does not crash. A document that can be parsed
+// must be the same after it is written and parsed again.
 func FuzzDocument(f *testing.F) {
 	for _, seed := range []string{"", "---\n---\n", "---\nname: x\ndescription: 'y: z'\ntags: [a, b]\ntools: {a.b: c}\nparameters: {f: {type: object}}\n---\n# x\n", "---\ntools: [a, b]\nmetadata: {tags: 'a, b'}\n---", "---\na: &a [*a]\n---\n", "---\n? - - - a\n---\n", "\ufeff---\r\nname: x\r\n---\r\n"} {
 		f.Add(seed)

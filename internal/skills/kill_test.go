@@ -52,7 +52,7 @@ func saveForever(dir string) {
 func TestKilledWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	s := New(builtin(), Place{Project, dir})
-	acknowledged, times := testenv.KilledAt(t, savingDir, dir, 3, 0), 25 // of the first two saves
+	acknowledged, times := testenv.KilledAt(t, savingDir, dir, 3, 0), 25 // a kill during the first saves
 	if testenv.Full() {
 		times = 100
 	}

@@ -374,7 +374,7 @@ func TestWalk(t *testing.T) {
 func TestGroups(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := mixed(t, s, 11000, 5) // of two days
+		rows := mixed(t, s, 11000, 5) // spread over two days
 		for _, f := range []audit.Filter{{}, {Principal: "bob", MinRisk: 5}, {Kinds: []string{"unheard"}}, {Chain: "x"}} {
 			sums := map[audit.Group]audit.Group{}
 			for _, r := range model(rows, f) {

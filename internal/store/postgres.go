@@ -25,7 +25,7 @@ const own = "retort"
 // word must not hold the engine up for ever.
 const answered = 30 * time.Second
 
-// glance is how long to wait before it is looked again whether the server has ended a session.
+// glance is the interval between checks whether the server has ended a session.
 const glance = 20 * time.Millisecond
 
 // postgres is a database that several engines write, each a chain of its own. An engine has
@@ -154,8 +154,8 @@ func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
 	}
 }
 
-// again takes back the chain that a lost connection had. The server may not know yet that it
-// is lost: then the old session is ended, and its end awaited.
+// again takes back the chain of a lost connection. If the server has not noticed yet that the
+// connection is lost, again terminates the old session and waits until it has ended.
 func (e *postgres) again(ctx context.Context, c *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, answered)
 	defer cancel()
@@ -183,7 +183,7 @@ func (e *postgres) again(ctx context.Context, c *sql.Conn) error {
 	}
 }
 
-// holder returns the process of the server that has the lock of the chain, or 0 if it is free.
+// holder returns the id of the server process that holds the lock of the chain, or 0 if none does.
 func (e *postgres) holder(ctx context.Context, c *sql.Conn) (backend int, err error) {
 	err = c.QueryRowContext(ctx, `SELECT COALESCE(max(pid), 0) FROM pg_locks
 		WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = $1 AND objid = $2

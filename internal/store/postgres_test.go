@@ -60,8 +60,8 @@ func direct(t *testing.T, url string) *pgx.Conn {
 	return c
 }
 
-// cut ends the connections that have a chain, as a network that fails does, and waits until
-// the server has freed the chains: it ends a session some time after it was told to.
+// cut terminates the connections that own a chain, as a network failure does. It waits until the
+// server has released the chains, because the server does not end a session at once.
 func cut(t *testing.T, url string) {
 	t.Helper()
 	c := direct(t, url)

@@ -48,7 +48,7 @@ type Options struct {
 	Mask func(string) string
 	Log  *slog.Logger
 
-	transport http.RoundTripper // to collectors; nil: over the network
+	transport http.RoundTripper // carries messages to collectors; nil means the network
 }
 
 const (

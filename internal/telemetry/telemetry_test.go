@@ -32,7 +32,7 @@ func execute(t *Telemetry, tools ...string) {
 	ended(run.Event{Status: "ok", Risk: &risk, Tokens: &run.Tokens{Returned: 3, Avoided: 40}, Facts: map[string]any{"calls": len(tools), "cache_hits": 2}})
 }
 
-// collector takes messages without a network.
+// collector is an http.RoundTripper that receives the messages in memory, without a network.
 type collector func(path string, body []byte) (status int)
 
 func (c collector) RoundTrip(r *http.Request) (*http.Response, error) {

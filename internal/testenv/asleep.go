@@ -8,12 +8,12 @@ import (
 	"strconv"
 )
 
-// looks is how often in a row FallsAsleep must find a process asleep.
+// looks is how many checks in a row must find a process asleep for FallsAsleep.
 const looks = 20
 
-// FallsAsleep waits until no thread of a process has been woken between so many looks at it, about
-// 10 ms apart. It reports false if that does not happen within Patience or the process is gone.
-// Only Linux tells of it: elsewhere every process is gone.
+// FallsAsleep waits until no thread of a process wakes up during a number of checks in a row, about
+// 10 ms apart. It reports whether that happened within Patience and before the process ended. It
+// always returns false on systems other than Linux.
 func FallsAsleep(pid int) bool {
 	last, asleep := 0, 0
 	there := true
@@ -30,7 +30,8 @@ func FallsAsleep(pid int) bool {
 
 var switched = regexp.MustCompile(`(?m)^voluntary_ctxt_switches:\s+(\d+)`)
 
-// switches counts how often the threads of a process have given the processor away.
+// switches returns the number of voluntary context switches of the threads of a process. It returns
+// 0 if the process is gone.
 func switches(pid int) (n int) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	for _, file := range tasks {

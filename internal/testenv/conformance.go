@@ -15,9 +15,9 @@ import (
 // Conformance runs a suite of MCP's conformance tests, each scenario as a subtest. module is
 // the folder of testdata/npm22/node_modules that holds the tests, args is what they are called with.
 //
-// expected names a file with the scenarios that fail by design, one on a line with the reason
-// after it. One of these that passes, or that the suite does not have, is a failure as well. A
-// scenario that has checked nothing has failed. Without Full, those that measure time are skipped.
+// expected names a file that lists the scenarios that fail by design, one per line, each followed by
+// the reason. The test also fails if a listed scenario passes or does not exist. A scenario that
+// checks nothing counts as failed. Scenarios that measure time are skipped unless Full is true.
 func Conformance(t *testing.T, module, expected string, args ...string) {
 	t.Helper()
 	modules, node := NPM22(t), Need(t, "node22")
@@ -64,16 +64,17 @@ type verdict struct {
 	passed       bool
 }
 
-// patient is a module that Node.js loads before a suite. Timers of three seconds and more are guards
-// against hanging, and become sixty times as long; on shorter ones the suites wait.
+// patient is a module that Node.js loads before a suite. It makes timers of three seconds or more
+// sixty times as long, because suites use those only as timeouts. It leaves shorter timers alone,
+// because suites use them as delays.
 const patient = `data:text/javascript,
 const soon = globalThis.setTimeout, signal = AbortSignal.timeout;
 const longer = (ms) => ms >= 3000 ? 60 * ms : ms;
 globalThis.setTimeout = Object.assign((f, ms, ...rest) => soon(f, longer(ms), ...rest), soon);
 AbortSignal.timeout = (ms) => signal.call(AbortSignal, longer(ms));`
 
-// timed are the scenarios that fail if a client is late by half a second. That the client waits as
-// long as it is told, package upstream tests with a clock of its own.
+// timed lists the scenarios that fail if a client is half a second late. The tests of package upstream
+// check with a fake clock that the client waits as long as the server asks.
 var timed = []string{"sse-retry"}
 
 var summaryLine = regexp.MustCompile(`(?m)^([✓✗~]) ([\w./-]+): ((\d+) passed, (\d+) failed.*)$`)

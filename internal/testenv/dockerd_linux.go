@@ -94,8 +94,8 @@ func (d *Dockerd) start(path, driver string) error {
 	return nil
 }
 
-// runs reports whether the daemon has not ended yet. Its shell looks from time to time only, so
-// it may be a zombie for a while.
+// runs reports whether the daemon is still running. A zombie does not count: the shell that started
+// the daemon may take a while to reap it.
 func (d *Dockerd) runs() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.pid))
 	_, rest, _ := strings.Cut(string(stat), ") ")

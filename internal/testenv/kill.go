@@ -12,9 +12,10 @@ import (
 	"testing"
 )
 
-// KilledAt starts the test program once more with an environment variable set, kills it when it
-// has printed so many numbers, each on a line, and returns the last one; none if it printed none.
-// Any other line fails the test. With 0 numbers it is killed as soon as it has started.
+// KilledAt starts the test binary as a child process with an environment variable set. The child
+// prints numbers, one per line; any other line fails the test. KilledAt kills it once it has printed
+// as many as numbers says, or at once if that is 0. It returns the last number that the child
+// printed, or none if it printed nothing.
 func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int) {
 	t.Helper()
 	return killed(t, variable, value, none, func(kill func(), lines int) {
@@ -24,7 +25,8 @@ func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int
 	})
 }
 
-// killed tells at when the program has started, and then of each line how many there are.
+// killed implements KilledAt and KilledAtChange. It calls at once the child has started and after
+// each line, with the number of lines so far.
 func killed(t *testing.T, variable, value string, none int, at func(kill func(), lines int)) (last int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
@@ -37,6 +39,7 @@ func killed(t *testing.T, variable, value string, none int, at func(kill func(),
 		t.Fatal(err)
 	}
 	kill := func() { _ = c.Process.Kill() }
+	defer func() { kill(); _ = c.Wait() }()
 	last = none
 	n := 0
 	at(kill, n)
@@ -47,7 +50,6 @@ func killed(t *testing.T, variable, value string, none int, at func(kill func(),
 		n++
 		at(kill, n)
 	}
-	_ = c.Wait()
 	return last
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// KilledAtChange is KilledAt, but kills when so many changes in folders, which exist already, have
-// been seen. Equal changes that follow each other may count as one.
+// KilledAtChange is like KilledAt, but kills the child after a number of changes in folders. The
+// folders must exist. Identical changes that follow each other may count as one.
 func KilledAtChange(t *testing.T, variable, value string, folders []string, changes, none int) (last int) {
 	t.Helper()
 	fd, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
@@ -29,7 +29,7 @@ func KilledAtChange(t *testing.T, variable, value string, folders []string, chan
 	})
 }
 
-// killAtChange kills after so many events, unless their file is closed before.
+// killAtChange calls kill after a number of inotify events, or returns when events is closed.
 func killAtChange(events *os.File, changes int, kill func()) {
 	buffer := make([]byte, 16<<10)
 	for {
@@ -42,7 +42,7 @@ func killAtChange(events *os.File, changes int, kill func()) {
 				kill()
 				return
 			}
-			name := binary.NativeEndian.Uint32(rest[12:]) // the length of what follows
+			name := binary.NativeEndian.Uint32(rest[12:]) // the length of the name that follows
 			rest = rest[syscall.SizeofInotifyEvent+name:]
 		}
 	}

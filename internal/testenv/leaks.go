@@ -12,17 +12,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Resources are the goroutines, file descriptors, child processes, control groups, and temporary
-// folders and mounts in os.TempDir that a process has at one moment, each by its identity. Only
-// Linux tells of descriptors, children, groups and mounts; elsewhere there are none.
+// Resources is a snapshot of the goroutines, file descriptors, child processes and control groups of
+// this process, and of the temporary folders and mounts in os.TempDir. On systems other than Linux
+// it has only goroutines and folders.
 type Resources struct {
-	known      map[string]string // identity to what is told of it
+	known      map[string]string // by identity, details for the failure message
 	goroutines []goleak.Option
 }
 
-// CheckLeaks fails the test at its end for each resource that appeared after this call and is
-// still there. Cleanups that are registered later run before the check. The test gets a folder for
-// temporary files of its own, since other processes use the usual one; it can't run in parallel.
+// CheckLeaks fails the test when it ends if a resource that appeared after this call still exists.
+// Cleanups that are registered later run before the check. CheckLeaks gives the test its own
+// TMPDIR, because other processes use the usual one, so the test can't run in parallel.
 func CheckLeaks(t testing.TB) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -30,16 +30,16 @@ func CheckLeaks(t testing.TB) {
 	t.Cleanup(func() { before.Check(t) })
 }
 
-// CheckGoroutines is CheckLeaks for goroutines alone. It is for tests whose processes and files
-// belong to something that lives longer.
+// CheckGoroutines is like CheckLeaks, but checks goroutines only. It is for tests whose processes and
+// files belong to something that outlives the test.
 func CheckGoroutines(t testing.TB, ignored ...goleak.Option) {
 	t.Helper()
 	before := Resources{goroutines: append(ignored, goleak.IgnoreCurrent())}
 	t.Cleanup(func() { before.checkGoroutines(t) })
 }
 
-// Main runs the tests of a package and returns their exit code. It panics if they pass and leave
-// goroutines. TestMain calls it.
+// Main runs the tests of a package and returns their exit code. It panics if they pass but leak
+// goroutines. Call it from TestMain.
 func Main(m *testing.M, ignored ...goleak.Option) int {
 	code := m.Run()
 	var err error
@@ -49,15 +49,14 @@ func Main(m *testing.M, ignored ...goleak.Option) int {
 	return code
 }
 
-// TakeResources returns what this process has now.
+// TakeResources returns a snapshot of the current resources.
 func TakeResources() Resources {
 	startPoller()
 	return Resources{known: systemResources(), goroutines: []goleak.Option{goleak.IgnoreCurrent()}}
 }
 
-// Check fails the test, without ending it, for each resource that is there now and was not when
-// the resources were taken. It waits as long as Patience for those that are going away. What was
-// there before and is gone is no leak.
+// Check fails the test, without ending it, if there are resources that are not in the snapshot. It
+// waits up to Patience for them to go away. Resources that have gone since are not leaks.
 func (before Resources) Check(t testing.TB) {
 	t.Helper()
 	before.checkGoroutines(t)
@@ -85,8 +84,8 @@ func (before Resources) checkGoroutines(t testing.TB) {
 	}
 }
 
-// startPoller makes the runtime open the descriptors that it keeps for itself from the first wait
-// for a pipe on.
+// startPoller makes the runtime open the descriptors of its network poller, which it otherwise opens
+// at the first wait for a pipe and then keeps.
 func startPoller() {
 	if r, w, err := os.Pipe(); err == nil {
 		_ = r.SetReadDeadline(time.Now())
@@ -95,8 +94,8 @@ func startPoller() {
 	}
 }
 
-// systemResources returns what the system tells of this process: identities, and what helps to
-// recognize them.
+// systemResources returns all resources except goroutines: the identity of each, and details that
+// help to recognize it.
 func systemResources() map[string]string {
 	all := map[string]string{}
 	addDescriptors(all)
@@ -113,14 +112,14 @@ func systemResources() map[string]string {
 	return all
 }
 
-// addDescriptors adds identities such as "descriptor 7 pipe:[12345]". The targets of process
-// descriptors are alike, so theirs end with the process.
+// addDescriptors adds identities such as "descriptor 7 pipe:[12345]". All pidfds have the same link
+// target, so it appends the id of their process.
 func addDescriptors(all map[string]string) {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {
 		target, err := os.Readlink("/proc/self/fd/" + e.Name())
 		if err != nil {
-			continue // the descriptor that the folder was read with
+			continue // the descriptor that ReadDir used is closed now
 		}
 		info, _ := os.ReadFile("/proc/self/fdinfo/" + e.Name())
 		for line := range strings.Lines(string(info)) {
@@ -132,8 +131,8 @@ func addDescriptors(all map[string]string) {
 	}
 }
 
-// addChildren adds identities such as "child 4711 started at 1234". Process ids are used again;
-// together with the start, which is in ticks since boot, they are not.
+// addChildren adds identities such as "child 4711 started at 1234". They include the start time, in
+// ticks since boot, because the system reuses process ids.
 func addChildren(all map[string]string) {
 	files, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, file := range files {

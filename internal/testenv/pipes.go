@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// Pipes is a listener in memory, at 127.0.0.1:80. It lets servers and clients speak inside a bubble
-// of testing/synctest, where connections of the system would keep the time from passing.
+// Pipes is an in-memory listener with the address 127.0.0.1:80. Servers and clients use it inside a
+// testing/synctest bubble, where real connections would keep the fake clock from advancing.
 type Pipes struct {
 	accepted chan net.Conn
 	closed   chan struct{}
 	end      func()
 }
 
-// NewPipes makes a listener that nobody has connected to yet.
+// NewPipes returns an open listener.
 func NewPipes() *Pipes {
 	closed := make(chan struct{})
 	return &Pipes{accepted: make(chan net.Conn), closed: closed, end: sync.OnceFunc(func() { close(closed) })}
 }
 
-// Dial connects to the listener, whatever the address is.
+// Dial connects to the listener. It ignores the address.
 func (p *Pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {
@@ -43,15 +43,15 @@ func (p *Pipes) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept and Dial. Connections that were made go on.
+// Close makes Accept and Dial fail. Open connections stay open.
 func (p *Pipes) Close() error { p.end(); return nil }
 
-// Addr returns the address that clients of this machine would use.
+// Addr returns 127.0.0.1:80.
 func (p *Pipes) Addr() net.Addr { return loopback() }
 
 func loopback() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
-// atLoopback is a pipe whose ends have the address of this machine.
+// atLoopback is a connection whose local and remote addresses are 127.0.0.1:80.
 type atLoopback struct{ net.Conn }
 
 func (atLoopback) LocalAddr() net.Addr  { return loopback() }

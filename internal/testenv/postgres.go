@@ -84,8 +84,8 @@ func (p *Postgres) start(bin string, attr *syscall.SysProcAttr) error {
 	return errors.New("postgres: " + strings.Join(heard, "\n"))
 }
 
-// fsync returns whether the server waits for the disk: it does for benchmarks. No test takes the
-// power from the machine.
+// fsync returns the setting "fsync" of the server. It is on for benchmarks, and off for tests because
+// none of them simulates a power failure.
 func fsync() string {
 	if bench := flag.Lookup("test.bench"); bench != nil && bench.Value.String() != "" {
 		return "on"

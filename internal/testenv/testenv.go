@@ -36,7 +36,7 @@ func Need(t testing.TB, name string) string {
 	return path
 }
 
-// Available reports whether tests that need name run now, and would not be skipped by Need.
+// Available reports whether a test that needs name would run, that is, Need would not skip it.
 func Available(t testing.TB, name string) bool {
 	t.Helper()
 	_, err := find(t, name)
@@ -62,9 +62,9 @@ func find(t testing.TB, name string) (path string, err error) {
 	return exec.LookPath(name)
 }
 
-// Wanted reports whether tests that need name run now. Those of containers and virtual machines
-// take minutes: they run where RETORT_SANDBOXES is 1, as "make test-sandboxes" sets it, or where name
-// is required.
+// Wanted reports whether tests that need name are enabled. Tests of containers and virtual machines
+// take minutes, so they are enabled only if RETORT_SANDBOXES is 1, as "make test-sandboxes" sets it,
+// or if RETORT_REQUIRE lists name. All other tests always are.
 func Wanted(name string) bool {
 	optional := slices.Contains([]string{"dockerd", "runsc", "qemu", "firecracker"}, name)
 	return !optional || os.Getenv("RETORT_SANDBOXES") == "1" || Required(name)
@@ -145,6 +145,6 @@ func root(t testing.TB) string {
 	return ""
 }
 
-// Full reports whether everything is tested on every combination, as "make test-all" does for
-// releases. Otherwise tests choose combinations that together cover each part.
+// Full reports whether RETORT_FULL is 1, as "make test-all" sets it for releases. Tests then run
+// every combination. Otherwise they run a selection of combinations that covers each part.
 func Full() bool { return os.Getenv("RETORT_FULL") == "1" }

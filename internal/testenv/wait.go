@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Patience bounds every wait of the tests. It only ends a test that hangs: no test may depend on
-// how fast the machine is, so nothing waits for less.
+// Patience is the timeout of every wait in tests. It only ends tests that hang. It is long, and no
+// test uses a shorter one, because tests must not depend on the speed of the machine.
 const Patience = 5 * time.Minute
 
-// pollInterval is how often WaitUntil looks, once it has looked a few times.
+// pollInterval is the interval at which Poll calls done. The first few intervals are shorter.
 const pollInterval = 10 * time.Millisecond
 
-// WaitUntil waits until done returns true. After Patience it fails the test and ends it; what
-// completes the sentence "waited in vain until". Only the test's own goroutine may call it.
+// WaitUntil waits until done returns true. After Patience it ends the test as failed. what completes
+// the sentence "waited in vain until". Only the test's own goroutine may call it.
 func WaitUntil(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !Poll(done) {
@@ -22,8 +22,8 @@ func WaitUntil(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Poll waits until done returns true, and reports false if it does not within Patience. It is for
-// helpers without a test, and for goroutines that may not end one; tests call WaitUntil.
+// Poll waits until done returns true, and reports whether it did within Patience. It is for helpers
+// that have no testing.TB and for goroutines that must not end the test. Tests call WaitUntil.
 func Poll(done func() bool) bool {
 	pause := pollInterval / 16
 	for end := time.Now().Add(Patience); !done(); time.Sleep(pause) {
@@ -35,8 +35,8 @@ func Poll(done func() bool) bool {
 	return true
 }
 
-// Receive returns the next value of c, or the zero value if c is closed. After Patience it fails
-// the test and ends it; what names the event that c tells of.
+// Receive returns the next value of c, or the zero value if c is closed. After Patience it ends the
+// test as failed. what completes the sentence "waited in vain for".
 func Receive[T any](t testing.TB, c <-chan T, what string) T {
 	t.Helper()
 	late := time.NewTimer(Patience)
@@ -58,7 +58,7 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// Hang never returns. It is for processes that wait to be killed.
+// Hang never returns. It is for child processes that wait to be killed.
 func Hang() {
 	for {
 		time.Sleep(time.Hour)

@@ -24,11 +24,11 @@ func TestWaitUntil(t *testing.T) {
 	}
 }
 
-// What is new is a leak, by its identity. What has gone is none, even where something else has
-// taken its number.
+// TestLeaksAreFound checks that new resources are leaks, and that resources that have gone are not. A
+// new resource is found even if it has the same number as one that has gone.
 func TestLeaksAreFound(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells of descriptors and children")
+		t.Skip("descriptors and child processes are known only on Linux")
 	}
 	CheckLeaks(t)
 	gone, w, err := os.Pipe()
@@ -38,14 +38,14 @@ func TestLeaksAreFound(t *testing.T) {
 	ends := make(chan struct{})
 	before := TakeResources()
 	if left := before.newer(); len(left) > 0 {
-		t.Errorf("nothing is new, but %q", left)
+		t.Errorf("%q were found, though nothing is new", left)
 	}
 	_, _ = gone.Close(), w.Close()
 	if left := before.newer(); len(left) > 0 {
-		t.Errorf("a pipe has gone, and %q is new", left)
+		t.Errorf("%q were found after a pipe was closed", left)
 	}
 
-	stays, w, err := os.Pipe() // with the numbers of those before
+	stays, w, err := os.Pipe() // gets the numbers of the descriptors that were closed
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ package testenv
 
 import "testing"
 
-// GrowsLinearly skips the test: this system does not tell the processor time.
+// GrowsLinearly skips the test, because it can't measure processor time on this system.
 func GrowsLinearly(t testing.TB, _ string, _ int, _ func(size int)) {
 	t.Helper()
 	t.Skip("the processor time is not known here")

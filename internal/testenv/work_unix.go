@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// GrowsLinearly fails the test if work on eight times as much takes more than twenty-four times
-// the processor time. Processes beside this one do not count, and what takes less than a tenth of
-// a second for size passes: it can't be told from noise.
+// GrowsLinearly fails the test if work on size takes more than 24 times the processor time of work on
+// size/8. It measures the processor time of this process only. It passes if work on size takes less
+// than a tenth of a second, because that is too short to measure.
 func GrowsLinearly(t testing.TB, what string, size int, work func(size int)) {
 	t.Helper()
 	const noise = 100 * time.Millisecond
@@ -27,7 +27,7 @@ func GrowsLinearly(t testing.TB, what string, size int, work func(size int)) {
 	}
 }
 
-// processorTime returns what this process spends on work.
+// processorTime returns the processor time that this process spends on work.
 func processorTime(t testing.TB, size int, work func(size int)) time.Duration {
 	t.Helper()
 	spent := func() time.Duration {

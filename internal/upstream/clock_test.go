@@ -16,8 +16,8 @@ import (
 	"retort/internal/run"
 )
 
-// A call that is not answered in time ends then, not before and not after. The server is
-// told, and goes on to be of use.
+// TestCallTimeout checks that a call without an answer ends exactly at its timeout, that the server
+// is sent a cancellation, and that it can still be used afterwards.
 func TestCallTimeout(t *testing.T) {
 	for _, mode := range []string{"hang in call", "invalid JSON", "wrong ids"} {
 		t.Run(mode, func(t *testing.T) {
@@ -40,14 +40,14 @@ func TestCallTimeout(t *testing.T) {
 					t.Errorf("the call ended after %s, want 1s", took)
 				}
 				if !errors.Is(err, ErrOutcomeUnknown) {
-					t.Error("the outcome of a call that timed out is unknown")
+					t.Error("the error of a call that timed out is not ErrOutcomeUnknown")
 				}
 				synctest.Wait()
 				if called == "" || cancelled != called {
-					t.Errorf("the server was called with the id %q and told that %q is cancelled", called, cancelled)
+					t.Errorf("the call had the id %q, and the cancellation the id %q", called, cancelled)
 				}
 				if l, err := p.List(t.Context(), "s"); err != nil || len(l.Tools) != 1 {
-					t.Errorf("the server is useless afterwards: %v", err)
+					t.Errorf("the server can't be used afterwards: %v", err)
 				}
 				if st := p.Status("s"); st.Connects != 1 {
 					t.Errorf("%+v", st)
@@ -57,8 +57,8 @@ func TestCallTimeout(t *testing.T) {
 	}
 }
 
-// A server of the newest version that answers the probe when it has been given up is
-// connected to once more, in its own version.
+// TestAnswersTooLate checks that a server of the newest version that answers the probe only after
+// its timeout is connected to once more, with its own version.
 func TestAnswersTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := inBubble(t, Options{}, Server{Name: "s", Dial: dialScripted(func(s *scripted) {
@@ -79,8 +79,8 @@ func TestAnswersTooLate(t *testing.T) {
 	})
 }
 
-// A server that fails again and again is tried ever later, then left alone for a while, and
-// the error says why. When the while is over it is tried again.
+// TestBreaker checks that a server that keeps failing is retried after increasing delays, and then
+// not at all for a while. The error says why. After that time the server is tried again.
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken atomic.Bool
@@ -119,7 +119,7 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// After a failure the next try waits.
+// TestBackoffIsWaited checks that a call after a failure waits until the backoff is over.
 func TestBackoffIsWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := inBubble(t, Options{}, Server{Name: "s", Dial: dialMode("proper")})
@@ -133,7 +133,8 @@ func TestBackoffIsWaited(t *testing.T) {
 	})
 }
 
-// Many notifications of changed tools are told of once, when the last one is some time ago.
+// TestListChangedIsDebounced checks that several list_changed notifications in a row call OnChange
+// once, changeDelay after the last of them.
 func TestListChangedIsDebounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changes []time.Time
@@ -150,12 +151,13 @@ func TestListChangedIsDebounced(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if len(changes) != 1 || !changes[0].Equal(last.Add(changeDelay)) {
-			t.Errorf("told at %v, want once, at %v", changes, last.Add(changeDelay))
+			t.Errorf("OnChange was called at %v, want once, at %v", changes, last.Add(changeDelay))
 		}
 	})
 }
 
-// Who gives up waiting does not stop the connecting.
+// TestWaiterGivesUp checks that a caller whose context ends does not stop the connection attempt it
+// was waiting for.
 func TestWaiterGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := inBubble(t, Options{}, Server{Name: "s", Dial: dialMode("mute on discover")})
@@ -164,7 +166,7 @@ func TestWaiterGivesUp(t *testing.T) {
 		_, err := p.Call(ctx, "s", "t", nil)
 		wantError(t, err, run.KindUpstreamTimeout, "while the server was being started")
 		if errors.Is(err, ErrOutcomeUnknown) {
-			t.Error("the call was never made")
+			t.Error("the error is ErrOutcomeUnknown, though the call was never made")
 		}
 		time.Sleep(defaultProbe)
 		synctest.Wait()
@@ -174,8 +176,8 @@ func TestWaiterGivesUp(t *testing.T) {
 	})
 }
 
-// A server that wants a page opened first, and does not say when the person is done, is asked again
-// after a while. The time of that is not the call's.
+// TestPageStopsTheClock checks that a call is retried after a pause if the server requires a page to
+// be opened and does not report when that is done. The pauses do not count against CallTimeout.
 func TestPageStopsTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
@@ -201,7 +203,7 @@ func TestPageStopsTheClock(t *testing.T) {
 	})
 }
 
-// finished is a process that has ended, or, if it lives, one that does not.
+// finished is a child that has exited or, if lives is set, never does.
 type finished struct {
 	lives   bool
 	stopped *bool
@@ -218,11 +220,12 @@ func (f finished) Done() <-chan struct{} {
 func (finished) State() string        { return "exit status 3" }
 func (f finished) Stop(time.Duration) { *f.stopped = true }
 
-// The reason of a death is in the last lines, which are waited for, but not for ever.
+// TestLastWords checks that errEnded waits for the process to exit and for the last lines of its log,
+// and for each no longer than the given patience.
 func TestLastWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		lives   bool
-		lines   time.Duration // after which the last lines have been read; 0 is never
+		lines   time.Duration // when the last lines have been read; never if 0
 		takes   time.Duration
 		says    string
 		stopped bool
@@ -249,9 +252,9 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// memories are servers in memory that answer as the server "remembers" does. Each connection has
-// a number in place of a process. Before it answers the call of a tool that delays names, that
-// function has to return.
+// memories starts in-memory servers that answer as the server "remembers" does, with the number of
+// the connection in place of the process. A call of a tool in delays is answered when its function
+// returns.
 type memories struct {
 	delays map[string]func()
 	made   atomic.Int64
@@ -273,8 +276,8 @@ func (m *memories) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	})(ctx)
 }
 
-// What is without calls ends, never in the middle of one, and the next call begins another.
-// Listing keeps nobody awake.
+// TestIdle checks that an instance without calls ends after Idle, never during a call, and that the
+// next call starts another. Listing tools does not keep an instance alive.
 func TestIdle(t *testing.T) {
 	for _, caller := range []string{"", "alice"} {
 		t.Run(caller, func(t *testing.T) {
@@ -282,7 +285,7 @@ func TestIdle(t *testing.T) {
 				m := memories{delays: map[string]func(){"late": func() { time.Sleep(time.Minute) }}}
 				p := inBubble(t, Options{}, Server{Name: "s", Dial: m.dial, Isolation: IsolationPrincipal, Idle: 10 * time.Second, CallTimeout: time.Hour})
 				_, first := tell(t, p, caller, "1", "a")
-				heard, late, err := tells(t.Context(), p, caller, "1", "late", "b") // takes longer than it may be idle
+				heard, late, err := tells(t.Context(), p, caller, "1", "late", "b") // the call takes longer than Idle
 				if err != nil || late != first || !strings.Contains(heard, `"a"`) {
 					t.Errorf("%q by %s, %v; it was %s", heard, late, err, first)
 				}
@@ -290,7 +293,7 @@ func TestIdle(t *testing.T) {
 				if _, again := tell(t, p, caller, "1", "b"); again != first {
 					t.Errorf("answered by %s; %s was not idle for long enough", again, first)
 				}
-				for range 9 { // nobody calls
+				for range 9 { // listing is not a call
 					time.Sleep(time.Second)
 					if _, err := p.List(t.Context(), "s"); err != nil {
 						t.Error(err)
@@ -329,7 +332,7 @@ func TestInstanceCapWaits(t *testing.T) {
 		_, _, err = tells(t.Context(), p, "carol", "1", "t", "c")
 		wantError(t, err, run.KindLimit, "all 1 instances", "servers.s.instances")
 		if took := time.Since(began); took != roomPatience/2+roomPatience {
-			t.Errorf("carol gave up after %s, and %s were to be waited for", took, roomPatience/2+roomPatience)
+			t.Errorf("carol gave up after %s, want %s", took, roomPatience/2+roomPatience)
 		}
 		time.AfterFunc(roomPatience/2, func() { close(release) })
 		if heard, _ := tell(t, p, "bob", "1", "b"); strings.Contains(heard, `"a"`) {

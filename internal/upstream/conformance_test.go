@@ -55,7 +55,7 @@ func conformanceClient(server string) int {
 	ctx = run.WithPeer(ctx, &run.Peer{ID: "suite", Forms: true, Samples: true, Ask: accept})
 	p := New([]Server{{
 		Name: "s", URL: server, Auth: conformanceAuth(scenario, server, given), Client: Client{Elicit: true, Sample: true},
-		// One process of the suite serves all clients at once, and may take long.
+		// One process of the suite serves all clients at the same time, so it can be slow.
 		probe: testenv.Patience, ConnectTimeout: testenv.Patience, CallTimeout: testenv.Patience,
 	}}, Options{ClientVersion: "test"})
 	defer p.Close()

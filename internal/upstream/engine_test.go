@@ -48,7 +48,7 @@ func TestNothingOutlivesTheEngine(t *testing.T) {
 	if line != "ready\n" {
 		t.Errorf("engine said %q", line)
 	}
-	testenv.WaitUntil(t, "all run: the engine, 3 servers, sh and 2 sleep", func() bool { return len(markedProcesses(mark)) == 7 })
+	testenv.WaitUntil(t, "all 7 processes run: the engine, 3 servers, sh and 2 sleep", func() bool { return len(markedProcesses(mark)) == 7 })
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	checkProcesses(t, mark)

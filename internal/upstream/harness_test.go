@@ -27,10 +27,10 @@ import (
 // marker is an environment variable that all children of one test have.
 const marker = "RETORT_TEST_MARKER"
 
-// newPool makes a pool that is closed at the end of the test, and checks that
-// nothing is left then: no process that a server has started, and nothing that
-// testenv.CheckLeaks finds. No server is given up before testenv.Patience unless it
-// says otherwise, so closing must not wait for what is under way.
+// newPool returns a pool that is closed at the end of the test. It then checks that no
+// process that a server started is left, and that testenv.CheckLeaks finds nothing.
+// The timeouts that servers don't set are longer than testenv.Patience, so the test fails
+// if Close waits for a running call or connection attempt.
 func newPool(t *testing.T, o Options, servers ...Server) *Pool {
 	t.Helper()
 	testenv.CheckLeaks(t)
@@ -69,7 +69,7 @@ func hostileServer(mode string) Server {
 	return Server{Name: "s", Command: os.Args[0], Args: []string{"hostile", mode}}
 }
 
-// checkProcesses fails the test for each process that carries the mark and does not end.
+// checkProcesses fails the test if a process marked with mark does not end.
 func checkProcesses(t *testing.T, mark string) {
 	t.Helper()
 	var left []int
@@ -177,13 +177,14 @@ func dialScripted(prepare func(s *scripted)) func(context.Context) (io.ReadWrite
 	}
 }
 
-// dialMode serves the hostile server of a mode over a pipe, for modes that need no process.
+// dialMode returns a dial function that serves the hostile server of a mode over a pipe. It works
+// for modes that need no process.
 func dialMode(mode string) func(context.Context) (io.ReadWriteCloser, error) {
 	return dialScripted(func(s *scripted) { maps.Copy(s.on, onMethod[mode]) })
 }
 
-// inBubble makes a pool inside a bubble of testing/synctest, which does not end before
-// all that the pool has started.
+// inBubble returns a pool for use inside a testing/synctest bubble. The bubble ends only when
+// every goroutine that the pool started has ended, so it needs no check for leaks.
 func inBubble(t *testing.T, o Options, servers ...Server) *Pool {
 	p := New(servers, o)
 	t.Cleanup(func() { _ = p.Close() })

@@ -107,7 +107,7 @@ func (s *scripted) line(format string, args ...any) { fmt.Fprintf(s.out, format+
 
 // forever waits to be killed.
 func forever() {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGWINCH) // without which the runtime finds a deadlock
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGWINCH) // or else the runtime reports a deadlock
 	select {}
 }
 
@@ -185,7 +185,7 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 		if r.Params.Name == "die" {
 			os.Exit(5)
 		}
-		daemon := exec.Command("sleep", "3600") // left alone by design: the test ends it
+		daemon := exec.Command("sleep", "3600") // the pool must not kill it; the test does
 		daemon.Env = []string{}
 		daemon.Stdout, daemon.Stderr = os.Stdout, os.Stderr
 		daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -17,7 +17,8 @@ import (
 	"retort/internal/run"
 )
 
-// An answer that does not come whole in time ends its call then, and nothing else.
+// TestHTTPTimeouts checks that a call ends at its timeout if the answer is not complete by then, and
+// that the session goes on.
 func TestHTTPTimeouts(t *testing.T) {
 	for _, name := range []string{"headers", "body", "endless stream"} {
 		t.Run(name, func(t *testing.T) {
@@ -72,8 +73,8 @@ func TestHTTPTimeouts(t *testing.T) {
 	}
 }
 
-// A stream that breaks off is resumed after the last event that came, and after as long as the
-// server has said.
+// TestHTTPResume checks that a broken stream is resumed from the last event that arrived, after the
+// retry delay that the server sent.
 func TestHTTPResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var id atomic.Value
@@ -89,15 +90,15 @@ func TestHTTPResume(t *testing.T) {
 			get: func(w http.ResponseWriter, r *http.Request) {
 				n := gets.Add(1)
 				if waited := time.Since(broken); r.Header.Get("Last-Event-ID") != "" && waited != 700*time.Millisecond {
-					t.Errorf("resumed after %s, want what the server said", waited)
+					t.Errorf("resumed after %s, want the 700 ms that the server sent", waited)
 				}
 				if want := fmt.Sprintf("e%d", min(n, 2)); r.Header.Get("Last-Event-ID") != want || r.Header.Get("Mcp-Session-Id") == "" {
-					if r.Header.Get("Last-Event-ID") == "" { // the stream of news
+					if r.Header.Get("Last-Event-ID") == "" { // the stream for notifications
 						gets.Add(-1)
 						w.WriteHeader(405)
 						return
 					}
-					t.Errorf("resumed after %q", r.Header.Get("Last-Event-ID"))
+					t.Errorf("resumed from event %q", r.Header.Get("Last-Event-ID"))
 				}
 				w.Header().Set("Content-Type", "text/event-stream")
 				if n == 1 {
@@ -118,8 +119,9 @@ func TestHTTPResume(t *testing.T) {
 	})
 }
 
-// The first call waits until the server can send requests of its own, since it
-// may wait for an answer to one; but not for ever.
+// TestHTTPListensFirst checks that the first call waits until the stream for the server's own
+// requests is open, because the server may need to ask something during the call. It waits for
+// listenPatience at most.
 func TestHTTPListensFirst(t *testing.T) {
 	for opens, called := range map[time.Duration]time.Duration{
 		listenPatience / 2: listenPatience / 2,
@@ -155,7 +157,8 @@ func TestHTTPListensFirst(t *testing.T) {
 	}
 }
 
-// A server that does not take in the news of a cancellation holds up nobody.
+// TestHTTPNoticeHangs checks that a server that does not answer the cancellation notification delays
+// neither the call nor Close.
 func TestHTTPNoticeHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &httpScript{}
@@ -176,7 +179,7 @@ func TestHTTPNoticeHangs(t *testing.T) {
 		wantError(t, err, run.KindUpstreamTimeout)
 		synctest.Wait()
 		if n := hanging.Load(); n != 2 {
-			t.Fatalf("%d requests came, want the call and the news of its cancellation", n)
+			t.Fatalf("%d requests came, want the call and the notification of its cancellation", n)
 		}
 		began := time.Now()
 		if err := p.Close(); err != nil {

@@ -72,7 +72,7 @@ func TestHTTPWithSDK(t *testing.T) {
 	}
 }
 
-// serveInBubble serves h inside a bubble of testing/synctest and returns the Server for it.
+// serveInBubble serves h inside a testing/synctest bubble and returns the Server for it.
 func serveInBubble(t *testing.T, h http.Handler) Server {
 	t.Helper()
 	pipes, server := testenv.NewPipes(), &http.Server{Handler: h}
@@ -95,7 +95,7 @@ func TestHTTPListChanged(t *testing.T) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if n := changes.Load(); n != 1 {
-					t.Errorf("told of %d changes, want 1", n)
+					t.Errorf("OnChange was called %d times, want 1", n)
 				}
 				if l, err := p.List(t.Context(), "s"); err != nil || len(l.Tools) != 2 {
 					t.Errorf("%d tools, %v", len(l.Tools), err)
@@ -448,7 +448,7 @@ func TestHTTPServerRestarts(t *testing.T) {
 	mustCall(t, p, "s", "t")
 	ts.CloseClientConnections()
 	ts.Close()
-	p.servers["s"].main.session.link.wire.(*streamable).at.client.CloseIdleConnections() // as when its end has been noticed
+	p.servers["s"].main.session.link.wire.(*streamable).at.client.CloseIdleConnections() // as if the client had noticed that they were closed
 	_, err := p.Call(t.Context(), "s", "t", nil)
 	wantError(t, err, run.KindUpstreamGone, "can't be reached")
 	again := httptest.NewUnstartedServer(h)

@@ -98,7 +98,8 @@ func TestListingNeedsNoOther(t *testing.T) {
 	}
 }
 
-// A process that nobody calls ends, and the next call starts another.
+// TestIdleProcess checks that the process of an idle server ends, and that the next call starts
+// another.
 func TestIdleProcess(t *testing.T) {
 	for _, caller := range []string{"", "alice"} {
 		t.Run(caller, func(t *testing.T) {

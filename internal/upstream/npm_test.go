@@ -14,8 +14,8 @@ import (
 	"retort/internal/testenv"
 )
 
-// The real servers that people have: each is listed and called. Meanwhile the tool of the reference
-// server that is nothing but a task, and takes seconds, does its work.
+// TestRealServers lists and calls tools of widely used servers from npm. At the same time it calls a
+// tool of the reference server that only runs as a task and takes several seconds.
 func TestRealServers(t *testing.T) {
 	modules, node := testenv.NPM(t), testenv.Need(t, "node")
 	dir, err := filepath.EvalSymlinks(t.TempDir())

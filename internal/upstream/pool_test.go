@@ -99,8 +99,8 @@ func TestInvalidConfiguration(t *testing.T) {
 	}
 }
 
-// Everybody is asked at once, and what is broken holds up nobody else: the last one hangs
-// until the others have answered.
+// TestListAll checks that ListAll asks all servers concurrently, and that a broken server does not
+// delay the others: one server hangs until the others have answered.
 func TestListAll(t *testing.T) {
 	others := make(chan struct{})
 	hang := Server{Name: "hang", Dial: func(context.Context) (io.ReadWriteCloser, error) {
@@ -114,7 +114,7 @@ func TestListAll(t *testing.T) {
 	p := newPool(t, Options{}, hang, die, loop, Server{Name: "good", Dial: dialSDK(t, sdkServer())},
 		Server{Name: "unset", Command: "sh", Err: errors.New("unset")})
 	got := map[string]bool{}
-	p.ListAll(testenv.Context(t), func(server string, l Listing, err error) { // not synchronised: it need not be
+	p.ListAll(testenv.Context(t), func(server string, l Listing, err error) { // needs no lock: ListAll never calls it concurrently
 		got[server] = err == nil && len(l.Tools) == 1
 		if len(got) == 4 {
 			close(others)
@@ -163,7 +163,7 @@ func TestCloseDuringEverything(t *testing.T) {
 					}
 				})
 			}
-			testenv.WaitUntil(t, "it has begun", func() bool { return begun(p) })
+			testenv.WaitUntil(t, "the operation has begun", func() bool { return begun(p) })
 			if err := p.Close(); err != nil {
 				t.Errorf("close: %v", err)
 			}

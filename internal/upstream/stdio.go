@@ -18,9 +18,9 @@ const (
 	// terminateGrace is how long a server has to end: after the end of its
 	// input a third of it, after the request to terminate the rest.
 	terminateGrace = time.Second
-	// exitPatience is how long a server that closed its output has to exit, so
-	// that its exit status can be told, and how long the rest of what it wrote is
-	// read after it has exited.
+	// exitPatience is how long to wait for a server that closed its output to exit,
+	// so that its exit status can be reported. After the exit, the rest of its output
+	// is read for as long again.
 	exitPatience = time.Second
 )
 
@@ -74,16 +74,17 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// child is a process that a server runs in; *reaper.Process is one.
+// child is the process of a server, such as a *reaper.Process.
 type child interface {
 	Done() <-chan struct{}
 	State() string
 	Stop(grace time.Duration)
 }
 
-// errEnded says how a server ended that closed its output, and ends it if it
-// does not exit within patience. It returns when the last lines of its log have
-// been read, which takes patience at most.
+// errEnded returns the error for a server that closed its output, with its exit
+// status. It kills the process if it does not exit within patience. If the process
+// exits, errEnded waits up to patience again for logged, which is closed when the
+// last lines of the server's log have been read.
 func errEnded(process child, logged <-chan struct{}, patience time.Duration) *run.Error {
 	if !within(process.Done(), patience) {
 		process.Stop(0)
@@ -204,8 +205,8 @@ func (p *pipes) closeOurs() {
 	}
 }
 
-// expire ends reading when patience is over, once the server has ended: a daemon
-// that it started and that holds its streams open is no reason to wait.
+// expire makes reads of the server's output fail after patience. It is called when the
+// server has exited, because a daemon that the server started may hold the pipes open.
 func (p *pipes) expire(patience time.Duration) {
 	soon := time.Now().Add(patience)
 	_ = p.stdout.SetReadDeadline(soon)

@@ -49,7 +49,7 @@ func TestFallback(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			s := hostileServer(mode)
 			if mode == "mute on discover" || mode == "text on discover" {
-				s.probe = 50 * time.Millisecond // of the others, the end of the probe must not be waited for
+				s.probe = 50 * time.Millisecond // for the other modes, the fallback must not wait for the probe to time out
 			}
 			p := newPool(t, Options{}, s)
 			l, err := p.List(testenv.Context(t), "s")
@@ -103,10 +103,10 @@ func TestDieInCall(t *testing.T) {
 	if st := p.Status("s"); st.Restarts != 1 || st.Failures != 0 || st.State != StateReady {
 		t.Errorf("%+v", st)
 	}
-	testenv.WaitUntil(t, "the restart is told of", func() bool { return changes.Load() == 1 })
+	testenv.WaitUntil(t, "OnChange is called for the restart", func() bool { return changes.Load() == 1 })
 }
 
-// retryNow has the next use of a server that failed not wait.
+// retryNow makes the next use of a failed server skip the backoff.
 func retryNow(s *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +193,7 @@ func TestHugeResult(t *testing.T) {
 	_, err := p.Call(t.Context(), "s", "huge", nil)
 	wantError(t, err, run.KindLimit, "over the limit of 64 MB")
 	runtime.ReadMemStats(&after)
-	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 260 { // 64 MB, reached by doubling
+	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 260 { // a buffer that grows to 64 MB by doubling
 		t.Errorf("%d MB were allocated for a message of 300 MB that is over the limit, want at most 260", got)
 	}
 	mustCall(t, p, "s", "t")
@@ -285,7 +285,7 @@ func TestBadAnswers(t *testing.T) {
 		t.Run(tt.mode+" "+tt.tool, func(t *testing.T) {
 			s := hostileServer(tt.mode)
 			if tt.mode == "close stdout" {
-				s.exit = 50 * time.Millisecond // it never does
+				s.exit = 50 * time.Millisecond // the server never exits
 			}
 			p := newPool(t, Options{}, s)
 			_, err := p.Call(t.Context(), "s", tt.tool, nil)
@@ -408,7 +408,7 @@ func TestDaemonHoldsStreams(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	if err := syscall.Kill(daemon, 0); err != nil {
-		t.Errorf("the daemon, which is nobody's to end, is gone: %v", err)
+		t.Errorf("the daemon was killed, but must be left running: %v", err)
 	}
 }
 
@@ -423,7 +423,7 @@ func TestGrandchildren(t *testing.T) {
 	testenv.WaitUntil(t, "the grandchildren run", func() bool { return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) >= 4 })
 }
 
-// kill -9 of a server from outside is a restart.
+// TestKilledServer checks that a server that something else kills with SIGKILL is restarted.
 func TestKilledServer(t *testing.T) {
 	p := newPool(t, Options{Processes: reaper.New(os.Args[0], "reaper")}, hostileServer("proper"))
 	mustCall(t, p, "s", "t")

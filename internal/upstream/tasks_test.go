@@ -109,7 +109,7 @@ func TestTaskIsCancelled(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() { _, err := p.Call(ctx, "s", "t", nil); done <- err }()
-			testenv.WaitUntil(t, "the task is asked for", func() bool { return s.count(methodTask) > 2 })
+			testenv.WaitUntil(t, "the task is polled", func() bool { return s.count(methodTask) > 2 })
 			cancel()
 			wantError(t, <-done, run.KindInternal, "cancelled")
 			testenv.WaitUntil(t, "the task is cancelled", func() bool { return s.count(methodTaskCancel) == 1 })

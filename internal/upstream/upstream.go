@@ -66,9 +66,9 @@ type Server struct {
 	Err error
 
 	probe time.Duration // how long server/discover may take; default 2 s
-	exit  time.Duration // how long a server that closed its output has to exit; default exitPatience
+	exit  time.Duration // how long to wait for a server that closed its output to exit; default exitPatience
 
-	// dial connects to the host of URL; nil does so over TCP.
+	// dial connects to the host of URL; over TCP if nil.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -89,8 +89,8 @@ type Options struct {
 	// refused.
 	Spool Spool
 
-	// ExitPatience is how long a server that closed its output has to exit, so that its exit
-	// status can be told; default 1 s.
+	// ExitPatience is how long to wait for a server that closed its output to exit, so that
+	// its exit status can be reported; default 1 s.
 	ExitPatience time.Duration
 
 	// Processes starts the stdio servers; nil means a reaper.Reaper without a

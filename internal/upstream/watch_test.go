@@ -103,16 +103,16 @@ func TestSubscriptionsOutliveSessions(t *testing.T) {
 					}
 				}
 				if !heard() {
-					t.Error("nobody is told after the subscription")
+					t.Error("no update arrived after the subscription")
 				}
 				cut()
 				synctest.Wait()
 				if st := p.Status("s"); st.State == StateReady {
-					t.Errorf("the session goes on: %+v", st)
+					t.Errorf("the session did not end: %+v", st)
 				}
 				time.Sleep(time.Minute)
 				if !heard() {
-					t.Error("nobody is told after a new beginning")
+					t.Error("no update arrived after the server was restarted")
 				}
 				for n := range 2 {
 					if err := p.Subscribe(t.Context(), "s", "test://a", false); err != nil {
@@ -120,7 +120,7 @@ func TestSubscriptionsOutliveSessions(t *testing.T) {
 					}
 					synctest.Wait()
 					if told := heard(); told != (n == 0) {
-						t.Errorf("after %d of 2 have had enough: told %v", n+1, told)
+						t.Errorf("after %d of 2 have unsubscribed: update arrived: %v", n+1, told)
 					}
 				}
 			})
@@ -144,15 +144,15 @@ func TestSubscriptionsOfPrincipals(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Hour) // nobody calls them
+		time.Sleep(time.Hour) // longer than Idle, without a call
 		_ = s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"})
 		synctest.Wait()
 		if !h.owners["ana"] || !h.owners["ben"] || h.owners[""] {
-			t.Errorf("told: %v, want ana and ben", h.owners)
+			t.Errorf("updates came for %v, want ana and ben", h.owners)
 		}
 		for _, enough := range []struct {
 			principal string
-			instances int // that are left
+			instances int // that still run
 		}{{"ana", 2}, {"ben", 1}, {"ana", 0}} {
 			if err := p.Subscribe(as(enough.principal), "s", "test://a", false); err != nil {
 				t.Fatal(err)
@@ -160,11 +160,11 @@ func TestSubscriptionsOfPrincipals(t *testing.T) {
 			time.Sleep(time.Hour)
 			synctest.Wait()
 			if n := p.Status("s").Instances; n != enough.instances {
-				t.Errorf("%d instances after %s has had enough, want %d", n, enough.principal, enough.instances)
+				t.Errorf("%d instances after %s unsubscribed, want %d", n, enough.principal, enough.instances)
 			}
 		}
 		if err := p.Subscribe(as("ana"), "apart", "test://a", true); run.AsError(err).Kind != run.KindPolicy {
-			t.Errorf("sessions apart: %v", err)
+			t.Errorf("a subscription at a server with isolated sessions: %v, want a policy error", err)
 		}
 	})
 }

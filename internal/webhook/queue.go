@@ -26,12 +26,12 @@ type message struct {
 
 const (
 	maxQueued = 256
-	tries     = 6               // of one message: some minutes
-	first     = 5 * time.Second // before the second try; doubled each time
-	parting   = 3 * time.Second // for what waits when the queue is closed
+	tries     = 6               // per message; they take several minutes
+	first     = 5 * time.Second // delay before the second try; it doubles each time
+	parting   = 3 * time.Second // how long Close goes on delivering queued messages
 )
 
-// NewQueue begins to bring messages. Close ends it.
+// NewQueue returns a queue whose goroutine delivers messages until Close.
 func NewQueue(to *Endpoint, log *slog.Logger) *Queue {
 	ctx, cancel := context.WithCancel(context.Background())
 	messages := make(chan message, maxQueued)

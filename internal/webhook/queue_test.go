@@ -18,7 +18,7 @@ import (
 
 const secret = "a secret of more than 24 bytes"
 
-// inBubble serves h inside a bubble of testing/synctest, and returns the Endpoint for it.
+// inBubble serves h inside a testing/synctest bubble and returns the Endpoint for it.
 func inBubble(t *testing.T, h http.HandlerFunc) *Endpoint {
 	t.Helper()
 	pipes, server := testenv.NewPipes(), &http.Server{Handler: h}
@@ -32,8 +32,9 @@ func inBubble(t *testing.T, h http.HandlerFunc) *Endpoint {
 	return to
 }
 
-// Messages arrive signed and in order, those that failed again after ever longer pauses, and none
-// twice. One that can't be brought in some minutes, or is not wanted, is given up.
+// TestQueue checks that messages arrive signed, in order and once. A failed message is retried after
+// increasing delays. It is dropped if it still fails after several minutes, or if the receiver rejects
+// it.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var arrived []string
@@ -74,7 +75,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// What is queued has a moment to leave when the queue is closed.
+// TestQueueParts checks that Close delivers queued messages for a few seconds before it drops the rest.
 func TestQueueParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		arrived := 0
@@ -97,7 +98,7 @@ func TestQueueParts(t *testing.T) {
 func TestQueueNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(inBubble(t, func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // before that, it is not seen that the client leaves
+			_, _ = io.Copy(io.Discard, r.Body) // the server notices that the client disconnects only after the body was read
 			<-r.Context().Done()
 		}), slog.New(slog.DiscardHandler))
 		put, began := 0, time.Now()
@@ -107,7 +108,7 @@ func TestQueueNeverWaits(t *testing.T) {
 			}
 		}
 		if took := time.Since(began); took != 0 || put < maxQueued || put > maxQueued+1 {
-			t.Errorf("%d were queued in %v", put, took)
+			t.Errorf("%d messages were queued in %v", put, took)
 		}
 		began = time.Now()
 		_ = q.Close()

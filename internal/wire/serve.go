@@ -97,7 +97,7 @@ func Serve(ctx context.Context, conn *Conn, p run.Program, h Host) (End, error) 
 	return s.settle(err, cause)
 }
 
-// pause stops the clock of the program, and the one of whoever runs the program, if there is one.
+// pause stops the clock of the program, and the clock that the caller of Serve keeps, if there is one.
 func (s *session) pause() (resume func()) {
 	outer, own := run.Pause(s.ctx), s.clock.pause()
 	return func() { own(); outer() }

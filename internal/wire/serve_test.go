@@ -112,7 +112,7 @@ func TestServeWakesInBounds(t *testing.T) {
 				_ = c.Flush()
 			}
 		}
-		if !testenv.Poll(func() bool { return wakers() == 1 }) { // those of the tests before may be about to end
+		if !testenv.Poll(func() bool { return wakers() == 1 }) { // goroutines of earlier tests may still be ending
 			t.Errorf("%d goroutines wake the guest, want 1", wakers())
 		}
 		done(c, Done{Status: run.StatusOK}, "")
@@ -122,7 +122,7 @@ func TestServeWakesInBounds(t *testing.T) {
 	}
 }
 
-// wakers counts the goroutines of wakers.
+// wakers counts the goroutines that newWaker has started.
 func wakers() int {
 	stacks := make([]byte, 1<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "wire.newWaker.func1(")
@@ -268,7 +268,7 @@ func TestServeHoldsBack(t *testing.T) {
 				<-ctx.Done()
 				return run.Result{}, nil
 			})
-			// What the writer queues and the frame that is being read come on top.
+			// Besides maxPending, there is room for what the writer queues and for the frame that is being read.
 			most := maxPending/(call{}.size()+len(arguments)) + highWater/headerSize + 2
 			sent, ended := 0, make(chan error)
 			go func() {
@@ -336,7 +336,7 @@ func serveManyCalls(t *testing.T) {
 	}
 }
 
-// TestServeWaitsForCalls has a call that takes long to give up: Serve returns after it.
+// TestServeWaitsForCalls checks that Serve does not return before a call that takes long to give up.
 func TestServeWaitsForCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -358,11 +358,11 @@ func TestServeWaitsForCalls(t *testing.T) {
 	})
 }
 
-// TestServePauses has a call wait for a person longer than the program may run: the clock stops
-// meanwhile, with that of whoever runs the program, and goes on afterwards.
+// TestServePauses has a call wait for a person longer than the program may run. It checks that the
+// clocks of the program and of the caller of Serve stop meanwhile, and go on afterwards.
 func TestServePauses(t *testing.T) {
 	for name, test := range map[string]struct {
-		idle   time.Duration // of the guest after its call
+		idle   time.Duration // how long the guest is idle after its call
 		status run.Status
 	}{
 		"in time":  {500 * time.Millisecond, run.StatusOK},
@@ -397,7 +397,7 @@ func servePauses(t *testing.T, idle time.Duration, status run.Status) {
 	}
 }
 
-// TestServeKeepsResultLimit has a guest that does not keep the limit of results itself.
+// TestServeKeepsResultLimit checks that Serve enforces the limit of results if a guest ignores it.
 func TestServeKeepsResultLimit(t *testing.T) {
 	for value, want := range map[string]run.Status{`"12345678"`: run.StatusOK, `"123456789"`: run.StatusOutputLimit} {
 		end, err := serve(t, t.Context(), run.Limits{Result: 10}, echo, func(c *Conn, _ Start) {

@@ -45,7 +45,7 @@ func ResultStop(size, limit int64) *Stop {
 		"the returned value has %s, more than the %s allowed", Bytes(size), Bytes(limit))
 }
 
-// TimeoutStop ends a program that has not ended after a span of active time.
+// TimeoutStop returns the Stop for a program that has not ended after span of active time.
 func TimeoutStop(span time.Duration) *Stop {
 	return stop(run.StatusTimeout,
 		"make fewer or smaller steps, run independent calls at once with Promise.all, or ask for a longer timeout_ms",

@@ -174,8 +174,8 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// TestLong: a text of any length costs no more than one of MaxText, whatever it is made of:
-// nothing is read of what comes later.
+// TestLong checks that a very long text gives the same result as a text of about twice
+// MaxText, whatever it consists of, because nothing after MaxText is scanned.
 func TestLong(t *testing.T) {
 	s := New()
 	for _, unit := range []string{"ignore ", "<important ", "<system>\n", "</", "<!-- ", "[inst", "\u200b", "read ssh ", "\x1b[", "user must ", "a@", "not tell ", "<|"} {
@@ -184,7 +184,7 @@ func TestLong(t *testing.T) {
 		got, more := s.Clean(head + strings.Repeat(unit, (8<<20)/len(unit)))
 		for _, all := range [][]Finding{findings, more} {
 			if i := slices.IndexFunc(all, func(f Finding) bool { return f.End > len(head) }); i >= 0 {
-				all[i].End = len(head) // the rest is one finding
+				all[i].End = len(head) // one finding covers everything that was not scanned
 			}
 		}
 		if got != want || !slices.Equal(findings, more) {

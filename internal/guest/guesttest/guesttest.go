@@ -48,9 +48,9 @@ type Suite struct {
 	AtOnce  int    // how many programs run at the same time; one if it is 0
 	Update  bool   // write what programs do into their files
 
-	// Of and Part choose the Part-th of each Of programs, counted from 0, where not everything is
-	// tested. All programs run if Of is 0. With Own, those run as well for which the files have an
-	// end on this runtime.
+	// Of and Part select programs if RETORT_FULL is not set: those whose index modulo Of is Part.
+	// If Of is 0, all programs run. Own also selects the programs for which the files record an
+	// outcome of this runtime.
 	Of, Part int
 	Own      bool
 
@@ -121,7 +121,7 @@ func (s *Suite) testPrograms(t *testing.T, programs []*program) {
 	all.Wait()
 }
 
-// chosen reports whether a program, which has this number in its file, runs.
+// chosen reports whether the suite runs p, the program with this index in its file.
 func (s *Suite) chosen(number int, p *program) bool {
 	_, own := p.want[s.Runtime]
 	return s.Of == 0 || s.Update || testenv.Full() || number%s.Of == s.Part || s.Own && own
@@ -164,13 +164,14 @@ var places = regexp.MustCompile(`:\d+`)
 
 var columns = regexp.MustCompile(`(\d+):\d+`)
 
-// WithoutColumns returns a text with lines and columns, such as "2:16", without the columns. Bun has two for
-// an error that is made by a call: where the expression begins, and, if garbage was collected before
-// the program's end was reported, where the arguments begin.
+// WithoutColumns returns text without the columns of positions: "2:16" becomes "2". For an error that
+// a call makes, Bun reports the column where the expression begins or, if garbage was collected
+// before the program's end was reported, the column where the arguments begin.
 func WithoutColumns(text string) string { return columns.ReplaceAllString(text, "$1") }
 
-// same compares outcomes. Those of Python are those of 3.11: others word some errors
-// in their own way, and older ones have no columns.
+// same reports whether two outcomes are the same. For Bun, columns are not compared. For Python,
+// what is expected comes from 3.11; other versions word some errors differently, and older ones
+// report no columns.
 func (s *Suite) same(got, want string) bool {
 	if s.Runtime == "bun" {
 		return WithoutColumns(got) == WithoutColumns(want)

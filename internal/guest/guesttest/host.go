@@ -27,7 +27,7 @@ type Host struct {
 	met, let event
 }
 
-// event is something that happens once, and may be waited for.
+// event is something that happens once. Goroutines can wait for it.
 type event struct {
 	mu       sync.Mutex
 	happened chan struct{}
@@ -43,7 +43,7 @@ func (e *event) done() chan struct{} {
 	return e.happened
 }
 
-// happen says that the event has happened.
+// happen marks the event as happened. Later calls do nothing.
 func (e *event) happen() {
 	done := e.done()
 	e.mu.Lock()
@@ -55,12 +55,16 @@ func (e *event) happen() {
 	}
 }
 
-// before waits for the event, and reports whether it happened before ctx ended.
+// before waits for the event or the end of ctx, and reports whether the event has happened.
 func (e *event) before(ctx context.Context) bool {
 	select {
 	case <-e.done():
-		return true
 	case <-ctx.Done():
+	}
+	select {
+	case <-e.done():
+		return true
+	default:
 		return false
 	}
 }
@@ -161,8 +165,9 @@ func (h *Host) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	return run.Result{Value: c.Arguments}, nil
 }
 
-// slow takes so many milliseconds in the eyes of a program: up to 9 are a moment, up to 999 last
-// until the program calls echo with the text "go", and more until the program has ended.
+// slow answers a call that a program expects to take ms milliseconds. Below 10, slow only yields the
+// processor. Below 1000, it returns when the program calls echo with the text "go". Otherwise it
+// returns when the program has ended.
 func (h *Host) slow(ctx context.Context, ms int) {
 	switch {
 	case ms < 10:
@@ -174,15 +179,15 @@ func (h *Host) slow(ctx context.Context, ms int) {
 	}
 }
 
-// moment lets others go on, so that calls are under way at the same time.
+// moment yields the processor, so that several calls are under way at the same time.
 func moment() {
 	for range 100 {
 		runtime.Gosched()
 	}
 }
 
-// meet waits until count calls of it are there at once, and reports whether that happened before
-// the program ended.
+// meet waits until count calls of meet are under way at the same time. It reports whether that
+// happened before the program ended.
 func (h *Host) meet(ctx context.Context, count int) bool {
 	h.mu.Lock()
 	h.meeting++

@@ -5,16 +5,17 @@ import (
 	"io"
 )
 
-// Overheard is the output of a guest, of which somebody is told.
+// Overheard wraps the output of a guest. It calls a function once a given text has been read from the
+// output.
 type Overheard struct {
 	io.ReadCloser
-	text string // that is waited for
-	said func() // nil once it was called
+	text string // the text to look for
+	said func() // nil after it was called
 	read []byte
 }
 
-// Tell has said called when text has been read. It must be called before the first Read that may
-// have the text.
+// Tell registers said, which is called once text has been read. Tell must be called before the first
+// Read that may return the text.
 func (o *Overheard) Tell(text string, said func()) { o.text, o.said = text, said }
 
 // Read implements io.Reader.

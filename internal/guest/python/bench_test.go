@@ -23,7 +23,7 @@ func benchmarkProgram(b *testing.B, warm bool, code string) {
 	for b.Loop() {
 		b.StopTimer()
 		conn, g := s.start(b)
-		if warm { // it has loaded what it loads while nothing is asked of it
+		if warm { // wait until the guest has loaded everything and is idle
 			testenv.FallsAsleep(g.cmd.Process.Pid)
 		}
 		b.StartTimer()

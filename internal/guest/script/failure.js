@@ -58,9 +58,9 @@ exports.thrown = function thrown(value, file, memory) {
 const ownFrame = /^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\)?$/;
 
 // located adds the frames of stack that are the program's own, and the position
-// of the innermost. Where garbage was collected after the functions of the frames had
-// ended, Bun has written the stack itself: with a first line, before positions were
-// corrected, and with the columns of a call's arguments instead of those of its beginning.
+// of the innermost. If garbage was collected after the functions of the frames had ended,
+// Bun wrote the stack itself: it has a first line, its positions are not corrected, and the
+// column of a call is that of its arguments instead of that of its beginning.
 function located(done, stack, file) {
 	const { error } = done;
 	const text = clip(stack ?? '', 64 << 10);

@@ -19,7 +19,7 @@ import (
 	"retort/internal/testenv"
 )
 
-// still is an engine in memory, without servers. It runs no programs but calls execute.
+// still is an in-memory engine without servers. It calls execute instead of running programs.
 type still struct {
 	Engine
 	execute func(ctx context.Context)
@@ -44,12 +44,12 @@ func (still) Listed(context.Context, mcpserver.Kind) []mcpserver.Listed { return
 func (still) WantLog(string)                                            {}
 func (still) Watch(func(string, string, json.RawMessage)) func()        { return func() {} }
 
-// counter is a Listener in a bubble of testing/synctest, and a client of it.
+// counter is a Listener and its HTTP client, both in a testing/synctest bubble.
 type counter struct {
 	*testing.T
 	pipes  *testenv.Pipes
 	client *http.Client
-	stop   func() // ends the Listener and waits for that
+	stop   func() // closes the Listener and waits until it has shut down
 }
 
 func serveInBubble(t *testing.T, o Options, execute func(ctx context.Context)) *counter {
@@ -89,7 +89,7 @@ func (c *counter) dial() net.Conn {
 	return conn
 }
 
-// send makes one request, with a body unless it is empty.
+// send makes a GET request, or a POST request if body is not empty.
 func (c *counter) send(path, body string, headers ...string) (status int, header http.Header, text string) {
 	c.Helper()
 	method := http.MethodGet
@@ -115,7 +115,7 @@ func (c *counter) send(path, body string, headers ...string) (status int, header
 	return response.StatusCode, response.Header, string(all)
 }
 
-// program has the engine execute.
+// program calls execute_code, which calls the engine's execute.
 func (c *counter) program() (status int, text string) {
 	c.Helper()
 	const body = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
@@ -125,7 +125,8 @@ func (c *counter) program() (status int, text string) {
 
 const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
-// Requests that come by drops are ended, in the headers and in the body.
+// TestSlowRequests checks that a request that arrives byte by byte is ended by a timeout, whether it
+// is slow in the headers or in the body.
 func TestSlowRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		start, answer string
@@ -160,7 +161,8 @@ func TestSlowRequests(t *testing.T) {
 	}
 }
 
-// A program takes as long as it takes, whatever a request may take to arrive.
+// TestReadTimeoutIsNotForAnswers checks that the timeout for reading a request does not limit how
+// long its program runs.
 func TestReadTimeoutIsNotForAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveInBubble(t, Options{}, func(ctx context.Context) {
@@ -175,7 +177,7 @@ func TestReadTimeoutIsNotForAnswers(t *testing.T) {
 	})
 }
 
-// Connections beyond the limit wait until one ends.
+// TestConnections checks that connections beyond the limit wait until another one is closed.
 func TestConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveInBubble(t, Options{Limits: Limits{Connections: 2}}, nil)
@@ -193,13 +195,13 @@ func TestConnections(t *testing.T) {
 		}
 		_ = first.Close()
 		if line := <-answer; !strings.HasPrefix(line, "HTTP/1.1 200") {
-			t.Errorf("when the first had ended, the third got %q", line)
+			t.Errorf("after the first connection was closed, the third got %q", line)
 		}
 	})
 }
 
-// Whoever opens connections without end from one address gets its share of them, and others are
-// answered.
+// TestConnectionsPerAddress checks that connections beyond the limit for one address are closed at
+// once, and that the next one is served when one of them has been closed.
 func TestConnectionsPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveInBubble(t, Options{Limits: Limits{Connections: 100, PerAddress: 3}}, nil)
@@ -211,12 +213,13 @@ func TestConnectionsPerAddress(t *testing.T) {
 		_ = ours[0].Close()
 		synctest.Wait()
 		if status, _, text := p.send("/healthz", ""); status != http.StatusOK {
-			t.Errorf("after one had ended: %d %s", status, text)
+			t.Errorf("after one connection was closed: %d %s", status, text)
 		}
 	})
 }
 
-// Sessions that nobody uses end.
+// TestIdleSession checks that a session ends after it has been idle for too long, and not while it
+// is in use.
 func TestIdleSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveInBubble(t, Options{Limits: Limits{Idle: time.Hour}}, nil)
@@ -228,17 +231,18 @@ func TestIdleSession(t *testing.T) {
 		for range 3 {
 			time.Sleep(59 * time.Minute)
 			if status := ping(); status != http.StatusOK {
-				t.Errorf("a session in use: %d", status)
+				t.Errorf("a session in use got %d", status)
 			}
 		}
 		time.Sleep(62 * time.Minute)
 		if status := ping(); status != http.StatusNotFound {
-			t.Errorf("a session that nobody used: %d", status)
+			t.Errorf("an idle session got %d", status)
 		}
 	})
 }
 
-// A listener that ends takes nothing new, lets what runs end, and cancels what does not.
+// TestDrain checks that a listener that shuts down refuses new calls, waits for the calls that are
+// running, and cancels those that outlast Limits.Drain.
 func TestDrain(t *testing.T) {
 	for name, c := range map[string]struct {
 		needs, takes time.Duration
@@ -263,15 +267,15 @@ func TestDrain(t *testing.T) {
 				go func() { p.stop(); stopped <- time.Now() }()
 				synctest.Wait()
 				if status, _, _ := p.send("/readyz", ""); status != http.StatusServiceUnavailable {
-					t.Errorf("ready: %d", status)
+					t.Errorf("/readyz got %d while shutting down", status)
 				}
 				if status, text := p.program(); status != http.StatusServiceUnavailable {
 					t.Errorf("a new call got %d %s", status, text)
 				}
 				if status := <-answer; status != http.StatusOK {
-					t.Errorf("the call under way got %d", status)
+					t.Errorf("the running call got %d", status)
 				}
-				took := (<-stopped).Sub(began).Round(100 * time.Millisecond) // it looks all 10 ms
+				took := (<-stopped).Sub(began).Round(100 * time.Millisecond) // it polls every 10 ms
 				if got := isClosed(cancelled); took != c.takes || got != c.cancelled {
 					t.Errorf("ended after %s, cancelled: %v; want %s and %v", took, got, c.takes, c.cancelled)
 				}

@@ -110,8 +110,8 @@ type counted struct {
 	done func()
 }
 
-// Close counts the connection no more before the client can see that it has ended: the next one of
-// that client is not refused for it.
+// Close releases the connection's place in the limits before it closes the connection. A client that
+// sees the close can therefore connect again without being refused.
 func (c *counted) Close() error {
 	c.done()
 	return c.Conn.Close()

@@ -123,7 +123,7 @@ func Listen(o Options) (*Listener, error) {
 	return l, nil
 }
 
-// newListener makes a Listener that has no address yet.
+// newListener returns a Listener that does not listen on an address yet.
 func newListener(o Options, loopback bool) *Listener {
 	o.Limits = o.Limits.defaults()
 	if o.Log == nil {

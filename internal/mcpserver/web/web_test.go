@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 	_ = os.Setenv("HOME", home)
 	flag.Parse()
-	_ = flag.Set("test.parallel", "8") // most tests wait for processes and disks
+	_ = flag.Set("test.parallel", "8") // most tests spend their time waiting for processes and disks
 	code := m.Run()
 	_ = os.RemoveAll(home)
 	os.Exit(code)
@@ -64,8 +64,8 @@ type insufficient struct{}
 func (insufficient) Error() string     { return "scope" }
 func (insufficient) Challenge() string { return `Bearer error="insufficient_scope"` }
 
-// place is a listener in front of an engine with a demo server, whose own record of
-// effects is the judge, and perhaps others.
+// place is a listener for an engine with a demo server and, optionally, other servers. Tests
+// check effects in the demo server's own record.
 type place struct {
 	t      *testing.T
 	engine *retort.Engine
@@ -420,7 +420,7 @@ func TestStatsAreOnesOwn(t *testing.T) {
 	}
 }
 
-// gate is a server whose only tool answers when pass is closed. Each call is told of.
+// gate is a server whose only tool answers when pass is closed. It sends to called for each call.
 type gate struct{ called, pass chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}, 8), make(chan struct{})} }
@@ -474,7 +474,7 @@ func TestLostStream(t *testing.T) {
 	close(g.pass)
 	var got *http.Response
 	var text string
-	testenv.WaitUntil(t, "the listener knows that the first stream is gone", func() bool {
+	testenv.WaitUntil(t, "the listener notices that the first stream was closed", func() bool {
 		got, text = p.send("GET", "/mcp", "", session, "Mcp-Protocol-Version: 2025-11-25", "Last-Event-ID: "+id)
 		return got.StatusCode != http.StatusConflict
 	})
@@ -523,7 +523,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// A listener that ends cancels the program that does not end by itself.
+// TestDrainCancels checks that a listener that shuts down cancels a program that does not end in time.
 func TestDrainCancels(t *testing.T) {
 	t.Parallel()
 	var cancelled atomic.Bool

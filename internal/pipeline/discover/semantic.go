@@ -35,7 +35,7 @@ type semantic struct {
 	cancel   context.CancelFunc
 	wake     chan struct{} // holds one item when there may be something to fetch
 	ended    sync.WaitGroup
-	patience time.Duration // with the endpoint, for the vector of a query
+	patience time.Duration // how long a search waits for the vector of its query
 
 	mu    sync.Mutex
 	plan  []planned

@@ -266,7 +266,7 @@ func fetchAfterAFailure(t *testing.T) {
 	f.failWith(errors.New("not yet"))
 	d := start(t, desk(), Options{Embedder: f})
 	d.Warm()
-	testenv.WaitUntil(t, "fetching has failed", func() bool { return d.semantic.breaker.failure() != nil })
+	testenv.WaitUntil(t, "the first fetch fails", func() bool { return d.semantic.breaker.failure() != nil })
 	if a := search(t, d, Query{Text: "issue"}); len(a.Hits) == 0 || !strings.Contains(fmt.Sprint(a.Warnings), "not yet") {
 		t.Errorf("%v, warnings %q", names(a), a.Warnings)
 	}

@@ -15,7 +15,7 @@ import (
 	"retort/internal/upstream/oauth/oauthtest"
 )
 
-// benchInBubble is newBench inside a bubble of testing/synctest. A browser has no way in.
+// benchInBubble is newBench for use inside a testing/synctest bubble. A browser can't connect to it.
 func benchInBubble(t *testing.T, r oauthtest.Rules) *bench {
 	t.Helper()
 	pipes := testenv.NewPipes()
@@ -24,7 +24,7 @@ func benchInBubble(t *testing.T, r oauthtest.Rules) *bench {
 	return &bench{Server: s, t: t, dir: t.TempDir(), told: map[string]bool{}, dial: pipes.Dial}
 }
 
-// mustLoginWithCode logs in with a code that a person has typed in already.
+// mustLoginWithCode logs in with a device code that the person has already entered.
 func (b *bench) mustLoginWithCode(c *oauth.Client) {
 	b.t.Helper()
 	l, err := c.Begin(b.t.Context(), oauth.How{Device: true})
@@ -71,13 +71,13 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// What a server tells a device that asks for its token: later, more slowly, never.
+// TestDevicePolls checks how a device login handles the server's answers while it polls for its token.
 func TestDevicePolls(t *testing.T) {
 	for name, c := range map[string]struct {
 		polls []string
 		hook  func(w http.ResponseWriter, r *http.Request) bool
-		want  string // of the error; empty: it succeeds
-		alone bool   // nobody types the code in
+		want  string // part of the error; empty if the login succeeds
+		alone bool   // nobody enters the code
 		asks  int
 		takes time.Duration
 	}{
@@ -93,7 +93,7 @@ func TestDevicePolls(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := benchInBubble(t, oauthtest.Rules{Polls: c.polls, Hook: c.hook, Change: func(doc string, m map[string]any) {
 					if doc == "device" && c.alone {
-						m["interval"] = 7 // seconds, of the 60 for which the code is good
+						m["interval"] = 7 // seconds; the code is valid for 60
 					}
 				}})
 				l, err := b.client().Begin(t.Context(), oauth.How{Device: true})
@@ -124,7 +124,7 @@ func TestDevicePolls(t *testing.T) {
 	}
 }
 
-// outage has the token endpoint fail some times.
+// outage returns a hook that makes the token endpoint fail the given number of times.
 func outage(times int64) func(http.ResponseWriter, *http.Request) bool {
 	var n atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) bool {
@@ -136,7 +136,8 @@ func outage(times int64) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// A token is renewed a minute before it ends, and each time with the newest refresh token.
+// TestRotation checks that a token is renewed a minute before it expires, each time with the newest
+// refresh token.
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := benchInBubble(t, oauthtest.Rules{Rotates: true, Lasts: 3600})
@@ -151,14 +152,14 @@ func TestRotation(t *testing.T) {
 			seen[value] = true
 			time.Sleep(59*time.Minute - time.Second)
 			if again, err := c.Authorization(t.Context()); again != value || err != nil {
-				t.Errorf("a good token was renewed: %q, %v", again, err)
+				t.Errorf("a valid token was renewed: %q, %v", again, err)
 			}
 			time.Sleep(time.Second)
 		}
 	})
 }
 
-// A refresh that fails for a moment ends no login.
+// TestRefreshFails checks that a login survives a refresh that fails temporarily.
 func TestRefreshFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := benchInBubble(t, oauthtest.Rules{Lasts: 3600})
@@ -167,18 +168,18 @@ func TestRefreshFails(t *testing.T) {
 		b.Set(func(r *oauthtest.Rules) { r.Hook = outage(99) })
 		time.Sleep(59*time.Minute + 30*time.Second)
 		if value, err := c.Authorization(t.Context()); value == "" || err != nil {
-			t.Error("while it is good:", value, err)
+			t.Error("while the token is valid:", value, err)
 		}
 		if n := b.Count("/token"); n != 2 {
 			t.Errorf("%d requests for tokens, want the login and a refresh that failed", n)
 		}
 		time.Sleep(31 * time.Second)
 		if _, err := c.Authorization(t.Context()); err == nil || errors.Is(err, run.ErrLogin) || !strings.Contains(err.Error(), "502") {
-			t.Error("after its end:", err)
+			t.Error("after the token has expired:", err)
 		}
 		b.Set(func(r *oauthtest.Rules) { r.Hook = nil })
 		if value, err := c.Authorization(t.Context()); value == "" || err != nil {
-			t.Error("when it works again:", value, err)
+			t.Error("when the endpoint works again:", value, err)
 		}
 	})
 }

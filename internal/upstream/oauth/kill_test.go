@@ -38,18 +38,18 @@ func TestMain(m *testing.M) {
 		if steps++; steps == last {
 			self, _ := os.FindProcess(os.Getpid())
 			_ = self.Kill()
-			select {} // for the moment until the signal arrives
+			select {} // until the signal arrives
 		}
 	}})
 	_, err := c.Authorization(context.Background())
 	fmt.Println(steps, err)
 }
 
-// refresher renews the kept token in other processes, which are killed.
+// refresher renews the stored token in child processes that are killed while they do.
 type refresher struct {
 	*bench
-	at   atomic.Value // where the server kills the process: "arrival", "answer", or "" for nowhere
-	kill atomic.Value // func() that kills the process
+	at   atomic.Value // when the server kills the process: on "arrival", before the "answer", or "" for never
+	kill atomic.Value // func() that kills the current process
 }
 
 func newRefresher(t *testing.T, grace bool) *refresher {
@@ -63,7 +63,7 @@ func newRefresher(t *testing.T, grace bool) *refresher {
 	return r
 }
 
-// arrives kills the process whose whole request has come, before it is looked at.
+// arrives kills the process when its request has arrived completely, before the server handles it.
 func (r *refresher) arrives(_ http.ResponseWriter, req *http.Request) bool {
 	if req.URL.Path == "/token" && r.at.Load() == "arrival" {
 		body, _ := io.ReadAll(req.Body)
@@ -73,9 +73,9 @@ func (r *refresher) arrives(_ http.ResponseWriter, req *http.Request) bool {
 	return false
 }
 
-// refresh renews the token in a process that ends with SIGKILL at a step of its own, at a place in
-// the server, or, for "", not at all. It returns what the process says, when the server has done
-// what it was asked for.
+// refresh renews the token in a child process that is killed with SIGKILL at position: at the step
+// with that number, or when the server is at "arrival" or "answer". For "" it is not killed. When the
+// server has handled the request, refresh returns what the process printed.
 func (r *refresher) refresh(position string) (said string) {
 	r.t.Helper()
 	c := exec.Command(os.Args[0])
@@ -92,15 +92,16 @@ func (r *refresher) refresh(position string) (said string) {
 	}
 	_ = c.Wait()
 	if serving {
-		testenv.WaitUntil(r.t, "the server has dealt with the request of the dead", func() bool { return r.Count("token refresh_token") == before+1 })
+		testenv.WaitUntil(r.t, "the server has handled the request of the killed process", func() bool { return r.Count("token refresh_token") == before+1 })
 		r.at.Store("")
 	}
 	return out.String()
 }
 
-// Killed in the middle of a refresh at a server that rotates, at each of its steps: with a server
-// that takes the former token until the new one is used, no login is lost. With one that does not,
-// it is either there or a person is told to log in again, after one more request and no more.
+// TestKilledRefresh kills the process at each step of a refresh at a server that rotates refresh
+// tokens. If the server accepts the old token until the new one is used, no login may be lost. If it
+// does not, the login either still works, or the person is told to log in again after at most one more
+// request.
 func TestKilledRefresh(t *testing.T) {
 	for name, grace := range map[string]bool{"grace": true, "none": false} {
 		t.Run(name, func(t *testing.T) {
@@ -109,9 +110,9 @@ func TestKilledRefresh(t *testing.T) {
 			r.age(-2 * time.Hour)
 			var steps int
 			if said := r.refresh(""); said == "" || r.Count("token refresh_token") != 1 {
-				t.Fatalf("nothing was renewed: %q", said)
+				t.Fatalf("the token was not renewed: %q", said)
 			} else if _, err := fmt.Sscan(said, &steps); err != nil || steps < 10 {
-				t.Fatalf("%q has no number of steps, or few", said)
+				t.Fatalf("%q does not start with a number of steps, or with fewer than 10", said)
 			}
 			positions := []string{"arrival", "answer"}
 			for n := range steps {
@@ -128,16 +129,16 @@ func TestKilledRefresh(t *testing.T) {
 					lost++
 				}
 			}
-			t.Logf("%d kills, %d logins to be made again", len(positions), lost)
+			t.Logf("%d kills, %d lost logins", len(positions), lost)
 			if !grace && lost == 0 {
-				t.Error("no kill came between the server's answer and the disk")
+				t.Error("no kill came after the server's answer and before the token was stored")
 			}
 		})
 	}
 }
 
-// isKept reports whether the login has outlived the kill at a position. It makes one that has not
-// again, after it has seen that it is known to be lost.
+// isKept reports whether the login survived the kill at position. If it did not, isKept checks that
+// the client reports it as lost, and logs in again.
 func (r *refresher) isKept(position string, grace bool) bool {
 	r.t.Helper()
 	before := r.Count("token refresh_token")
@@ -145,20 +146,20 @@ func (r *refresher) isKept(position string, grace bool) bool {
 	value, err := c.Authorization(r.t.Context())
 	if err == nil && value != "" {
 		if err := call(r.t, r.pool(c), "hello"); err != nil {
-			r.t.Errorf("killed at %s: the login is there, and does not work: %v", position, err)
+			r.t.Errorf("killed at %s: there is a login, but it does not work: %v", position, err)
 		}
 		return true
 	}
 	if grace || !errors.Is(err, run.ErrLogin) || !strings.Contains(run.AsError(err).Hint, "retort auth login s") {
 		r.t.Fatalf("killed at %s: %v", position, err)
 	}
-	for range 3 { // it is known, and nobody is asked again
+	for range 3 { // the loss is recorded, so the server is not asked again
 		if _, again := c.Authorization(r.t.Context()); !errors.Is(again, run.ErrLogin) {
 			r.t.Errorf("killed at %s: %v", position, again)
 		}
 	}
 	if asked := r.Count("token refresh_token") - before; asked > 1 {
-		r.t.Errorf("killed at %s: %d requests for a login that is lost", position, asked)
+		r.t.Errorf("killed at %s: %d refresh requests for a lost login, want at most 1", position, asked)
 	}
 	r.mustLogin(r.client())
 	return false

@@ -29,7 +29,7 @@ type bench struct {
 	*oauthtest.Server
 	t    *testing.T
 	dir  string
-	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: over TCP
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // over TCP if nil
 
 	mu   sync.Mutex
 	told map[string]bool // what was said to be secret

@@ -171,7 +171,7 @@ func TestTalk(t *testing.T) {
 	}
 }
 
-// pause lets the other side wait awake, or fall asleep.
+// pause yields the processor for a random time, in which the other side keeps polling or falls asleep.
 func pause(r *rand.Rand) {
 	for range r.IntN(2000) {
 		runtime.Gosched()
@@ -194,7 +194,7 @@ func TestBell(t *testing.T) {
 			n, _ := from.Read(b)
 			got <- string(b[:n])
 		}()
-		if i%5 < 2 { // and at any moment of falling asleep otherwise
+		if i%5 < 2 { // otherwise, ring at any moment while it falls asleep
 			testenv.WaitUntil(t, "the other side sleeps", func() bool {
 				state, err := end.mem.load(end.writer.base + sleeps)
 				return err == nil && state&1 != 0

@@ -231,8 +231,8 @@ func TestAnySequence(t *testing.T) {
 	}
 }
 
-// decideAll decides whatever waits, for other contents if stale, and returns how many calls it has
-// approved.
+// decideAll decides all calls that wait for an approval, and returns how many it approved. If stale,
+// it decides with a wrong digest, which must have no effect.
 func decideAll(t *testing.T, table *Table, approve, stale bool) (yes int64) {
 	for _, r := range table.Waiting("") {
 		digest := r.Digest
@@ -243,7 +243,7 @@ func decideAll(t *testing.T, table *Table, approve, stale bool) (yes int64) {
 			continue
 		}
 		if stale {
-			t.Error("an answer for something else counts")
+			t.Error("a decision with a wrong digest was accepted")
 		}
 		if approve {
 			yes++

@@ -22,7 +22,7 @@ func askUnusual(t *testing.T) {
 		t.Helper()
 		all := table.Waiting("x")
 		if len(all) != n {
-			t.Fatalf("%d wait, want %d", len(all), n)
+			t.Fatalf("%d approvals are waiting, want %d", len(all), n)
 		}
 		return all
 	}

@@ -26,7 +26,7 @@ type Webhook struct {
 	to    *webhook.Endpoint
 	log   *slog.Logger
 	seats chan struct{}
-	sleep func(ctx context.Context, d time.Duration) bool // until it is asked again
+	sleep func(ctx context.Context, d time.Duration) bool // waits before the next request; false if ctx ended; tests replace it
 
 	ctx    context.Context
 	cancel context.CancelFunc

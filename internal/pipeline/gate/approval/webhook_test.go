@@ -39,8 +39,8 @@ func respond(w http.ResponseWriter, secret, id string, at time.Time, answer Webh
 	_, _ = w.Write(body)
 }
 
-// startWebhook starts the other side of a webhook, which answers so. The pauses between requests
-// are told on a channel, and cost no time.
+// startWebhook starts an HTTP server that answers with answer, and returns a Webhook that asks it. The
+// Webhook does not sleep between requests; it sends the length of each pause to pauses.
 func startWebhook(t *testing.T, answer func(w http.ResponseWriter, n int64, q WebhookQuestion)) (hook *Webhook, requests *atomic.Int64, pauses chan time.Duration) {
 	t.Helper()
 	requests = &atomic.Int64{}
@@ -74,7 +74,7 @@ func TestWebhook(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		answer   func(w http.ResponseWriter, n int64, q WebhookQuestion)
-		want     string // what a person said, "" for nothing
+		want     string // the person's decision; "" if there is none
 		requests int64
 	}{
 		{"yes", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
@@ -149,7 +149,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// What a webhook says decides what is asked at a table.
+// TestWebhookDecides checks that the answer of a webhook decides a call that waits in a Table.
 func TestWebhookDecides(t *testing.T) {
 	for _, yes := range []bool{true, false} {
 		hook, _, _ := startWebhook(t, func(w http.ResponseWriter, _ int64, q WebhookQuestion) {

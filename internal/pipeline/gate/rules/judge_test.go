@@ -129,7 +129,7 @@ func chain(n int, op string) *Tree {
 	return t
 }
 
-// What it takes to judge a program grows with its size, and no faster.
+// TestJudgeIsLinear checks that the cost of Judge grows linearly with the size of the program.
 func TestJudgeIsLinear(t *testing.T) {
 	if _, err := Judge(nested(maxDepth+1, Other, "")); !errors.Is(err, ErrDeep) {
 		t.Errorf("a tree of depth %d: %v", maxDepth+1, err)

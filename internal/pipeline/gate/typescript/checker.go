@@ -67,7 +67,7 @@ func New(start Start) *Checker {
 	}
 }
 
-// Warm starts a process, unless there has been one, and returns when it is ready.
+// Warm starts a compiler process if none was started before, and returns when it is ready.
 func (c *Checker) Warm() { c.compilers.warm() }
 
 // Close ends the processes of the compiler.

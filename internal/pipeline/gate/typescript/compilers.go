@@ -98,10 +98,10 @@ type compilers struct {
 	slots chan struct{} // one for each process that is in use
 
 	mu     sync.Mutex
-	limit  time.Duration // of a program in processes that are started from now on
+	limit  time.Duration // time limit per program; it applies to processes started from now on
 	idle   []*process
-	made   bool          // there has been a process
-	warmed chan struct{} // closed when the one that warm starts is ready; nil if it starts none
+	made   bool          // a process was started before
+	warmed chan struct{} // closed when the process that warm started is ready; nil if it started none
 	closed bool
 	thin   *time.Timer
 }
@@ -142,26 +142,26 @@ func (c *compilers) take(ctx context.Context) (*process, error) {
 	return newProcess(c.start, c.limit), nil
 }
 
-// warming returns what is closed when the process that warm has started is ready: nobody starts
-// another while that one is on its way.
+// warming returns a channel that is closed when the process that warm started is ready, or nil if
+// warm started none. take waits for it instead of starting a second process.
 func (c *compilers) warming() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.warmed
 }
 
-// warm starts a process, unless there has been one, and returns when it is ready.
+// warm starts a process if none was started before, and returns when it is ready.
 func (c *compilers) warm() {
 	p := c.first()
 	if p == nil {
 		return
 	}
-	_, _ = p.parse(context.Background(), "", tsc.TypeScript) // what fails here fails for the first program too, which tells
+	_, _ = p.parse(context.Background(), "", tsc.TypeScript) // an error would happen again for the first program, which reports it
 	c.give(p)
 	close(c.warmed)
 }
 
-// first returns a process for warm; nil if there has been one.
+// first returns the process that warm starts, or nil if one was started before.
 func (c *compilers) first() *process {
 	c.slots <- struct{}{}
 	c.mu.Lock()

@@ -40,7 +40,7 @@ func checkCode(c *Checker, ctx context.Context, code string) *run.Error {
 func TestEndlessCheck(t *testing.T) {
 	var started, ended atomic.Int32
 	c := checkerWith(t, counted(outside, &started, &ended))
-	c.compilers.limit = 500 * time.Millisecond // of the first process
+	c.compilers.limit = 500 * time.Millisecond // for the first process
 	var endless sync.WaitGroup
 	endless.Go(func() {
 		refusal := checkCode(c, t.Context(), doubling(60))

@@ -20,10 +20,10 @@ import (
 	"retort/internal/testenv"
 )
 
-// inside is a Start that serves in this process. Checks may take as long as they like.
+// inside is a Start that serves in the test process, with a limit that no check should reach.
 func inside() (io.ReadWriteCloser, error) { return within(testenv.Patience)() }
 
-// within is inside with a deadline for each step of a check.
+// within returns a Start that serves in the test process, with a time limit for each step of a check.
 func within(limit time.Duration) Start {
 	return func() (io.ReadWriteCloser, error) {
 		here, there := net.Pipe()
@@ -35,7 +35,7 @@ func within(limit time.Duration) Start {
 	}
 }
 
-// outside is a Start that serves in a process of its own, as the product does.
+// outside is a Start that serves in a child process, as the product does.
 func outside() (io.ReadWriteCloser, error) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), serving+"=1")
@@ -53,7 +53,7 @@ func outside() (io.ReadWriteCloser, error) {
 	return &child{Reader: out, Writer: in, end: sync.OnceFunc(func() { _, _ = c.Process.Kill(), c.Wait() })}, nil
 }
 
-// serving is the variable that makes the test program one that serves.
+// serving is the environment variable that makes the test binary run as a compiler process.
 const serving = "RETORT_TEST_SERVE"
 
 func TestMain(m *testing.M) {
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 		in, fill := io.Pipe()
 		go func() {
 			_, _ = io.Copy(fill, os.Stdin)
-			os.Exit(0) // the one who asked is gone, and a check may never end
+			os.Exit(0) // the parent is gone, and a check may never end
 		}()
 		_ = serve(in, os.Stdout, tsc.Limits{Time: testenv.Patience})
 		return

@@ -52,8 +52,8 @@ const (
 	// asking is how long the daemon may take to begin to wait. One that does not say that it has
 	// begun is not waited for any longer.
 	asking = time.Second
-	// draining is how long the last words of a container may take to arrive after its end. Then the
-	// daemon ends the connection.
+	// draining is how long the last output of a container may take to arrive after its end. After
+	// that output, the daemon closes the connection.
 	draining = 5 * time.Second
 	// ending is how long the daemon may take to remove a container.
 	ending = 20 * time.Second
@@ -422,7 +422,7 @@ func (c *container) wait(asked chan<- struct{}) {
 		}
 	}
 	close(c.ended)
-	// What the container has said may still be on its way: who reads it closes the connection.
+	// Output of the container may still be on its way. Its reader closes the connection.
 	if c.conn.SetReadDeadline(time.Now().Add(draining)) != nil {
 		_ = c.conn.Close()
 	}

@@ -199,7 +199,7 @@ func TestDaemonHangs(t *testing.T) {
 	b := newBackend(speak(t, says))
 	b.answering = 50 * time.Millisecond
 	if e := b.Capabilities().Unavailable; e == nil || !strings.Contains(e.Message, "does not answer") || !strings.Contains(e.Hint, "restart") {
-		t.Errorf("capabilities say %v, want that the daemon does not answer", e)
+		t.Errorf("Unavailable is %v, want an error that says that the daemon does not answer", e)
 	}
 	if err := b.close(); err != nil {
 		t.Error(err)
@@ -242,7 +242,8 @@ func TestDemux(t *testing.T) {
 	}
 }
 
-// What a container has said arrives although the daemon tells of its end before.
+// TestLastWords checks that the last output of a container arrives even if the daemon reports the end
+// of the container first.
 func TestLastWords(t *testing.T) {
 	says := healthy()
 	says["POST /containers/c1/wait"] = saying(`{"StatusCode":0}`)
@@ -259,7 +260,7 @@ func TestLastWords(t *testing.T) {
 	}()
 	var out bytes.Buffer
 	if _ = demux(bufio.NewReader(near), &out, io.Discard); out.String() != "late" || c.code != 0 {
-		t.Errorf("%q arrived of a container that ended with %d, want all of it", &out, c.code)
+		t.Errorf("output %q and exit code %d, want late and 0", &out, c.code)
 	}
 }
 

@@ -93,10 +93,10 @@ type backend struct {
 	why    error    // of the last of them
 }
 
-// bounds say how long a daemon may take. Tests have their own.
+// bounds are how long a daemon may take. Tests set their own.
 type bounds struct {
-	answering time.Duration // to say what it is
-	asking    time.Duration // to begin to wait for a container
+	answering time.Duration // to describe itself
+	asking    time.Duration // to begin to wait for a container's end
 }
 
 // daemon is one that has answered.

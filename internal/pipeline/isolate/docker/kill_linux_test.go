@@ -26,16 +26,17 @@ import (
 	"retort/internal/testenv"
 )
 
-// An engine has so many programs at once, and each of these is followed by others.
+// atOnce is how many programs run in the engine at the same time. rounds is how many programs each
+// worker runs, one after the other.
 const atOnce, rounds = 6, 5
 
 // commanding is how engine is told that its programs start commands.
 const commanding = "commands"
 
-// engine is the main program of an engine that is killed: it runs programs, some at once, of
-// which half are busy, and says with a line when one is under way. Its arguments are where
-// the daemon listens, the folder for its life, the runtime of containers, and what the
-// programs do: a Python to run them on instead of QuickJS, commanding, or nothing.
+// engine is the main function of an engine that the test kills. It runs atOnce programs at the same
+// time, half of which are busy, and prints a line whenever one is under way. Its arguments are the
+// address of the daemon, the directory of the backend, the container runtime, and the kind of
+// programs: a Python interpreter to run them instead of QuickJS, commanding, or nothing.
 func engine(host, dir, runner, kind string) {
 	o := Options{Host: host, Dir: dir, Runtime: runner}
 	runtime, busy, calling := quickjs, "for (;;);", "await callMCPTool('x')"
@@ -116,13 +117,13 @@ func containers(t *testing.T, host, dir string) map[string]string {
 	return images
 }
 
-// kills are those of TestKilledEngine. Where not everything is tested, an engine is killed as it
-// begins, and with each kind of program in the middle. Containers of gVisor's end in the same way
-// for the daemon, which one of them shows.
+// kills are the cases of TestKilledEngine. If RETORT_FULL is not set, one engine is killed as it
+// begins, and one in the middle for each kind of program. To the daemon, containers of gVisor end in
+// the same way, so one case of them suffices.
 var kills = []struct {
 	runner, kind string
-	underWay     []int // how many programs are when the engine is killed
-	full         []int // and where everything is tested
+	underWay     []int // how many programs are under way when each engine is killed
+	full         []int // the same if RETORT_FULL is set
 }{
 	{"runc", quickjs, []int{1, atOnce + 1}, []int{1, 2, 4, 6, 7, 8, 11}},
 	{"runc", "python", []int{atOnce + 1}, []int{1, 7, 11}},

@@ -10,8 +10,8 @@ import (
 	"retort/internal/testenv"
 )
 
-// TestPrograms runs the programs of all sandboxes. Those of containers with gVisor's kernel are
-// tested in package gvisor, except where everything is.
+// TestPrograms runs the programs that every sandbox runs. It runs them in containers of gVisor only if
+// RETORT_FULL is set, since package gvisor tests that kernel.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	runners := []string{"runc"}

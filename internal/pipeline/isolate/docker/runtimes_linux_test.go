@@ -12,9 +12,9 @@ import (
 	"retort/internal/testenv"
 )
 
-// TestScriptRuntimes runs a program in each runtime of JavaScript that the machine has: its
-// list of system calls, what it may read and its threads suffice, around and inside. All of them run
-// in gVisor's containers in package gvisor.
+// TestScriptRuntimes runs a program in each JavaScript runtime that the machine has. It checks that
+// the system calls, files and threads that are allowed, around and inside the container, suffice. If
+// RETORT_FULL is not set, only Node.js runs in containers of gVisor: package gvisor tests the others.
 func TestScriptRuntimes(t *testing.T) {
 	t.Parallel()
 	for _, runner := range []string{"runc", gvisor} {

@@ -91,9 +91,10 @@ func pythonAt(path string) interpreter.Interpreter {
 	panic("python is no runtime")
 }
 
-// TestContract holds the contract of sandboxes. The built-in guest passes all of it. An interpreter
-// is another guest, and a network puts a relay between guest and engine, which is the one of package
-// docker: where not everything is tested, these pass what they change.
+// TestContract runs the contract tests of sandboxes. The built-in guest runs all of them. An
+// interpreter is a different guest. A network adds a relay between the guest and the engine, the same
+// as in package docker. If RETORT_FULL is not set, these variants run only the parts of the contract
+// that they change.
 func TestContract(t *testing.T) {
 	for _, c := range []struct {
 		name, runtime string

@@ -22,7 +22,7 @@ import (
 	"retort/internal/testenv"
 )
 
-// atOnce returns how many programs an engine has that is killed.
+// atOnce returns how many programs run in the engine when it is killed.
 func atOnce() int {
 	if testenv.Full() {
 		return 50
@@ -121,7 +121,7 @@ func testKilledEngine(t *testing.T, kind string) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if n := len(processesOf(dir)); err != nil || n < atOnce() {
-		t.Errorf("the engine said %q, %v; there are %d processes of %d containers", line, err, n, atOnce())
+		t.Errorf("the engine printed %q, %v; %d processes for %d containers", line, err, n, atOnce())
 	}
 	if strings.HasPrefix(kind, commanding) {
 		testenv.WaitUntil(t, "some commands run and others are being started", func() bool { return commandsOf(dir) >= atOnce()/5 })
@@ -210,7 +210,7 @@ func TestSweepRemovesFolders(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(busy, lockFile), nil, 0o600), os.Chtimes(half, before, before), os.Chtimes(fresh, after, after)); err != nil {
 		t.Fatal(err)
 	}
-	// As a container that is just being started would, they make files while others are removed.
+	// The writers create files while sweep removes others, like a container that is just starting.
 	var writers, begun sync.WaitGroup
 	for n := range 4 {
 		begun.Add(1)

@@ -85,8 +85,8 @@ func Started(t *testing.T, b isolate.Backend, l run.Limits, c isolate.Command) (
 	return startedWith(t.Context(), t, b, l, c, func() {})
 }
 
-// startedWith is Started with the context of the program, and what is done when the command is
-// about to be started.
+// startedWith is like Started, but runs the program with ctx, and calls starting just before it
+// starts the command.
 func startedWith(ctx context.Context, t *testing.T, b isolate.Backend, l run.Limits, c isolate.Command, starting func()) (isolate.Ended, *run.Error, isolate.Report) {
 	t.Helper()
 	l = l.Or(run.Limits{Timeout: hang}).Or(run.DefaultLimits())

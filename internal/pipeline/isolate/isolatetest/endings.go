@@ -34,20 +34,21 @@ func (s *suite) cancel(t *testing.T) {
 	t.Run("at the end", func(t *testing.T) { s.cancelAtTheEnd(t, b) })
 }
 
-// moment says when a program is ended from outside.
+// moment is when a test ends a program from outside.
 type moment int
 
 const (
 	beforeRun  moment = iota
 	duringCall        // while its call is under way
-	afterCall         // when its call has been answered, and it goes on
+	afterCall         // while it runs on after its call was answered
 )
 
-// busyFor is how long a program that is ended after a call goes on before. However long that is, it
-// ends in the same way.
+// busyFor is how long a program runs on after its call before a test ends it. The outcome does not
+// depend on the value.
 const busyFor = 30 * time.Millisecond
 
-// ending is a Host that does something to the program that has made a call.
+// ending returns a Host that calls do when the program has made a call: while the call is under way,
+// or busyFor later if m is afterCall.
 func ending(m moment, do func()) isolate.HostFunc {
 	return func(ctx context.Context, c run.Call) (run.Result, error) {
 		if m == afterCall {
@@ -173,10 +174,10 @@ func (s *suite) refusals(t *testing.T) {
 	}
 }
 
-// nothingIsLeft runs many programs that end in many ways, and looks for what is left of them when
-// the backend is closed.
+// nothingIsLeft runs programs that end in different ways, closes the backend, and checks that nothing
+// has leaked.
 func (s *suite) nothingIsLeft(t *testing.T) {
-	s.closeShared(t) // it starts sandboxes of its own accord
+	s.closeShared(t) // it may start sandboxes at any time
 	ownTemporaryFolder(t)
 	resources := testenv.TakeResources()
 	b := s.newBackend(t)
@@ -184,7 +185,7 @@ func (s *suite) nothingIsLeft(t *testing.T) {
 	programs := len(ends)
 	if testenv.Full() {
 		programs *= 4
-		if s.runtime == "quickjs" && b.Capabilities().Strength <= isolate.Process { // whose children start fast
+		if s.runtime == "quickjs" && b.Capabilities().Strength <= isolate.Process { // child processes start fast
 			programs = 200
 		}
 	}
@@ -206,8 +207,8 @@ func (s *suite) nothingIsLeft(t *testing.T) {
 	resources.Check(t)
 }
 
-// slow reports whether a backend has so much to do for each program that fewer of them have to do,
-// unless everything is tested.
+// slow reports whether programs take so long on b that tests run fewer of them. It is false if
+// RETORT_FULL is set.
 func slow(b isolate.Backend) bool {
 	return b.Capabilities().Strength > isolate.Process && !testenv.Full()
 }
@@ -226,7 +227,7 @@ func (s *suite) everyEnd() []limited {
 	}
 }
 
-// leftWithTwo is a Host whose calls with a 2 are under way until their program ends.
+// leftWithTwo is a Host. A call whose arguments contain a 2 does not return before its program ends.
 var leftWithTwo = isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
 	if bytes.Contains(c.Arguments, []byte("2")) {
 		<-ctx.Done()
@@ -235,8 +236,8 @@ var leftWithTwo = isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Re
 	return run.Result{Value: c.Arguments}, nil
 })
 
-// ownTemporaryFolder gives the test a folder for temporary files, since other processes use the
-// usual one. Its path is short enough for the sockets that some backends have below it.
+// ownTemporaryFolder sets TMPDIR to a new directory for the test, since other processes use the
+// default one. Its path is short enough for the Unix sockets that some backends create below it.
 func ownTemporaryFolder(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "own")
@@ -247,12 +248,12 @@ func ownTemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 }
 
-// preparing is held while a sandbox of Prepared gets ready.
+// preparing is held while Prepared prepares a sandbox.
 var preparing sync.Mutex
 
-// Prepared returns a sandbox of an engine that has many and no test to fail. They get ready one
-// after the other: a backend bounds the time that each may take, and fifty at once on a few
-// processors take as many times as long. An error ends the engine.
+// Prepared returns a sandbox for an engine process, which needs many of them and has no test to fail.
+// It prepares one sandbox at a time: a backend has a timeout for each, and fifty that start at the
+// same time on a few processors would exceed it. Prepared panics on an error.
 func Prepared(b isolate.Backend, spec isolate.Spec) isolate.Sandbox {
 	preparing.Lock()
 	defer preparing.Unlock()

@@ -33,9 +33,9 @@ func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testin
 	RunPart(t, runtime, factor, newBackend)
 }
 
-// RunPart is RunSlow with the tests of some names alone, for a backend that differs from one that
-// passes all tests in what these are about. Without names, and where everything is tested, it is all
-// of them.
+// RunPart is like RunSlow, but runs only the tests with the given names. It is for a backend that
+// differs only in what these tests cover from one that passes all tests. It runs all tests if there
+// are no names or RETORT_FULL is set.
 func RunPart(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) isolate.Backend, names ...string) {
 	s := &suite{runtime: runtime, newBackend: func(*testing.T) isolate.Backend { return newBackend(t) }, slower: factor}
 	tests := s.tests()
@@ -52,14 +52,15 @@ func RunPart(t *testing.T, runtime string, factor int, newBackend func(t *testin
 	}
 }
 
-// OfInterpreters names the tests that depend on what the guest of a backend is: how it is started,
-// bounded and ended, and what it leaves. All else is between the guest and the engine, and the same
-// behind all walls.
+// OfInterpreters returns the names of the tests that depend on which guest a backend runs: how the
+// guest is started, limited and ended, and what it leaves behind. The other tests cover what happens
+// between guest and engine, which is the same in every sandbox.
 func OfInterpreters() []string {
 	return []string{"capabilities", "calls", "limits", "memory", "recursion", "close", "nothing is left"}
 }
 
-// OfRelays names the tests that depend on the relay between a guest with a network and the engine.
+// OfRelays returns the names of the tests that depend on the relay between a guest with a network and
+// the engine.
 func OfRelays() []string {
 	return []string{"calls", "concurrency", "limits", "close", "nothing is left"}
 }
@@ -93,7 +94,7 @@ type suite struct {
 	newBackend func(t *testing.T) isolate.Backend
 	slower     int // factor of everything that a program may take
 
-	shared isolate.Backend // of the tests that leave theirs as it was; nil if there is none
+	shared isolate.Backend // for all tests that do not change it; nil if none is open
 }
 
 // text is one program in JavaScript and in Python. An empty one means that it
@@ -120,10 +121,10 @@ func (e ends) on(runtime string) (end string, known bool) {
 	return "", false
 }
 
-// hang bounds a program that is expected to end by itself.
+// hang is the timeout of a program that is expected to end by itself.
 const hang = testenv.Patience
 
-// backend returns the backend that the tests share which leave it as it was.
+// backend returns the backend that all tests share that do not change it. The first call makes it.
 func (s *suite) backend(t *testing.T) isolate.Backend {
 	if s.shared == nil {
 		s.shared = s.newBackend(t)
@@ -344,8 +345,8 @@ func (s *suite) concurrency(t *testing.T) {
 	}
 }
 
-// pausedClock has a person be waited for in a call: the clock that the call stops is that of its
-// program, and any that whoever runs the program has beside it.
+// pausedClock checks that a call that pauses the clock, such as to wait for a person, also pauses and
+// resumes the clock that the caller of Run keeps.
 func (s *suite) pausedClock(t *testing.T) {
 	b := s.backend(t)
 	var paused, resumed int

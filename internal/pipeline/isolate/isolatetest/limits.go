@@ -25,11 +25,11 @@ type limited struct {
 	// except are the endings of runtimes that end it otherwise: a status, or the
 	// kind of an error that is no limit.
 	except ends
-	// stays says that it stays at its limit of memory, of which backends of containers and machines
-	// have a watcher: that may end it, too.
+	// stays says that the program stays at its memory limit. Backends stronger than a process, such
+	// as containers, watch memory from outside and may end it for that.
 	stays bool
-	// skip names runtimes, separated by spaces, on which it runs only where everything is tested.
-	// So does what computes for long on a processor that is emulated.
+	// skip lists the runtimes, separated by spaces, on which the program runs only if RETORT_FULL is
+	// set. It may contain emulated, for programs that compute for long.
 	skip string
 }
 
@@ -61,8 +61,8 @@ func (s *suite) limits(t *testing.T) {
 	}
 }
 
-// time are programs that are busy in all ways there are, most of which nothing within the runtime
-// ends. Each is ended when it has been busy for a while: its time is up then.
+// time runs programs that are busy in different ways. The runtime itself cannot interrupt most of
+// them. Each is stopped as by its timeout when it has been busy for a while.
 func (s *suite) time(t *testing.T) {
 	s.limitOfTime(t)
 	programs := []limited{
@@ -83,8 +83,8 @@ func (s *suite) time(t *testing.T) {
 	s.reach(t, programs)
 }
 
-// limitOfTime has programs reach the limit itself. A slow machine ends them before they have begun,
-// so they print nothing.
+// limitOfTime runs programs until their actual timeout. On a slow machine, that can pass before they
+// have begun, so the test expects no output.
 func (s *suite) limitOfTime(t *testing.T) {
 	b := s.backend(t)
 	for _, code := range []text{forth, asleep} {
@@ -107,13 +107,13 @@ func (s *suite) memory(t *testing.T) {
 	}
 	s.reach(t, programs)
 	s.reach(t, append(hungryFor(usual), limited{
-		// An engine that can hold no longer text says so, whatever it may use.
+		// An engine that does not support strings this long says so, whatever its memory limit is.
 		name: "text doubled to 4 GB", skip: "node", code: text{"let s = 'x'; for (let i = 0; i < 32; i++) s += s; return s.length", ""}, limits: run.Limits{Memory: 4 << 30}, status: run.StatusMemoryLimit,
 	}))
 }
 
-// catchesForEver says on which runtimes a program that catches every want of memory goes on until
-// its time is up.
+// catchesForEver returns the runtimes on which a program that catches every out-of-memory error runs
+// until its timeout.
 func (s *suite) catchesForEver() ends {
 	if s.slower > 1 { // its memory is bounded from outside with room for the machine itself
 		return ends{"quickjs": "timeout", "python": "timeout"}
@@ -121,8 +121,8 @@ func (s *suite) catchesForEver() ends {
 	return ends{"quickjs": "timeout"}
 }
 
-// hungry are programs that need more memory than they may use. Node and Deno have the same engine,
-// which takes longest to give up: each runs some of them.
+// hungry returns programs that need more memory than they may use. Node and Deno have the same
+// engine, which takes longest to give up, so each of them runs only some of the programs.
 func hungry() []limited {
 	return []limited{
 		{name: "growing text", skip: "deno", code: text{"let s = 'x'; for (;;) s += s", "s = 'x'\nwhile True: s += s"}},
@@ -140,7 +140,7 @@ func hungry() []limited {
 	}
 }
 
-// hungryFor are programs that need more than memory, which is much.
+// hungryFor returns programs that need more memory than the given limit, which is large.
 func hungryFor(memory int64) []limited {
 	programs := slices.DeleteFunc(hungry(), func(p limited) bool {
 		return !slices.Contains([]string{"growing text", "growing in steps", "4 GB at once"}, p.name)
@@ -182,10 +182,10 @@ func (s *suite) reach(t *testing.T, programs []limited) {
 	}
 }
 
-// emulated stands for all runtimes on a processor that is emulated.
+// emulated stands, in the field skip, for all runtimes on an emulated processor.
 const emulated = "emulated"
 
-// skips reports whether a program runs only where everything is tested.
+// skips reports whether p runs only if RETORT_FULL is set.
 func (s *suite) skips(p limited) bool {
 	skip := strings.Fields(p.skip)
 	return slices.Contains(skip, s.runtime) || s.slower > 1 && slices.Contains(skip, emulated)
@@ -220,7 +220,8 @@ func (s *suite) reachOne(t *testing.T, b isolate.Backend, p limited) {
 	t.Logf("%s, %d MB: %s", r.Status, r.MemoryBytes>>20, r.Error.Message)
 }
 
-// runOutOfTime runs a program whose time is up when it has been busy for a while after a call.
+// runOutOfTime runs a program and stops it, as by its timeout, when it has been busy for a while after
+// a call.
 func (s *suite) runOutOfTime(t *testing.T, b isolate.Backend, code text, l run.Limits) isolate.Report {
 	t.Helper()
 	sandbox := s.prepare(t, b, l)

@@ -14,12 +14,13 @@ import (
 // programsAtOnce is how many programs run at the same time.
 const programsAtOnce = 8
 
-// Programs runs programs of package guesttest on one runtime of a backend: all of an ending is the
-// same in each, and the same as without a sandbox. The caller closes b. Where not everything is
-// tested, each program runs on one runtime of a language behind the walls of processes, which is
-// another one than that on which the tests of package guest run it. Containers, kernels of their own
-// and machines run different eighths, and machines that are emulated a quarter of theirs: what they
-// add to a guest is the same for every program.
+// Programs runs programs of package guesttest on one runtime of a backend. It checks that each ends in
+// every detail as it does without a sandbox. The caller closes b.
+//
+// If RETORT_FULL is not set, only some of the programs run. In process sandboxes, each program runs on
+// one runtime of its language, and the tests of package guest run it on another one. Containers,
+// user-space kernels and virtual machines each run a different eighth of the programs, and emulated
+// machines a quarter of theirs, since what these add to a guest is the same for every program.
 func Programs(t *testing.T, b isolate.Backend, runtime string) { ProgramsSlow(t, b, runtime, 1) }
 
 // ProgramsSlow is Programs for an emulated processor: see RunSlow.

@@ -46,7 +46,7 @@ def opened():
 		case p.name == "nothing" && string(r.Value) != "1":
 			t.Errorf("afterwards: %s %s %v", r.Status, r.Value, r.Error)
 		case r.Status == run.StatusTimeout:
-			t.Errorf("%s: the engine and the program wait for each other: %s %v", p.name, r.Status, r.Error)
+			t.Errorf("%s: the engine and the program are deadlocked: %s %v", p.name, r.Status, r.Error)
 		}
 		t.Logf("%s: %s %s %v", p.name, r.Status, r.Value, r.Error)
 	}

@@ -57,7 +57,7 @@ func runOn(t *testing.T, b *Backend, runtime, code string, l run.Limits) isolate
 	return r
 }
 
-// runUntilCall runs a program that is cancelled when its call comes.
+// runUntilCall runs a program and cancels it when it makes a call.
 func runUntilCall(t *testing.T, b *Backend, l run.Limits) isolate.Report {
 	t.Helper()
 	l = l.Or(run.Limits{Timeout: testenv.Patience}).Or(run.DefaultLimits())
@@ -224,7 +224,7 @@ func TestGuestsThatDoNotStart(t *testing.T) {
 		_ = b.Close()
 	}
 	b := New(Options{Command: self(t, "rogue", "mute"), Warm: -1})
-	b.greeting = 2 * testenv.Patience // so that a Close that waits for it is noticed
+	b.greeting = 2 * testenv.Patience // so that the test fails if Close waits for it
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := b.Prepare(ctx, isolate.Spec{Runtime: "quickjs"}); err == nil || run.AsError(err).Kind != run.KindCancelled {
@@ -263,7 +263,8 @@ func TestKilledChild(t *testing.T) {
 	}
 }
 
-// TestCloseEndsChild closes sandboxes that have run nothing while their backend lives on.
+// TestCloseEndsChild checks that Close of a sandbox that has run nothing ends its child, although the
+// backend stays open.
 func TestCloseEndsChild(t *testing.T) {
 	b := New(Options{Warm: -1, MaxWarm: -1})
 	defer b.Close()
@@ -372,7 +373,7 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// devour is a guest that takes more memory than it may, and keeps it.
+// devour is a guest that allocates more memory than it may, and keeps it.
 func devour() {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())

@@ -86,7 +86,7 @@ func TestUnprivileged(t *testing.T) {
 	if err := errors.Join(os.WriteFile(copied, binary, 0o755), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o777), os.Chmod(filepath.Join(dir, "tmp"), 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	contract := "^(values|close)$" // what is left out is not a matter of users
+	contract := "^(values|close)$" // the other tests do not depend on the user
 	if testenv.Full() {
 		contract = "^(values|limits|cancel|close)$"
 	}

@@ -41,7 +41,7 @@ func TestCompiledHarness(t *testing.T) {
 			}
 			testenv.WaitUntil(t, "the harness is compiled", func() bool {
 				if now := value(); now != first {
-					t.Fatalf("before it is compiled %s, at first %s", now, first)
+					t.Fatalf("got %s before the harness was compiled, and %s at first", now, first)
 				}
 				return k.harness.code.Load() != nil
 			})

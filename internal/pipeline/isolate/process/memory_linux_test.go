@@ -21,7 +21,7 @@ func TestMemoryWithoutGroups(t *testing.T) {
 			defer b.Close()
 			for _, memory := range []int64{64 << 20, 512 << 20} {
 				if memory > 64<<20 && runtime != "node" && !testenv.Full() {
-					continue // whose engine is the one that is told of its limit, too
+					continue // Only the engine of node is also told its limit.
 				}
 				for name, code := range devouring(runtime) {
 					t.Run(fmt.Sprintf("%s to %d MB", name, memory>>20), func(t *testing.T) {

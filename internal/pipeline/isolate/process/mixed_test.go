@@ -18,7 +18,7 @@ type ending struct {
 	js, py string
 	limits run.Limits
 	status run.Status
-	during func(s isolate.Sandbox, cancel func()) // what is done to it once it has made a call
+	during func(s isolate.Sandbox, cancel func()) // what the test does once the program has made a call
 }
 
 func endings() []ending {
@@ -39,11 +39,11 @@ func endings() []ending {
 	}
 }
 
-// TestMixed runs programs, 32 at once, on all runtimes there are, which end in every way, and
-// looks for what is left of them.
+// TestMixed runs programs that end in every way on all runtimes, 32 at the same time, and checks that
+// nothing has leaked.
 func TestMixed(t *testing.T) {
 	var o Options
-	runtimes := []string{quickjs, quickjs} // more of those whose children start fast
+	runtimes := []string{quickjs, quickjs} // twice, since its children start fast
 	for _, name := range everywhere[1:] {
 		t.Run("with "+name, func(t *testing.T) {
 			o.Interpreters = append(o.Interpreters, interpreterHere(t, name, run.DefaultLimits().Memory))

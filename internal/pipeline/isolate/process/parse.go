@@ -83,7 +83,7 @@ func (s *sandbox) unparsed(ctx, limited context.Context) error {
 
 // parsed are children that have parsed a program and done nothing else.
 type parsed struct {
-	within time.Duration // parsedFor
+	within time.Duration // how long a child is kept; parsedFor except in tests
 
 	mu     sync.Mutex
 	list   []*waiting

@@ -66,8 +66,8 @@ func TestParsedChildrenDoNotStay(t *testing.T) {
 	b.parsed.within = testenv.Patience
 	parse(t, b, "1")
 	waiting := b.parsed.list[0]
-	waiting.end.Reset(0) // its time is up
-	testenv.Receive(t, waiting.child.exited, "the end of a child whose program does not come")
+	waiting.end.Reset(0) // as if its time were up
+	testenv.Receive(t, waiting.child.exited, "the end of a child whose program is never run")
 	for i := range maxParsed + 1 {
 		parse(t, b, strings.Repeat("1\n", i+1))
 	}

@@ -52,8 +52,8 @@ type Options struct {
 	Warm int
 	// MaxWarm is how many may wait when much is asked for: 8 if zero.
 	MaxWarm int
-	// Once says that one program is foreseen: a child that is taken gets no successor that
-	// waits. Lazy says that none is: no child is started before somebody asks.
+	// Once says that a single program is expected: a child that is taken is not replaced. Lazy says
+	// that none is expected: no child is started before a caller asks for one.
 	Once, Lazy bool
 	// Limits are those that most programs have: children that wait are bounded
 	// by them. Zero fields mean the defaults.

@@ -9,8 +9,8 @@ import (
 	"retort/internal/testenv"
 )
 
-// TestWaitingWakesNobody has programs wait for an answer: their processes sleep meanwhile, since
-// many of them may run at once.
+// TestWaitingWakesNobody checks that the process of a program sleeps while the program waits for an
+// answer, since many programs may wait at the same time.
 func TestWaitingWakesNobody(t *testing.T) {
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestWaitingWakesNobody(t *testing.T) {
 					return run.Result{Value: []byte("1")}, nil
 				}
 				if !testenv.FallsAsleep(pid) {
-					t.Error("the process is woken while its program waits")
+					t.Error("the process does not fall asleep while its program waits")
 				}
 				return run.Result{Value: []byte("1")}, nil
 			}))

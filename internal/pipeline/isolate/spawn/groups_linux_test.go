@@ -101,7 +101,7 @@ func TestClaimWaits(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		testenv.Poll(func() bool { _, err := os.Stat(empty); return err != nil }) // claim is there
+		testenv.Poll(func() bool { _, err := os.Stat(empty); return err != nil }) // claim has begun to remove groups
 		_ = hold.Close()
 		ended <- late.Wait()
 	}()

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 2 && os.Args[1] == "engine":
 		lockingEngine(os.Args[2])
 	case len(os.Args) > 2 && os.Args[1] == "child":
-		_, _ = io.Copy(io.Discard, os.Stdin) // until nobody holds the other end
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the other end is closed
 	default:
 		os.Exit(m.Run())
 	}

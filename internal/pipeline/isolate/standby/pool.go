@@ -37,7 +37,7 @@ type PoolOptions[T Item] struct {
 	Least int               // ready at rest
 	Most  int               // ready at any time
 	Lazy  bool              // nothing is started before somebody asks
-	Once  bool              // an item that is taken gets no successor before somebody asks
+	Once  bool              // an item that is taken is not replaced before somebody asks
 	Calm  bool              // while some are ready, nothing is started before Refill, or for patience
 	Room  func() bool       // whether the machine has memory for items that wait; nil means that Linux is asked
 }

@@ -85,3 +85,31 @@ func TestCalm(t *testing.T) {
 		}
 	})
 }
+
+// TestOnce checks that a pool with Once keeps nothing ready after the first Take, and starts one
+// item for each further Take.
+func TestOnce(t *testing.T) {
+	for name, lazy := range map[string]bool{"one is started ahead": false, "nothing is started ahead": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var starts atomic.Int64
+				start := func() (*item, error) { starts.Add(1); return &item{}, nil }
+				p := NewPool(PoolOptions[*item]{Start: start, Least: 1, Most: 1, Once: true, Lazy: lazy, Room: func() bool { return true }})
+				defer p.Close()
+				time.Sleep(time.Hour)
+				if n := starts.Load(); (n == 0) != lazy || n > 1 {
+					t.Errorf("%d items were started ahead, lazy is %v", n, lazy)
+				}
+				for taken := range int64(3) {
+					if _, err := p.Take(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Hour)
+					if n := starts.Load(); n != taken+1 || len(p.Ready()) > 0 {
+						t.Errorf("after %d takes: %d items were started and %d are ready, want %d and none", taken+1, n, len(p.Ready()), taken+1)
+					}
+				}
+			})
+		})
+	}
+}

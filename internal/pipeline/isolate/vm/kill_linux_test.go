@@ -23,8 +23,8 @@ import (
 	"retort/internal/testenv"
 )
 
-// atOnce returns how many programs an engine has that is killed, and how many of them start
-// commands: each of these has another machine, which is sent this test program.
+// atOnce returns how many programs run in the engine when it is killed, and how many of them start a
+// command. Each command has another virtual machine, to which this test binary is copied.
 func atOnce() (programs, commands int) {
 	if testenv.Full() {
 		return 50, 10
@@ -155,7 +155,7 @@ func killed(t *testing.T, o Options, driver, runtime, path string) int {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	programs, commanders := atOnce()
 	if n := machines(t, o.Dir); err != nil || n < programs {
-		t.Errorf("the engine said %q, %v; there are %d machines of %d programs", line, err, n, programs)
+		t.Errorf("the engine printed %q, %v; %d machines for %d programs", line, err, n, programs)
 	}
 	if runtime == withCommands {
 		testenv.WaitUntil(t, "some commands run and others are being started", func() bool { return machines(t, o.Dir) >= programs+commanders/2 })
@@ -166,8 +166,8 @@ func killed(t *testing.T, o Options, driver, runtime, path string) int {
 	return cmd.Process.Pid
 }
 
-// machines counts the processes with a machine of this test program's that this very process has
-// not started.
+// machines counts the processes that run a virtual machine of this test binary, except those that
+// this process has started itself.
 func machines(t *testing.T, cache string) (n int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")

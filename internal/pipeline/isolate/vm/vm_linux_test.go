@@ -113,9 +113,9 @@ func described(runtime, path string) interpreter.Interpreter {
 // 20 to 30 times as long on an emulated processor, but most of those programs do not.
 const emulated = 4
 
-// TestContract holds the contract of sandboxes. A program takes up to some seconds on an emulated
-// processor: where not everything is tested, guests pass what depends on how a machine is started,
-// bounded and ended.
+// TestContract runs the contract tests of sandboxes. On an emulated processor, a program can take
+// several seconds. If RETORT_FULL is not set, guests run only the tests that depend on how a virtual
+// machine is started, limited and ended.
 func TestContract(t *testing.T) {
 	forAll(t, func(t *testing.T, driver, runtime string) {
 		o := optionsHere(t, driver)
@@ -206,7 +206,8 @@ func TestCopiesDiffer(t *testing.T) {
 	})
 }
 
-// differ has copies of a machine that was kept at some time say what should differ.
+// differ runs a program in copies of a virtual machine that was saved at the time kept, and checks
+// that their random values differ and that their clocks are right.
 func differ(t *testing.T, b isolate.Backend, runtime string, kept time.Time) {
 	t.Helper()
 	code := map[string]string{
@@ -228,11 +229,11 @@ func differ(t *testing.T, b isolate.Backend, runtime string, kept time.Time) {
 			}
 			seen[v] = true
 		}
-		// An emulated clock is not exact. One that was not set is nearer to when the machine was kept.
+		// An emulated clock is inexact. A clock that was not set would be closer to kept.
 		now, _ := said[2].(float64)
 		shows, off := time.UnixMilli(int64(now)), before.Sub(kept)/2
 		if shows.Before(before.Add(-off)) || shows.After(after.Add(off)) {
-			t.Errorf("the clock of a machine that was kept at %v shows %v between %v and %v", kept, shows, before, after)
+			t.Errorf("the clock of a machine that was saved at %v shows %v, but the time is between %v and %v", kept, shows, before, after)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func Start(r Rules, address ...string) (*Server, error) {
 	return Serve(l, r), nil
 }
 
-// Serve is Start for a listener that is there already.
+// Serve is like Start, but uses an existing listener.
 func Serve(l net.Listener, r Rules) *Server {
 	s := &Server{
 		listener: l, rules: r, counts: map[string]int{}, clients: map[string]string{}, codes: map[string]grant{}, access: map[string]grant{},
