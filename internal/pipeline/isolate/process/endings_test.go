@@ -379,9 +379,8 @@ func devour() {
 	conn.Accept(wire.GuestSizes())
 	_ = conn.Send(wire.ReadyFrame("quickjs"))
 	_, _ = conn.Read()
-	taken := bytes.Repeat([]byte{1}, 256<<20)
+	defer runtime.KeepAlive(bytes.Repeat([]byte{1}, 256<<20))
 	testenv.Hang()
-	runtime.KeepAlive(taken)
 }
 
 // TestKilledEngine kills a process that has children of a runtime, warm, busy
