@@ -103,13 +103,13 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Reserve is what an engine starts in advance, so that programs start faster. It does not limit how
-// many programs can run.
+// Reserve says which sandboxes and compilers an engine starts before a program needs them, so that
+// programs start faster. It does not limit how many programs can run.
 type Reserve int
 
 const (
-	ReserveMany Reserve = iota // starts sandboxes and a compiler at once, and replaces those in use
-	ReserveOne                 // starts one sandbox at once, and the compiler with the first program
+	ReserveMany Reserve = iota // starts several sandboxes and a compiler when the engine opens, and another sandbox whenever one is taken
+	ReserveOne                 // starts one sandbox when the engine opens, and a compiler with the first program
 	ReserveNone                // starts nothing before a program needs it
 )
 

@@ -12,7 +12,8 @@
 #   all        tests and sandboxes; RETORT_FULL=1 runs every combination of cases, not only a selection
 #
 # Tests that need something this machine lacks are skipped, and the last line of output lists what was
-# missing. RETORT_REQUIRE is a comma-separated list of names; if one of those is missing, the run fails:
+# missing. RETORT_REQUIRE is a comma-separated list of what must not be missing, such as "postgres,bun". If one
+# of them is, the run fails:
 #   node    real MCP servers from npm as upstreams, pinned in testdata/npm
 #   node22  MCP Inspector and the conformance suite, with their own Node.js, in testdata/npm22
 #   bun, deno  runtimes for programs, in testdata/npm-runtimes

@@ -116,7 +116,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 		}
 		_ = f.Close()
 	}
-	return nil, run.Errorf(run.KindPolicy, "skills", "%s was replaced while it was read", name)
+	return nil, run.Errorf(run.KindPolicy, "skills", "%s was replaced while it was being read", name)
 }
 
 // readFile reads a regular file that is reached over no link.

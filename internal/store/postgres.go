@@ -154,8 +154,9 @@ func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
 	}
 }
 
-// again takes back the chain of a lost connection. If the server has not noticed yet that the
-// connection is lost, again terminates the old session and waits until it has ended.
+// again reacquires the lock of the chain after the connection that held it was lost. If the server
+// still considers the old session alive, again terminates that session and waits until it has
+// ended, which releases the lock.
 func (e *postgres) again(ctx context.Context, c *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, answered)
 	defer cancel()
@@ -176,8 +177,8 @@ func (e *postgres) again(ctx context.Context, c *sql.Conn) error {
 		}
 		select {
 		case <-ctx.Done():
-			return run.Errorf(run.KindInternal, "store.open", "the server of the record %s has not ended the connection that was lost: %w", e.where, ctx.Err()).
-				WithHint("it is tried again with the next entry; nothing runs that cannot be recorded")
+			return run.Errorf(run.KindInternal, "store.open", "audit log %s: the database server has not yet ended the session of the lost connection: %w", e.where, ctx.Err()).
+				WithHint("the next entry tries to reconnect; until that succeeds no program runs, because it could not be recorded")
 		case <-time.After(glance):
 		}
 	}

@@ -20,9 +20,10 @@ type Resources struct {
 	goroutines []goleak.Option
 }
 
-// CheckLeaks fails the test when it ends if a resource that appeared after this call still exists.
-// Cleanups that are registered later run before the check. CheckLeaks gives the test its own
-// TMPDIR, because other processes use the usual one, so the test can't run in parallel.
+// CheckLeaks fails the test if, at its end, one of the Resources that was created after this call still
+// exists. Call it first: cleanups that are registered after it run before the check. It sets TMPDIR
+// to a folder of the test's own, so that files of other processes are not taken for leaks. Therefore
+// the test can't run in parallel.
 func CheckLeaks(t testing.TB) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())

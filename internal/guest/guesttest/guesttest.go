@@ -164,9 +164,9 @@ var places = regexp.MustCompile(`:\d+`)
 
 var columns = regexp.MustCompile(`(\d+):\d+`)
 
-// WithoutColumns returns text without the columns of positions: "2:16" becomes "2". For an error that
-// a call makes, Bun reports the column where the expression begins or, if garbage was collected
-// before the program's end was reported, the column where the arguments begin.
+// WithoutColumns removes the columns from the positions in a text: "2:16" becomes "2". The column that Bun
+// reports for an error that a call makes varies: it is where the expression begins, or, if garbage
+// was collected before the end of the program was reported, where the arguments begin.
 func WithoutColumns(text string) string { return columns.ReplaceAllString(text, "$1") }
 
 // same reports whether two outcomes are the same. For Bun, columns are not compared. For Python,
