@@ -54,8 +54,8 @@ func TestRelay(t *testing.T) {
 	guest := func(m *lanes.Mux) {
 		conn := wire.NewConn(m.First())
 		conn.Accept(wire.GuestSizes())
+		connect(m, early) // ends before Prepare returns, so before there is a program
 		_ = conn.Send(wire.ReadyFrame("quickjs"))
-		connect(m, early) // before there is a program
 		if _, err := conn.Read(); err != nil {
 			return
 		}
