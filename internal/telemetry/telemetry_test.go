@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,9 +186,9 @@ func TestNamesAreMasked(t *testing.T) {
 
 func TestSendsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := 0
+		var n atomic.Int32
 		takesLater := collector(func(string, []byte) int {
-			if n++; n == 1 {
+			if n.Add(1) == 1 {
 				return http.StatusServiceUnavailable
 			}
 			return http.StatusOK
@@ -198,16 +199,16 @@ func TestSendsAgain(t *testing.T) {
 		}
 		execute(tel)
 		time.Sleep(linger + again - time.Nanosecond)
-		if synctest.Wait(); n != 1 {
-			t.Errorf("%d messages before the time for another, want 1", n)
+		if synctest.Wait(); n.Load() != 1 {
+			t.Errorf("%d messages before the time for another, want 1", n.Load())
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if err := tel.Close(); err != nil || tel.dropped() != 0 {
 			t.Error(err, tel.dropped())
 		}
-		if n != 2 {
-			t.Errorf("%d messages, want 2", n)
+		if n.Load() != 2 {
+			t.Errorf("%d messages, want 2", n.Load())
 		}
 	})
 }

@@ -227,6 +227,7 @@ func TestClock(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		second()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if want := []time.Duration{300 * time.Millisecond}; !slices.Equal(expired, want) {
 			t.Errorf("expired at %v, want %v", expired, want)
 		}
@@ -234,6 +235,7 @@ func TestClock(t *testing.T) {
 		c.stop()
 		c.pause()()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if len(expired) != 1 {
 			t.Error("a stopped clock expired")
 		}

@@ -98,6 +98,7 @@ func TestUnreadLane(t *testing.T) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 		unread := <-opened
+		synctest.Wait()
 		if unread.waiting != window {
 			t.Errorf("%d bytes wait", unread.waiting)
 		}
