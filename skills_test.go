@@ -100,18 +100,37 @@ func TestTokensInSkills(t *testing.T) {
 	}
 }
 
+// programOfThreeSkills imports the skills a, b and c that saveThreeSkills saves. It returns 4.
+const programOfThreeSkills = "import { f } from './skills/a'; import { f as g } from './skills/b'; import { f as h } from './skills/c'; return h(g(f(1)))"
+
+func saveThreeSkills(tb testing.TB, e *retort.Engine) {
+	tb.Helper()
+	for _, name := range []string{"a", "b", "c"} {
+		d := retort.SkillDraft{Name: name, Description: "One of three.", Code: strings.Repeat("/** A line of text. */\n", 200) + "export const f = (n: number) => n + 1;"}
+		if o := e.SaveSkill(tb.Context(), retort.Request{}, d); o.Status != run.StatusOK {
+			tb.Fatalf("%+v", o.Error)
+		}
+	}
+}
+
+// TestThreeSkills runs a program that imports three skills, before and after their check is remembered.
+func TestThreeSkills(t *testing.T) {
+	e := skilled(t, "")
+	saveThreeSkills(t, e)
+	for range 2 {
+		if o := e.Execute(t.Context(), retort.Request{Code: programOfThreeSkills}); string(o.Result) != "4" {
+			t.Fatalf("result %s, want 4: %s %+v", o.Result, o.Status, o.Error)
+		}
+	}
+}
+
 // BenchmarkSkills executes a program without skills, and one with three skills that were checked
 // before. The second should take hardly longer.
 func BenchmarkSkills(b *testing.B) {
 	e := openWith(b, "")
-	for _, name := range []string{"a", "b", "c"} {
-		d := retort.SkillDraft{Name: name, Description: "One of three.", Code: strings.Repeat("/** A line of text. */\n", 200) + "export const f = (n: number) => n + 1;"}
-		if o := e.SaveSkill(b.Context(), retort.Request{}, d); o.Status != run.StatusOK {
-			b.Fatalf("%+v", o.Error)
-		}
-	}
+	saveThreeSkills(b, e)
 	for name, code := range map[string]string{
-		"none": "return 4 + 0", "three": "import { f } from './skills/a'; import { f as g } from './skills/b'; import { f as h } from './skills/c'; return h(g(f(1)))",
+		"none": "return 4 + 0", "three": programOfThreeSkills,
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
