@@ -74,7 +74,7 @@ func TestTaskTakesItsTurn(t *testing.T) {
 	if _, theirs := states(t, e.As("anna"))["b1"]; theirs {
 		t.Error("a task of another principal is listed")
 	}
-	testenv.WaitUntil(t, "three tasks have reported that they wait for the servers", func() bool { mu.Lock(); defer mu.Unlock(); return len(waited) == 3 })
+	testenv.WaitUntil(t, "three tasks have reported that they are queued", func() bool { mu.Lock(); defer mu.Unlock(); return len(waited) == 3 })
 	close(gate)
 	all.Wait()
 	if n := len(e.model.Asked()); n != 5 {
