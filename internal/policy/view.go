@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
+	"retort/internal/policy/effect"
 	"retort/internal/run"
 )
 
@@ -23,7 +24,13 @@ type sight struct {
 	seen    *run.Toolset // of which visible was made
 	visible *run.Toolset
 	judged  map[*run.Tool]string // rules that deny tools of seen; "" denies nothing
-	decided map[*run.Tool]Decision
+	decided map[*run.Tool]judged
+}
+
+// judged is a Decision on a tool, and what judges its calls.
+type judged struct {
+	Decision
+	judge *effect.Judge
 }
 
 // Principal is for whom the view is; empty is everybody whom no rule names.
@@ -40,7 +47,9 @@ func (v *View) ReadOnly() string {
 }
 
 // Tool decides on a tool before anything is known of arguments.
-func (s *sight) Tool(t *run.Tool) Decision {
+func (s *sight) Tool(t *run.Tool) Decision { return s.decide(t).Decision }
+
+func (s *sight) decide(t *run.Tool) judged {
 	const most = 4096
 	s.mu.Lock()
 	d, ok := s.decided[t]
@@ -48,33 +57,44 @@ func (s *sight) Tool(t *run.Tool) Decision {
 	if ok {
 		return d
 	}
-	d = s.decide(t)
+	d.judge = effect.NewJudge(t, s.trusted[t.Server])
+	d.Decision = s.allowed(d.judge.Tool())
+	if rule := s.denial(t); rule != "" {
+		d.Verdict, d.Rule, d.Some = Deny, rule, false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.decided == nil || len(s.decided) >= most {
-		s.decided = map[*run.Tool]Decision{}
+		s.decided = map[*run.Tool]judged{}
 	}
 	s.decided[t] = d
 	return d
 }
 
-func (s *sight) decide(t *run.Tool) Decision {
-	effect := run.EffectOf(t, s.trusted[t.Server])
-	if rule := s.denial(t); rule != "" {
-		return Decision{Verdict: Deny, Rule: rule, Effect: effect}
-	}
+// allowed decides on an effect by the permission levels.
+func (s *sight) allowed(e run.Effect) Decision {
+	d := Decision{Verdict: Allow, Effect: e}
 	for _, l := range s.layers {
-		if l.level == WriteRestricted && effect.Kind == run.EffectDestructive {
-			return Decision{Verdict: Ask, Rule: l.prefix + "permissionLevel: " + string(WriteRestricted), Effect: effect}
+		rule := l.prefix + "permissionLevel: " + string(l.level)
+		switch {
+		case l.level == ReadOnly && e.Kind > run.EffectRead:
+			return Decision{Verdict: Deny, Rule: rule, Effect: e, Some: true}
+		case l.level == WriteRestricted && e.Kind == run.EffectDestructive && d.Verdict == Allow:
+			d.Verdict, d.Rule = Ask, rule
 		}
 	}
-	return Decision{Verdict: Allow, Effect: effect}
+	return d
 }
 
-// Call decides on a call by its arguments, one JSON object. It is never milder
-// than Tool.
+// Call decides on a call by its arguments, one JSON object. What Tool denies stays denied. The
+// effect is that of the call, which can be further than the tool's, or less far if the tool
+// runs queries and this one only reads.
 func (v *View) Call(t *run.Tool, args json.RawMessage) Decision {
-	d := v.Tool(t)
+	tool := v.decide(t)
+	if tool.Verdict == Deny {
+		return tool.Decision
+	}
+	d := v.allowed(tool.judge.Call(args))
 	if d.Verdict == Deny {
 		return d
 	}
@@ -99,9 +119,9 @@ func (s *sight) denial(t *run.Tool) string {
 }
 
 func (s *sight) judge(t *run.Tool) string {
-	effect := func() run.Effect { return run.EffectOf(t, s.trusted[t.Server]) }
+	of := func() run.Effect { return effect.OfTool(t, s.trusted[t.Server]) }
 	for _, l := range s.layers {
-		if rule := l.denial(t, effect); rule != "" {
+		if rule := l.denial(t, of); rule != "" {
 			return rule
 		}
 	}

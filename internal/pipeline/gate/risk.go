@@ -2,6 +2,7 @@ package gate
 
 import (
 	"retort/internal/pipeline/gate/rules"
+	"retort/internal/policy/effect"
 	"retort/internal/run"
 )
 
@@ -21,5 +22,5 @@ func (g *Gate) riskOf(r rules.Report, tools *run.Toolset, reached []*run.Tool, u
 }
 
 func (g *Gate) effect(t *run.Tool) run.Effect {
-	return run.EffectOf(t, g.trusted != nil && g.trusted(t.Server))
+	return effect.OfTool(t, g.trusted != nil && g.trusted(t.Server))
 }

@@ -1,0 +1,296 @@
+package effect
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"retort/internal/jsonscan"
+	"retort/internal/run"
+)
+
+// Judge judges the calls of one tool. It is safe for concurrent use.
+type Judge struct {
+	effect   run.Effect
+	database bool            // the tool says that it speaks to a database
+	runs     bool            // its effect is that it runs what it is given, such as a query
+	choices  map[string]bool // arguments of which the schema lists the values
+	queries  map[string]bool // arguments that the schema says are queries
+}
+
+// NewJudge prepares to judge the calls of a tool. trusted says that the tool's annotations may
+// lower its effect.
+func NewJudge(t *run.Tool, trusted bool) *Judge {
+	j := &Judge{effect: OfTool(t, trusted), choices: map[string]bool{}, queries: map[string]bool{}}
+	about := t.Name + " " + t.Server + " " + t.Title + " " + t.Description[:min(len(t.Description), 2<<10)]
+	j.database = saysDatabase(splitWords(about))
+	name := judgeName(t.Name)
+	j.runs = running[name.verb] || name.kind == run.EffectRead
+	var schema struct {
+		Properties map[string]struct {
+			Title, Description string
+			Enum               []any
+		}
+	}
+	if json.Unmarshal(t.InputSchema, &schema) != nil {
+		return j
+	}
+	for key, p := range schema.Properties {
+		j.choices[key] = len(p.Enum) > 0
+		if saysDatabase(splitWords(p.Title + " " + p.Description)) {
+			j.queries[key] = true
+		}
+	}
+	return j
+}
+
+// saysDatabase reports whether words speak of a database or its language.
+func saysDatabase(words []string) bool {
+	for _, w := range words {
+		if databases[w] {
+			return true
+		}
+	}
+	return false
+}
+
+// Tool returns the effect of the tool before anything is known of arguments.
+func (j *Judge) Tool() run.Effect { return j.effect }
+
+// Call returns the effect of a call with these arguments, one JSON object. Arguments raise the
+// tool's effect if they carry an action: a query, a mutation, an HTTP method, a command. They
+// lower it only for a tool that runs queries, if each query is known to read.
+func (j *Judge) Call(args json.RawMessage) run.Effect {
+	w := walk{judge: j, worst: judgement{kind: run.EffectRead}}
+	w.document(args, "", 0)
+	switch {
+	case w.worst.kind > j.effect.Kind:
+		return run.Effect{Kind: w.worst.kind, Reason: w.reason()}
+	case w.worst.kind < j.effect.Kind && j.database && j.runs && w.queries > 0 && w.others == 0:
+		return run.Effect{Kind: w.worst.kind, Reason: w.reason()}
+	}
+	return j.effect
+}
+
+// walk goes through the arguments of a call.
+type walk struct {
+	judge   *Judge
+	worst   judgement
+	key     string // of the argument that decides
+	queries int    // arguments that were judged as queries
+	others  int    // strings that were not, and could be anything
+}
+
+func (w *walk) reason() string { return "its argument " + w.key + " says " + w.worst.verb }
+
+func (w *walk) raise(key string, kind run.EffectKind, verb string) {
+	if w.worst.verb == "" || kind > w.worst.kind {
+		w.worst.kind, w.worst.verb, w.key = kind, verb, key
+	}
+}
+
+// maxNested is how many times JSON within a string is looked into.
+const maxNested = 3
+
+// document judges the values of a JSON document. key is the name of the argument that it is
+// in, nested how many strings are around it.
+func (w *walk) document(text []byte, key string, nested int) {
+	var s jsonscan.Scanner
+	var keys []string // of the open containers, the innermost last
+	for len(text) > 0 {
+		kind, n, err := s.Next(text)
+		if err != nil || s.InString() {
+			w.raise(key, run.EffectDestructive, "something that is not JSON")
+			return
+		}
+		piece := text[:n]
+		text = text[n:]
+		switch kind {
+		case jsonscan.Open:
+			if s.Depth() > 1 && piece[0] == '{' {
+				w.object(key)
+			}
+			keys = append(keys, key)
+		case jsonscan.Close:
+			key, keys = keys[len(keys)-1], keys[:len(keys)-1]
+		case jsonscan.Key:
+			key = unquote(piece)
+			w.member(key, s.Depth())
+		case jsonscan.String:
+			w.text(key, unquote(piece), nested)
+		case jsonscan.Literal:
+			if string(piece) == "true" || string(piece) == "1" {
+				w.flag(key)
+			}
+		}
+	}
+}
+
+func unquote(piece []byte) string {
+	if bytes.IndexByte(piece, '\\') < 0 {
+		return string(piece[1 : len(piece)-1])
+	}
+	var text string
+	if json.Unmarshal(piece, &text) != nil {
+		return string(piece)
+	}
+	return text
+}
+
+// member judges a key of an object at a depth: {"$out": "users"}, and for a database
+// {"command": {"delete": "users"}}.
+func (w *walk) member(key string, depth int) {
+	if key == "$out" || key == "$merge" {
+		w.raise(key, run.EffectDestructive, key)
+	}
+	if w.judge.database && depth > 1 && !strings.ContainsAny(key, "_- ") {
+		w.object(key)
+	}
+}
+
+// object judges the name of a nested object: {"deleteOne": {…}}, {"$out": {…}}.
+func (w *walk) object(key string) {
+	words := splitWords(key)
+	if len(words) == 0 {
+		return
+	}
+	if first := lookup(words[0]); first.bare && first.class == destroys {
+		w.raise(key, run.EffectDestructive, first.verb)
+	}
+}
+
+// flag judges an argument that is true: {"permanent": true}.
+func (w *walk) flag(key string) {
+	for _, text := range splitWords(key) {
+		if word := lookup(text); word.class == destroys && word.bare || final[text] {
+			w.raise(key, run.EffectDestructive, text)
+		}
+	}
+}
+
+// text judges a string.
+func (w *walk) text(key, value string, nested int) {
+	if value == "" {
+		return
+	}
+	words := splitWords(key)
+	if nested < maxNested && (value[0] == '{' || value[0] == '[') && json.Valid([]byte(value)) {
+		w.document([]byte(value), key, nested+1)
+		return
+	}
+	last := ""
+	if len(words) > 0 {
+		last = words[len(words)-1]
+	}
+	switch {
+	case value == "true" || value == "yes" || value == "1":
+		w.flag(key)
+	case (last == "method" || last == "verb") && isMethod(value):
+		w.method(key, value)
+	case commands[last] && !w.judge.choices[key]:
+		w.raise(key, run.EffectDestructive, "a command")
+	case actions[last] && len(value) <= 64:
+		w.action(key, value)
+	default:
+		w.query(key, last, value)
+	}
+}
+
+// isMethod reports whether a value is an HTTP method, or may be one.
+func isMethod(value string) bool {
+	return len(value) <= 16 && value == strings.ToUpper(value) || httpMethods[strings.ToLower(value)] != unknown
+}
+
+// method judges an HTTP method. Methods that are not known may do anything.
+func (w *walk) method(key, value string) {
+	switch httpMethods[strings.ToLower(strings.TrimSpace(value))] {
+	case reads:
+	case writes:
+		w.raise(key, run.EffectWrite, value)
+	default:
+		w.raise(key, run.EffectDestructive, value)
+	}
+}
+
+// action judges an argument that names what to do: {"action": "delete"}.
+func (w *walk) action(key, value string) {
+	if j := judgeName(value); j.kind > run.EffectRead {
+		w.raise(key, j.kind, j.verb)
+	}
+}
+
+// query judges a string that may be a query.
+func (w *walk) query(key, last, value string) {
+	if j, ok := judgeGraphQL(value); ok {
+		w.queries++
+		w.raise(key, j.kind, j.verb)
+		return
+	}
+	carries := carriers[last] || w.judge.queries[key]
+	if w.judge.database || sure[last] {
+		if j, ok := judgeQuery(value); ok && carries {
+			w.queries++
+			w.raise(key, j.kind, j.verb)
+			return
+		}
+		if sure[last] {
+			w.raise(key, run.EffectDestructive, "a statement that is not known")
+			return
+		}
+		w.script(key, value)
+	}
+	if carries || w.judge.database {
+		if j := mentionsQuery(value); j.verb != "" {
+			w.raise(key, j.kind, j.verb)
+		}
+	}
+	if strings.ContainsAny(value, " \n\t(") {
+		w.others++
+	}
+}
+
+// script judges calls in a database's shell, and paths of its interface: db.users.drop(),
+// /users/_delete_by_query.
+func (w *walk) script(key, value string) {
+	for _, path := range []string{"_delete_by_query", "_update_by_query", "_bulk", "_reindex", "_forcemerge", "_close"} {
+		if strings.Contains(value, path) {
+			w.raise(key, run.EffectDestructive, path)
+		}
+	}
+	if len(value) > maxQuery || !strings.Contains(value, ".") && !strings.Contains(value, "$") {
+		return
+	}
+	tokens := tokenize(dialects[len(dialects)-1], value)
+	for i, t := range tokens {
+		called := t.kind == tokenWord && i > 0 && tokens[i-1].text == "." && i+1 < len(tokens) && tokens[i+1].text == "("
+		if j := judgeName(t.raw); called && j.kind > run.EffectRead {
+			w.raise(key, j.kind, j.verb)
+		}
+		if t.text == "$out" || t.text == "$merge" {
+			w.raise(key, run.EffectDestructive, t.text)
+		}
+	}
+}
+
+var (
+	// running has verbs of tools whose effect is that of what they are given.
+	running = set("execute exec run query evaluate eval")
+	// databases has words that say that a tool or an argument is about a database.
+	databases = set(`sql postgres postgresql mysql mariadb sqlite duckdb bigquery snowflake redshift clickhouse mssql oracle database databases db cypher
+		neo4j cassandra cql trino presto athena databricks spanner supabase neon planetscale cockroachdb cockroach hive spark mongodb mongo elasticsearch
+		opensearch dynamodb couchbase redis sparql influxdb timescale d1 libsql turso graphql hasura warehouse lakehouse`)
+	// sure has the last words of arguments that are queries.
+	sure = set("sql cypher statement statements stmt ddl dml tsql plsql sparql cql")
+	// carriers has the last words of arguments that may be queries.
+	carriers = set("sql cypher statement statements stmt ddl dml tsql plsql sparql cql query queries q expression filter where script code input request payload batch")
+	// commands has the last words of arguments that are run.
+	commands = set("command commands cmd shell bash powershell commandline cmdline")
+	// actions has the last words of arguments that name what to do.
+	actions = set("action actions operation operations op command cmd verb subcommand mutation function tool method mode")
+	// final has words of options that say that something cannot be undone.
+	final = set("permanent permanently irreversible hard")
+
+	httpMethods = classes(map[class]string{
+		reads: "get head options trace connect propfind report search", writes: "put patch mkcol proppatch lock unlock copy", destroys: "post delete purge move",
+	})
+)

@@ -1,0 +1,121 @@
+package effect
+
+import (
+	"encoding/json"
+	"testing"
+
+	"retort/internal/run"
+)
+
+const (
+	read, write, destructive = run.EffectRead, run.EffectWrite, run.EffectDestructive
+)
+
+// tools of which calls are judged, by the names that the cases use.
+var callTools = map[string]run.Tool{
+	"query":          {Server: "postgres", Name: "query", Description: "Run a read-only SQL query"},
+	"query_database": {Name: "query_database", Description: "Queries the database"},
+	"mysql_query":    {Name: "mysql_query", Description: "Run SQL, including INSERT, UPDATE and DELETE"},
+	"execute_sql":    {Name: "execute_sql", Description: "Executes raw SQL in the Postgres database."},
+	"read_cypher":    {Name: "read_neo4j_cypher", Description: "Execute a Cypher query"},
+	"search":         {Name: "search", Description: "Searches the documentation"},
+	"http":           {Name: "fetch", Description: "Fetches a URL"},
+	"graphql":        {Name: "query_graphql", Description: "Sends a query"},
+	"manage":         {Name: "get_records", Description: "Works on records"},
+	"create":         {Name: "create_issue", Description: "Creates an issue"},
+	"find":           {Name: "find", Description: "Find documents in MongoDB"},
+	"terminal":       {Name: "terminal", Description: "A terminal"},
+	"elastic":        {Name: "es_search", Description: "Elasticsearch search"},
+}
+
+var callCases = []struct {
+	tool, args string
+	want       run.EffectKind
+}{
+	{"query", `{"sql": "SELECT * FROM users"}`, read},
+	{"query", `{"sql": "select count(*), lower(name) from users where name in ('delete', 'drop table') limit 10"}`, read},
+	{"query", `{"sql": "SELECT CASE WHEN a > 1 THEN 'x' WHEN b THEN -1 ELSE price END FROM t"}`, read},
+	{"query", `{"sql": "(SELECT 1) UNION (SELECT 2);"}`, read},
+	{"query", `{"sql": "SELECT 1; /drop/it"}`, destructive},
+	{"query", `{"sql": "INSERT INTO users VALUES (1)"}`, write},
+	{"query", `{"sql": "update users set a = 1 where id = 2"}`, write},
+	{"query", `{"sql": "update users set a = 1"}`, destructive},
+	{"query", `{"sql": "DELETE FROM users"}`, destructive},
+	{"query", `{"sql": "  /* note */ -- more\n ;; DrOp TABLE users"}`, destructive},
+	{"query", `{"sql": "SELECT 1; DROP TABLE users"}`, destructive},
+	{"query", `{"sql": "WITH x AS (DELETE FROM users RETURNING *) SELECT * FROM x"}`, destructive},
+	{"query", `{"sql": "WITH t(a, b) AS (SELECT 1, 2) SELECT * FROM t"}`, read},
+	{"query", `{"sql": "EXPLAIN ANALYZE DELETE FROM users"}`, destructive},
+	{"query", `{"sql": "SELECT * INTO copy FROM users"}`, write},
+	{"query", `{"sql": "SELECT /*!50000 1; DROP TABLE users */"}`, destructive},
+	{"query", `{"sql": "SELECT 1 # it's\n; DROP TABLE x -- '"}`, destructive},
+	{"query", `{"sql": "SELECT 'a\\'; DROP TABLE x; --'"}`, destructive},
+	{"query", `{"sql": "SELECT $$ ' $$; DELETE FROM x; -- '"}`, destructive},
+	{"query", `{"sql": "SELECT pg_terminate_backend(1)"}`, destructive},
+	{"query", `{"sql": "SELECT public.delete_user(5)"}`, destructive},
+	{"query", `{"sql": "CALL cleanup()"}`, destructive},
+	{"query", `{"sql": "DO $$ BEGIN DELETE FROM x; END $$"}`, destructive},
+	{"query", `{"sql": "COPY users TO PROGRAM 'rm -rf /'"}`, destructive},
+	{"query", `{"sql": "SELECT 1 EXEC xp_cmdshell 'dir'"}`, destructive},
+	{"query", `{"sql": "PRAGMA table_info(users)"}`, read},
+	{"query", `{"sql": "PRAGMA writable_schema = 1"}`, write},
+	{"query", `{"sql": "SHOW CREATE TABLE users"}`, read},
+	{"query", `{"sql": "frobnicate users"}`, destructive},
+	{"query", `{"queries": ["SELECT 1", "TRUNCATE users"]}`, destructive},
+	{"query", `{"batch": [{"sql": "DROP TABLE users"}]}`, destructive},
+	{"query", `{"sql": "SELECT 1", "sql": "DROP TABLE users"}`, destructive},
+	{"query", `{"body": "{\"query\": \"DELETE FROM users\"}"}`, destructive},
+	{"query", `{"s\u0071l": "DROP\u0020TABLE users"}`, destructive},
+	{"query", "{\"sql\": \"DR\u200bOP TABLE users\"}", destructive},
+	{"query_database", `{"query": "UPDATE users SET admin = true WHERE id = 1"}`, write},
+	{"query_database", `{"query": "how many users are there"}`, read},
+	{"query_database", `{"text": "DROP TABLE users"}`, destructive},
+	{"mysql_query", `{"query": "DELETE FROM users"}`, destructive},
+	{"execute_sql", `{"query": "SELECT id, name FROM users ORDER BY id LIMIT 10"}`, read},
+	{"execute_sql", `{"query": "SELECT do_things()"}`, destructive},
+	{"execute_sql", `{"query": "SELECT 1", "then": "drop everything now"}`, destructive},
+	{"execute_sql", `{"query": "INSERT INTO a VALUES (1)"}`, write},
+	{"execute_sql", `{}`, destructive},
+	{"read_cypher", `{"query": "MATCH (n:Person) RETURN n.name LIMIT 5"}`, read},
+	{"read_cypher", `{"query": "MATCH (n) DETACH DELETE n"}`, destructive},
+	{"read_cypher", `{"query": "MATCH (n) SET n.a = 1 RETURN n"}`, write},
+	{"read_cypher", `{"query": "MATCH (n) // '\n DETACH DELETE n // '"}`, destructive},
+	{"search", `{"query": "how to delete rows"}`, read},
+	{"search", `{"query": "DELETE FROM users"}`, destructive},
+	{"search", `{"query": "update on the plan"}`, read},
+	{"http", `{"url": "https://example.com", "method": "GET"}`, read},
+	{"http", `{"url": "https://example.com", "method": "delete"}`, destructive},
+	{"http", `{"url": "https://example.com", "method": "POST"}`, destructive},
+	{"http", `{"url": "https://example.com", "requestMethod": "PUT"}`, write},
+	{"graphql", `{"query": "query { deleteMe { id } }"}`, read},
+	{"graphql", `{"query": "mutation { addStar(id: 1) { id } }"}`, write},
+	{"graphql", `{"query": "mutation X($id: ID!) @a { issueCancel(id: $id) { ok } }"}`, destructive},
+	{"graphql", `{"query": "# note\nmutation { deleteIssue(id: 1) { ok } }"}`, destructive},
+	{"graphql", `{"query": "fragment f on X { a } mutation{x:removeUser{id}}"}`, destructive},
+	{"manage", `{"action": "list"}`, read},
+	{"manage", `{"action": "delete_all"}`, destructive},
+	{"manage", `{"operation": "UPDATE"}`, write},
+	{"manage", `{"id": 1, "permanent": true}`, destructive},
+	{"manage", `{"options": {"delete": true}}`, destructive},
+	{"manage", `{"options": {"delete": false}}`, read},
+	{"manage", `{"requests": [{"deleteContent": {"at": 1}}]}`, destructive},
+	{"create", `{"title": "DROP TABLE users", "body": "DELETE FROM users fails"}`, write},
+	{"find", `{"filter": {"age": {"$gt": 3}}}`, read},
+	{"find", `{"pipeline": [{"$match": {}}, {"$out": "users"}]}`, destructive},
+	{"find", `{"command": {"delete": "users", "deletes": [{"q": {}}]}}`, destructive},
+	{"find", `{"query": "db.users.deleteMany({})"}`, destructive},
+	{"find", `{"query": "db.users.find({})"}`, read},
+	{"terminal", `{"command": "ls"}`, destructive},
+	{"elastic", `{"path": "/users/_delete_by_query"}`, destructive},
+	{"elastic", `{"body": {"query": {"match_all": {}}}}`, read},
+}
+
+func TestCall(t *testing.T) {
+	for _, c := range callCases {
+		tool := callTools[c.tool]
+		e := NewJudge(&tool, false).Call(json.RawMessage(c.args))
+		if e.Kind != c.want {
+			t.Errorf("%s(%s) is judged %s (%s), want %s", tool.Name, c.args, e.Kind, e.Reason, c.want)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package effect
+
+import (
+	"strings"
+
+	"retort/internal/run"
+)
+
+// maxDescription bounds how much of a description is judged, in bytes. What instructs comes
+// first, and some descriptions are manuals.
+const maxDescription = 16 << 10
+
+// finalPhrases say that something cannot be undone.
+var finalPhrases = []string{
+	"irreversibl", "irrevocabl", "irrecoverabl", "unrecoverabl", "cannot be undone", "can't be undone", "can not be undone", "cannot be reversed", "cannot be recovered",
+	"no undo", "not reversible", "permanently delet", "permanently remov", "permanently eras", "permanently destroy", "permanent deletion", "destructive operation", "destructive action",
+	"is destructive", "causes data loss", "lead to data loss", "will be lost",
+}
+
+// judgeDescription finds what a description says of the effect of its tool: the verb that it
+// begins with, further verbs that name what the tool does, and phrases such as "irreversible".
+func judgeDescription(text string) judgement {
+	text = text[:min(len(text), maxDescription)]
+	var j judgement
+	for i, sentence := range sentences(text) {
+		if i == 0 {
+			j = leadingVerb(splitWords(sentence))
+		}
+		for _, verb := range furtherVerbs(splitWords(sentence), i == 0) {
+			j.further(verb)
+		}
+	}
+	low := strings.ToLower(text)
+	for _, phrase := range finalPhrases {
+		if at := strings.Index(low, phrase); at >= 0 && !negated(splitWords(low[:at])) && !isPast(low[at+len(phrase):], phrase) {
+			j.further(phrase)
+			break
+		}
+	}
+	return j
+}
+
+// further notes that a description names something that cannot be undone.
+func (j *judgement) further(verb string) {
+	if !j.raises || j.kind < run.EffectDestructive {
+		j.kind, j.verb, j.raises, j.leads = run.EffectDestructive, verb, true, false
+	}
+}
+
+// isPast reports whether "permanently delet" goes on as an adjective: permanently deleted rows.
+func isPast(rest, phrase string) bool {
+	return strings.HasPrefix(phrase, "permanently ") && (strings.HasPrefix(rest, "ed ") || strings.HasPrefix(rest, "ed."))
+}
+
+// sentences splits a text where sentences, lines and items of lists end.
+func sentences(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".!?\n;:|()", r) })
+}
+
+// leadingVerb judges a first sentence by the verb that it begins with, after words such as
+// "Use this tool to".
+func leadingVerb(words []string) judgement {
+	for i, text := range words[:min(12, len(words))] {
+		if filler[text] || strings.HasSuffix(text, "ly") {
+			continue
+		}
+		w := lookup(text)
+		switch {
+		case w.class == reads && (!mostlyNoun[w.verb] || text == "returns" || determined(words, i)):
+			return judgement{kind: run.EffectRead, verb: w.verb, leads: true}
+		case w.class == writes || w.class == mayWrite && determined(words, i):
+			return judgement{kind: run.EffectWrite, verb: w.verb, leads: true, raises: true}
+		case w.class == destroys || w.class == mayDestroy && determined(words, i):
+			return judgement{kind: run.EffectDestructive, verb: w.verb, leads: true, raises: !runsQuery(words[i:])}
+		}
+		return judgement{}
+	}
+	return judgement{}
+}
+
+// runsQuery reports whether a verb is about a query: "Executes a SELECT query". How far such a
+// call goes is judged by the query.
+func runsQuery(words []string) bool {
+	if verb := lookup(words[0]).verb; verb != "execute" && verb != "run" && verb != "evaluate" && verb != "send" {
+		return false
+	}
+	for _, w := range words[1:min(8, len(words))] {
+		if lookup(w).verb == "query" || w == "select" || w == "cypher" || w == "sql" || w == "search" || w == "statement" || w == "statements" {
+			return true
+		}
+	}
+	return false
+}
+
+// determined reports whether the word at i has an object, as a verb does: "Posts a message",
+// not "Posts of a user".
+func determined(words []string, i int) bool {
+	return i+1 < len(words) && determiner[words[i+1]]
+}
+
+// furtherVerbs returns the verbs of a sentence that say what the tool does besides: "and
+// deletes", "will send". Negated ones, and what others do, do not count. The first word of a
+// later sentence counts if it is in the third person; else it may tell the model what to do.
+func furtherVerbs(words []string, first bool) []string {
+	var found []string
+	for i, text := range words {
+		w := lookup(text)
+		if w.class != destroys || negated(words[:i]) || runsQuery(words[i:]) {
+			continue
+		}
+		third := !w.bare && strings.HasSuffix(text, "s")
+		switch {
+		case i == 0 && third, i > 0 && third && (joining[words[i-1]] || strings.HasSuffix(words[i-1], "ly")),
+			first && i > 0 && w.bare && (connective[words[i-1]] || words[i-1] == "will"):
+			found = append(found, w.verb)
+		}
+	}
+	return found
+}
+
+// negated reports whether the last words before a verb take it back, or give it to somebody else.
+func negated(words []string) bool {
+	for _, w := range words[max(0, len(words)-5):] {
+		if negation[w] {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	filler     = set("this tool it use used to allows allow you can will lets a an the for api endpoint function method that which please performs perform provides provide enables ability tries attempts and or")
+	determiner = set("a an the any your all this these those one some money each every multiple new specific given its it")
+	joining    = set("and or then also it that which will tool automatically")
+	negation   = set("not never no without cannot t non nor before until who whose when if unless instead avoid than rather")
+)

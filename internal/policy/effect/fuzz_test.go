@@ -1,0 +1,104 @@
+package effect
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"retort/internal/run"
+)
+
+// FuzzName checks that a destructive verb is found in every name, in every case of letters.
+func FuzzName(f *testing.F) {
+	for _, name := range []string{"list", "snapshot", "getAll", "search_index", "view-", "APIs", "ｌｉｓｔ", "a.b/c"} {
+		f.Add(name, "Lists things.")
+	}
+	f.Fuzz(func(t *testing.T, name, description string) {
+		if !utf8.ValidString(name) || !utf8.ValidString(description) {
+			return
+		}
+		plain := OfTool(&run.Tool{Name: name, Description: description}, false)
+		for _, with := range []string{name + "_delete", "delete_" + name, name + "-DELETE", name + ".purge.v2"} {
+			if e := OfTool(&run.Tool{Name: with, Description: description}, false); e.Kind != destructive {
+				t.Errorf("%q is judged %s (%s)", with, e.Kind, e.Reason)
+			}
+		}
+		raised := OfTool(&run.Tool{Name: name, Description: "Permanently deletes it. " + description}, false)
+		if raised.Kind < plain.Kind || raised.Kind != destructive {
+			t.Errorf("%q with a description that says delete is judged %s (%s)", name, raised.Kind, raised.Reason)
+		}
+	})
+}
+
+// FuzzQuery checks that comments, white space, the case of letters and harmless statements
+// around a query do not make it milder.
+func FuzzQuery(f *testing.F) {
+	for _, c := range callCases {
+		var args map[string]any
+		if json.Unmarshal([]byte(c.args), &args) != nil {
+			continue
+		}
+		for _, v := range args {
+			if text, ok := v.(string); ok {
+				f.Add(text)
+			}
+		}
+	}
+	judge := NewJudge(&run.Tool{Server: "postgres", Name: "query"}, false)
+	call := func(text string) run.EffectKind {
+		args, err := json.Marshal(map[string]string{"sql": text})
+		if err != nil {
+			return destructive
+		}
+		return judge.Call(args).Kind
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if !utf8.ValidString(text) || len(text) > 1<<16 {
+			return
+		}
+		plain := call(text)
+		for _, around := range []string{" " + text, "\n\t" + text + "\n", "/* x */" + text, "-- x\n" + text, ";" + text, "SELECT 1; " + text, text + "\n;SELECT 1", text + " -- x"} {
+			if k := call(around); k < plain {
+				t.Errorf("%q is judged %s, and %q is %s", text, plain, around, k)
+			}
+		}
+		if upper := strings.ToUpper(text); strings.ToLower(upper) == strings.ToLower(text) && isASCII(text) && !strings.ContainsAny(text, "$qQeE") {
+			if k := call(upper); k != plain {
+				t.Errorf("%q is judged %s, and %q is %s", text, plain, upper, k)
+			}
+		}
+	})
+}
+
+func isASCII(s string) bool {
+	for _, r := range s {
+		if r > 127 {
+			return false
+		}
+	}
+	return true
+}
+
+// FuzzCall checks that no arguments make a call milder than a reading tool, and that a second
+// action in them is found.
+func FuzzCall(f *testing.F) {
+	for _, c := range callCases {
+		f.Add(c.tool, c.args)
+	}
+	f.Fuzz(func(t *testing.T, name, args string) {
+		tool, ok := callTools[name]
+		if !ok {
+			tool = run.Tool{Name: name}
+		}
+		judge := NewJudge(&tool, false)
+		if !json.Valid([]byte(args)) || !strings.HasPrefix(args, "{") {
+			judge.Call([]byte(args))
+			return
+		}
+		with := `{"action": "delete_everything", "args": ` + args + `}`
+		if e := judge.Call([]byte(with)); e.Kind != destructive {
+			t.Errorf("%s(%s) is judged %s (%s)", name, with, e.Kind, e.Reason)
+		}
+	})
+}

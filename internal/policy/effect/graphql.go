@@ -1,0 +1,53 @@
+package effect
+
+import "retort/internal/run"
+
+// judgeGraphQL judges a GraphQL document by the fields of its mutations. ok is false if it has
+// none.
+func judgeGraphQL(text string) (j judgement, ok bool) {
+	if len(text) > maxQuery {
+		return judgement{}, false
+	}
+	tokens := tokenize(dialects[len(dialects)-1], text)
+	braces, parens, mutates := 0, 0, false
+	for i, t := range tokens {
+		switch {
+		case t.text == "{":
+			braces++
+		case t.text == "}":
+			braces = max(0, braces-1)
+			mutates = mutates && braces > 0
+		case t.text == "(":
+			parens++
+		case t.text == ")":
+			parens = max(0, parens-1)
+		case t.kind != tokenWord || parens > 0:
+		case t.text == "mutation" && braces == 0 && opensSelection(tokens[i+1:]):
+			ok, mutates = true, true
+			j.raise(run.EffectWrite, "mutation", false)
+		case mutates && braces == 1:
+			if name := judgeName(t.raw); name.kind > j.kind {
+				j.raise(name.kind, "mutation "+t.raw, false)
+			}
+		}
+	}
+	return j, ok
+}
+
+// opensSelection reports whether an operation begins: a name, variables or directives, and {.
+func opensSelection(tokens []token) bool {
+	for i, t := range tokens {
+		if t.text == "{" {
+			return true
+		}
+		if i == 0 && t.kind == tokenWord || t.text == "(" || t.text == "@" {
+			for _, rest := range tokens[i:] {
+				if rest.text == "{" {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return false
+}

@@ -1,0 +1,92 @@
+package effect
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"retort/internal/run"
+)
+
+func TestNounFirstNames(t *testing.T) {
+	for _, name := range strings.Fields(`snapshot-delete load-balancer-delete view_delete list_delete monitor_delete profile_delete user_access_revoke
+		search_index_drop export_delete return_refund message_preview_send queries_execute trace_purge stat_reset help_ticket_cancel info_page_publish
+		tree_node_remove preview_delete query_execute users_delete issue-remove dbDrop DBDrop HTTPDelete snapshotDelete SNAPSHOT_DELETE snapshot.delete
+		snapshot_delete_all snapshot_delete_by_id snapshot_delete_v2 deleteuser userdelete viewdelete get_and_delete fetch_then_purge search_or_send
+		get_user_and_post create_refund make_payment create_order submit_transfer list_delete_all load_data_transfer profile_share view_share
+		return_order report_delete_job de­lete_user ｄｅｌｅｔｅ_user dеlete_user list_löschen`) {
+		if j := judgeName(name); j.kind != destructive {
+			t.Errorf("%s is judged %s (%q)", name, j.kind, j.verb)
+		}
+	}
+	for _, name := range strings.Fields(`snapshot_create view-update profile_set monitor_start list_add export_create tree_node_move trace_start
+		access_grant_add search_index_create load_balancer_update`) {
+		if j := judgeName(name); j.kind < write {
+			t.Errorf("%s is judged %s (%q)", name, j.kind, j.verb)
+		}
+	}
+}
+
+func TestReadingNames(t *testing.T) {
+	for _, name := range strings.Fields(`list_issues getDocument list_pipeline_triggers list_trigger_types get_order get_order_history search_posts
+		list_share_links get_transfer order_get order_list payment_history refund_status comment_list record_search list_deleted_items get_commit
+		get_project_update find_duplicate view_log listIDs getHTTPStatus read_text_file tree ping view_post_comments count_orders describe_run
+		list_runs check_order_status retrieve_refund get_latest_release get_job_logs list_dropdowns get_payload dropbox_list_files list_senders
+		search_removed_items list_publishers get_executor`) {
+		if j := judgeName(name); j.kind != read || j.verb == "" {
+			t.Errorf("%s is judged %s (%q)", name, j.kind, j.verb)
+		}
+	}
+}
+
+// TestVerbsCountAnywhere joins each reading word with each destructive verb in the usual
+// spellings of names.
+func TestVerbsCountAnywhere(t *testing.T) {
+	known := slices.Sorted(maps.Keys(lexicon))
+	for _, reading := range known {
+		for _, verb := range known {
+			if lexicon[reading] != reads || lexicon[verb] < mayDestroy || lexicon[verb] == mayDestroy && onlyVerb[reading] {
+				continue
+			}
+			camel := reading + strings.ToUpper(verb[:1]) + verb[1:]
+			for _, name := range []string{reading + "_" + verb, camel, reading + "-thing-" + verb, "my." + reading + "." + verb, reading + "_" + verb + "_by_id"} {
+				if verb[0] >= 0x80 && name == camel || documents[verb] && !mostlyNoun[reading] {
+					continue
+				}
+				if j := judgeName(name); j.kind != destructive {
+					t.Fatalf("%s is judged %s (%q)", name, j.kind, j.verb)
+				}
+			}
+		}
+	}
+}
+
+func TestDescriptionRaises(t *testing.T) {
+	for _, c := range []struct {
+		name, description string
+		want              run.EffectKind
+	}{
+		{"get_report", "Gets a report.", read},
+		{"get_report", "Permanently deletes the report. This cannot be undone.", destructive},
+		{"get_report", "Deletes a report.", destructive},
+		{"get_report", "Use this tool to delete a report", destructive},
+		{"get_report", "Gets a report and deletes it", destructive},
+		{"get_report", "Gets a report. Also removes it from the server.", destructive},
+		{"get_report", "Returns the report. This action is irreversible.", destructive},
+		{"get_report", "Returns the report. It never deletes anything.", read},
+		{"get_report", "Returns reports that were permanently deleted.", read},
+		{"get_report", "Returns the report. Use delete_report to remove it.", read},
+		{"get_report", "Creates a report.", write},
+		{"list_order", "Lists the orders of a customer.", read},
+		{"list_order", "", destructive},
+		{"report", "Snapshot deletion service. Deletes snapshots.", destructive},
+		{"report", "Shows a report", read},
+		{"update_row", "Changes a row. This cannot be undone.", destructive},
+	} {
+		e := OfTool(&run.Tool{Name: c.name, Description: c.description}, false)
+		if e.Kind != c.want {
+			t.Errorf("%s, %q: judged %s (%s), want %s", c.name, c.description, e.Kind, e.Reason, c.want)
+		}
+	}
+}

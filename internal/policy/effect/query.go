@@ -1,0 +1,304 @@
+package effect
+
+import (
+	"strings"
+
+	"retort/internal/run"
+)
+
+// maxQuery bounds a query that is judged, in bytes. A longer one counts as one that cannot be
+// judged.
+const maxQuery = 256 << 10
+
+// judgeQuery judges a text of a query language: SQL in the common dialects, Cypher, SPARQL.
+// ok is false if the text is none. What cannot be told counts as destructive: an unknown
+// statement, procedure or function.
+func judgeQuery(text string) (j judgement, ok bool) {
+	if len(text) > maxQuery {
+		return judgement{kind: run.EffectDestructive, verb: "a query that is too long to be judged"}, true
+	}
+	if !startsQuery(text) {
+		return judgement{}, false
+	}
+	for _, d := range dialects {
+		q := query{tokens: tokenize(d, text), judgement: judgement{kind: run.EffectRead, verb: "select"}}
+		q.judge()
+		j.raise(q.kind, q.verb, false)
+	}
+	return j, true
+}
+
+// startsQuery reports whether a text begins with a known statement in any dialect, or has
+// nothing but comments.
+func startsQuery(text string) bool {
+	empty := true
+	for _, d := range dialects {
+		for _, t := range tokenize(d, text[:min(len(text), 4<<10)]) {
+			empty = empty && t.text == ";"
+			if t.kind == tokenWord && statements[t.text] != unknown {
+				return true
+			}
+			if t.kind != tokenSign {
+				break
+			}
+		}
+	}
+	return empty
+}
+
+// query is a text of one dialect that is judged.
+type query struct {
+	tokens []token
+	judgement
+	start start // whether a statement begins at the next token
+	graph bool  // it is Cypher
+	sparq bool  // it is SPARQL
+}
+
+// start says whether a statement begins at a token.
+type start uint8
+
+const (
+	inside start = iota
+	maybe        // behind "then", where an expression can stand too
+	begins
+)
+
+func (q *query) judge() {
+	q.start = begins
+	for i, t := range q.tokens {
+		switch t.kind {
+		case tokenSign:
+			q.punctuation(i, t.text)
+		case tokenWord:
+			q.word(i, t.text)
+		default:
+			if q.start == begins {
+				q.raise(run.EffectDestructive, "a statement that is not known", false)
+			}
+			q.start = inside
+		}
+	}
+}
+
+// punctuation judges a sign at i.
+func (q *query) punctuation(i int, sign string) {
+	switch {
+	case sign == ";":
+		q.start = begins
+	case sign == "{" && q.start != begins:
+		q.start = maybe
+	case sign == "(" && q.start != inside && i+1 < len(q.tokens) && q.sign(i+1) != ";":
+	case q.start == begins:
+		q.raise(run.EffectDestructive, "a statement that is not known", false)
+		q.start = inside
+	default:
+		q.start = inside
+	}
+	if sign == ":" && q.sign(i+1) == "=" {
+		q.raise(run.EffectWrite, ":=", false)
+	}
+}
+
+// word judges the word at i.
+func (q *query) word(i int, w string) {
+	start := q.start
+	if q.start = inside; opens[w] {
+		q.start = maybe
+	}
+	if q.sign(i-1) == "." || q.sign(i-1) == ":" && q.graph {
+		if q.sign(i+1) == "(" {
+			q.function(i, w)
+		}
+		return
+	}
+	if start == begins {
+		q.graph = q.graph || w == "match" || w == "optional" || w == "unwind" || w == "foreach" || w == "merge" && q.text(i+1) != "into"
+		q.sparq = q.sparq || w == "prefix" || w == "base"
+	}
+	switch {
+	case start != inside && w == "pragma":
+		q.pragma(i)
+	case start == begins || start == maybe && statements[w] != unknown:
+		q.statement(w)
+		if w == "update" {
+			q.anywhere(i, w)
+		}
+	case q.graph && (w == "set" || w == "create" || w == "merge" || w == "foreach" || w == "load"):
+		q.raise(run.EffectWrite, w, false)
+	case q.graph && (w == "remove" || w == "detach"), q.sparq && (w == "clear" || w == "load" || w == "move" || w == "copy" || w == "add"):
+		q.raise(run.EffectDestructive, w, false)
+	case !q.excepted(i, w):
+		q.anywhere(i, w)
+	}
+	if q.sign(i+1) == "(" {
+		q.function(i, w)
+	}
+}
+
+// statement judges the first word of a statement.
+func (q *query) statement(w string) {
+	switch statements[w] {
+	case unknown:
+		q.raise(run.EffectDestructive, "a statement that is not known", false)
+	case writes:
+		q.raise(run.EffectWrite, w, false)
+	case destroys:
+		q.raise(run.EffectDestructive, w, false)
+	}
+}
+
+// anywhere judges words that change data wherever they stand, as in a CTE or after another
+// statement without a semicolon.
+func (q *query) anywhere(i int, w string) {
+	switch reserved[w] {
+	case writes:
+		q.raise(run.EffectWrite, w, false)
+	case destroys:
+		q.raise(run.EffectDestructive, w, false)
+	}
+	if w == "update" && !q.has(i, "where") {
+		q.raise(run.EffectDestructive, "update without where", false)
+	}
+}
+
+// excepted reports whether a reserved word at i changes nothing: ON DELETE CASCADE, SHOW CREATE
+// TABLE, the functions replace, insert and truncate.
+func (q *query) excepted(i int, w string) bool {
+	before, after := q.text(i-1), q.sign(i+1)
+	switch w {
+	case "delete":
+		return before == "on"
+	case "create":
+		return before == "show"
+	case "replace", "insert", "truncate":
+		return after == "(" && before != "then"
+	case "into":
+		return before == "insert" || before == "replace" || before == "merge"
+	}
+	return false
+}
+
+// pragma judges SQLite's PRAGMA at i: only those that are known to read do.
+func (q *query) pragma(i int) {
+	name := q.text(i + 1)
+	if q.sign(i+2) == "." {
+		name = q.text(i + 3)
+	}
+	if !readingPragmas[name] || q.hasSign("=") {
+		q.raise(run.EffectWrite, "pragma", false)
+	}
+}
+
+// function judges a call at i. One that is not known may do anything.
+func (q *query) function(i int, w string) {
+	if q.text(i-1) == "pragma" {
+		return
+	}
+	if beforeParen[w] || pureFunctions[w] && q.sign(i-1) != "." || q.names(i) {
+		return
+	}
+	for _, prefix := range purePrefixes {
+		if strings.HasPrefix(w, prefix) && judgeName(w).kind == run.EffectRead {
+			return
+		}
+	}
+	if q.sign(i-1) == "." && (q.text(i-2) == "pg_catalog" || q.text(i-2) == "information_schema") && pureFunctions[w] {
+		return
+	}
+	q.raise(run.EffectDestructive, "the function "+w, false)
+}
+
+// names reports whether the word at i, with a parenthesis behind it, names columns and is no
+// call: t(a, b) AS (…), AS t(a, b), OVER w (…).
+func (q *query) names(i int) bool {
+	if before := q.text(i - 1); before == "as" || before == "table" || before == "into" || before == "window" {
+		return true
+	}
+	depth := 0
+	for k := i + 1; k < len(q.tokens); k++ {
+		switch q.sign(k) {
+		case "(":
+			depth++
+		case ")":
+			if depth--; depth == 0 {
+				return q.text(k+1) == "as" && (q.sign(k+2) == "(" || q.text(k+2) == "materialized" || q.text(k+2) == "not")
+			}
+		}
+	}
+	return false
+}
+
+func (q *query) text(i int) string {
+	if i < 0 || i >= len(q.tokens) || q.tokens[i].kind != tokenWord {
+		return ""
+	}
+	return q.tokens[i].text
+}
+
+func (q *query) sign(i int) string {
+	if i < 0 || i >= len(q.tokens) || q.tokens[i].kind != tokenSign {
+		return ""
+	}
+	return q.tokens[i].text
+}
+
+// has reports whether a word follows i in the same statement.
+func (q *query) has(i int, word string) bool {
+	for ; i < len(q.tokens) && q.sign(i) != ";"; i++ {
+		if q.text(i) == word {
+			return true
+		}
+	}
+	return false
+}
+
+func (q *query) hasSign(sign string) bool {
+	for i := range q.tokens {
+		if q.sign(i) == sign {
+			return true
+		}
+	}
+	return false
+}
+
+// mentionsQuery finds statements that change data in a text that need not be a query, by their
+// form: DELETE FROM x, UPDATE x SET. It is for arguments of tools that say nothing of queries.
+func mentionsQuery(text string) judgement {
+	if len(text) > maxQuery {
+		text = text[:maxQuery]
+	}
+	var j judgement
+	for _, d := range dialects {
+		q := query{tokens: tokenize(d, text)}
+		for i, t := range q.tokens {
+			if t.kind == tokenWord && q.sign(i-1) != "." && q.formed(i, t.text) && reserved[t.text] != unknown {
+				q.anywhere(i, t.text)
+			}
+		}
+		if q.verb != "" {
+			j.raise(q.kind, q.verb, false)
+		}
+	}
+	return j
+}
+
+// formed reports whether the statement at i has the form of one.
+func (q *query) formed(i int, w string) bool {
+	next := q.text(i + 1)
+	switch w {
+	case "delete":
+		return next == "from"
+	case "insert", "replace", "merge":
+		return next == "into" || next == "overwrite" || next == "ignore"
+	case "update":
+		return q.has(i, "set") && next != ""
+	case "drop", "alter", "create", "truncate":
+		return objects[next]
+	case "grant", "revoke":
+		return q.has(i, "to") || q.has(i, "from")
+	case "detach":
+		return next == "delete"
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+package effect
+
+import (
+	"strings"
+	"unicode"
+)
+
+// splitWords splits a name or a text into words in lower case: listIssues, list_issues,
+// API-post-search, HTTPDelete. Full-width letters count as what they look like.
+func splitWords(s string) []string {
+	var b strings.Builder
+	runes := []rune(s)
+	for i, r := range runes {
+		if r >= 0xFF01 && r <= 0xFF5E {
+			r -= 0xFEE0
+			runes[i] = r
+		}
+		switch {
+		case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Cf, r):
+			continue // an accent or something invisible does not end a word
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			b.WriteByte(' ')
+			continue
+		case i > 0 && unicode.IsUpper(r) && startsWord(runes, i):
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.Fields(b.String())
+}
+
+// startsWord reports whether the capital at i starts a word: the D of listDrafts and of
+// HTTPDelete, but not the D of IDs.
+func startsWord(runes []rune, i int) bool {
+	if !unicode.IsUpper(runes[i-1]) {
+		return true
+	}
+	lower := i+1 < len(runes) && unicode.IsLower(runes[i+1])
+	plural := lower && runes[i+1] == 's' && (i+2 == len(runes) || !unicode.IsLower(runes[i+2]))
+	return lower && !plural
+}
+
+// mixesScripts returns a word that has letters of the Latin and of another alphabet. Such words
+// look like others: "dеlete" with a Cyrillic letter.
+func mixesScripts(words []string) (string, bool) {
+	for _, w := range words {
+		latin, other := false, false
+		for _, r := range w {
+			latin = latin || r < unicode.MaxASCII && unicode.IsLetter(r)
+			other = other || unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee)
+		}
+		if latin && other {
+			return w, true
+		}
+	}
+	return "", false
+}
+
+// word is a word with what it is known as.
+type word struct {
+	text  string
+	verb  string // the verb that it is a form of, "" if it is none
+	class class
+	bare  bool // it is the verb itself: delete, not deletes or deleting
+}
+
+// lookup finds a word's verb: of "delete", "deletes", "deleting", "deleteuser".
+func lookup(text string) word {
+	for _, f := range wordForms(text) {
+		if c, ok := lexicon[f]; ok {
+			return word{text, f, c, f == text}
+		}
+	}
+	if verb := glued(text); verb != "" {
+		return word{text, verb, destroys, true}
+	}
+	return word{text: text}
+}
+
+// wordForms returns a word and what it may be a form of.
+func wordForms(w string) []string {
+	list := []string{w}
+	for _, ending := range []struct{ cut, put string }{{"ies", "y"}, {"es", "e"}, {"s", ""}, {"es", ""}, {"ing", ""}, {"ing", "e"}} {
+		if stem, ok := strings.CutSuffix(w, ending.cut); ok && len(stem) > 1 {
+			list = append(list, stem+ending.put)
+		}
+	}
+	return list
+}
+
+// glued returns the destructive verb that a word begins or ends with: deleteuser, tabledrop.
+// Forms of the verb, such as "deleted", are not glued words.
+func glued(text string) string {
+	for _, verb := range gluedVerbs {
+		rest, begins := strings.CutPrefix(text, verb)
+		if !begins {
+			if rest, begins = strings.CutSuffix(text, verb); begins && (rest == "un" || rest == "non") {
+				begins = false
+			}
+		}
+		if begins && len(rest) > 2 && !inflected[rest] {
+			return verb
+		}
+	}
+	return ""
+}
