@@ -182,7 +182,7 @@ func (d *detector) refused(p *person, e run.Event, n float64) {
 func (d *detector) probed(p *person, e run.Event, n float64) {
 	d.raise(p, Finding{
 		Kind: Probing, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.probes.usual.evidence(n),
-		Words: fmt.Sprintf("%s named tokens that stand for nothing %.0f times in 10 minutes; %s", who(e.Principal), n, most(&p.probes.usual, plain)),
+		Words: fmt.Sprintf("%s named tokens that stand for nothing, or compared tokens to find out values, %.0f times in 10 minutes; %s", who(e.Principal), n, most(&p.probes.usual, plain)),
 	}, e)
 }
 

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"retort/internal/pii/screen"
@@ -126,6 +127,9 @@ func (x *execution) helpers() map[string]relay.Function {
 			}
 			answer, refused := f(a)
 			if refused != nil {
+				if errors.Is(refused, screen.ErrProbing) || errors.Is(refused, screen.ErrUnknown) {
+					x.flight.record.refusal(run.Call{}, refused)
+				}
 				return nil, refused
 			}
 			return answer, nil

@@ -292,7 +292,7 @@ func (r *record) refusal(c run.Call, err *run.Error) {
 	}
 	e := r.event(run.EventRefusal)
 	e.Server, e.Tool, e.Status = c.Server, c.Tool, string(err.Kind)
-	if errors.Is(err, screen.ErrUnknown) {
+	if errors.Is(err, screen.ErrUnknown) || errors.Is(err, screen.ErrProbing) {
 		e.Facts = map[string]any{"cause": "unknown_token"}
 	}
 	e.Body = bodyOf(said{Error: r.text(err.Message)})

@@ -3,7 +3,6 @@ package screen
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -15,15 +14,14 @@ import (
 // What follows computes on values for programs that have their tokens only, and answers
 // nothing that is personal.
 
-// value is what a token stands for; other text stands for itself.
+// value returns the type and the value of a token. Other text stands for itself.
 func (s *Session) value(text string) (pii.Type, string, *run.Error) {
-	found := s.screen.scanner.Tokens(nil, []byte(text))
-	if len(found) != 1 || found[0].End-found[0].Start != len(text) {
-		return "", text, nil
+	e, isToken, err := s.entry(text)
+	if err != nil {
+		return "", "", err
 	}
-	e, ok := s.tokens.Resolve(text)
-	if !ok {
-		return "", "", run.Errorf(run.KindInvalidArguments, "pii", "%s stands for nothing in this session", text)
+	if !isToken {
+		return "", text, nil
 	}
 	return pii.Type(e.Type), e.Value, nil
 }
@@ -39,17 +37,6 @@ func (s *Session) Domain(token string) (string, *run.Error) {
 		return "", run.Errorf(run.KindInvalidArguments, "pii.domain", "it is no e-mail address")
 	}
 	return strings.ToLower(domain), nil
-}
-
-// Equals reports whether two tokens or texts mean the same: case, blanks and punctuation
-// do not count.
-func (s *Session) Equals(a, b string) (bool, *run.Error) {
-	_, x, err := s.value(a)
-	if err != nil {
-		return false, err
-	}
-	_, y, err := s.value(b)
-	return err == nil && plainly(x) == plainly(y), err
 }
 
 func plainly(s string) string {
@@ -95,25 +82,6 @@ func outline(t pii.Type, value string) string {
 func (s *Session) Country(token string) (string, *run.Error) {
 	t, value, err := s.value(token)
 	return s.screen.scanner.Country(t, value), err
-}
-
-// Ranks says where each of the tokens or texts stands in their order: equal ones have
-// the same rank, from 0 on.
-func (s *Session) Ranks(tokens []string) ([]int, *run.Error) {
-	values := make([]string, len(tokens))
-	for i, token := range tokens {
-		_, value, err := s.value(token)
-		if err != nil {
-			return nil, err
-		}
-		values[i] = strings.ToLower(value)
-	}
-	sorted := slices.Compact(slices.Sorted(slices.Values(values)))
-	ranks := make([]int, len(values))
-	for i, value := range values {
-		ranks[i], _ = slices.BinarySearch(sorted, value)
-	}
-	return ranks, nil
 }
 
 // Age is how many whole years have passed since a date of birth.

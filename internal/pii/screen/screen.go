@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"regexp"
 	"slices"
@@ -77,6 +78,8 @@ type Screen struct {
 	treats  func(server string, t pii.Type) Treatment
 	store   *vault.Store
 
+	compared comparisons
+
 	mu       sync.Mutex
 	sessions map[string]*Session
 }
@@ -84,6 +87,7 @@ type Screen struct {
 // New makes a screen that keeps its tokens in store, which it does not close.
 func New(o Options, store *vault.Store) *Screen {
 	s := &Screen{modes: map[pii.Type]Mode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
+	s.compared.principals, s.compared.seed = map[string]map[valueKey]*compared{}, maphash.MakeSeed()
 	for _, t := range slices.AppendSeq(pii.Types(), maps.Keys(o.Types)) {
 		s.modes[t] = cmp.Or(o.Modes[t], modeOf(t))
 	}
@@ -112,7 +116,7 @@ func (s *Screen) Session(name string) (*Session, error) {
 		}
 		delete(s.sessions, old) // what it knows is in the vault
 	}
-	open := &Session{screen: s, tokens: tokens, known: &pii.Gazetteer{}}
+	open := &Session{screen: s, name: name, tokens: tokens, known: &pii.Gazetteer{}}
 	if err := open.recall(); err != nil {
 		return nil, run.Errorf(run.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err)
 	}
@@ -126,6 +130,7 @@ const maxOpen = 128
 // Session hides and restores for one session. It is safe for concurrent use.
 type Session struct {
 	screen *Screen
+	name   string
 	tokens *vault.Session
 	known  *pii.Gazetteer // of values that programs see
 }

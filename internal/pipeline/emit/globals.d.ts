@@ -57,13 +57,14 @@ declare var state: State;
 interface PersonalData {
   /** Of an e-mail address. */
   domain(token: string): Promise<string>;
-  /** Case, blanks and punctuation do not count. */
+  /** Of two tokens. Case, blanks and punctuation do not count. */
   equals(token: string, other: string): Promise<boolean>;
   mask(token: string): Promise<string>;
   /** ISO 3166, of a phone number or an IBAN; "" if it tells none. */
   country(token: string): Promise<string>;
   /** In years, of a date of birth. */
   age(token: string): Promise<number>;
+  /** By tokens of one type; items without one come last. */
   sortBy<T>(items: T[], key?: string | ((item: T) => string)): Promise<T[]>;
 }
 /** What can be told of the values that tokens like [EMAIL_1] stand for. */
