@@ -61,7 +61,7 @@ func (j *Judge) Tool() run.Effect { return j.effect }
 // tool's effect if they carry an action: a query, a mutation, an HTTP method, a command. They
 // lower it only for a tool that runs queries, if each query is known to read.
 func (j *Judge) Call(args json.RawMessage) run.Effect {
-	w := walk{judge: j, worst: judgement{kind: run.EffectRead}}
+	w := walk{judge: j, worst: judgement{kind: run.EffectRead}, words: map[string][]string{}}
 	w.document(args, "", 0)
 	switch {
 	case w.worst.kind > j.effect.Kind:
@@ -76,10 +76,26 @@ func (j *Judge) Call(args json.RawMessage) run.Effect {
 type walk struct {
 	judge   *Judge
 	worst   judgement
-	key     string // of the argument that decides
-	queries int    // arguments that were judged as queries
-	others  int    // strings that were not, and could be anything
+	key     string              // of the argument that decides
+	queries int                 // arguments that were judged as queries
+	others  int                 // strings that were not, and could be anything
+	words   map[string][]string // of keys: arguments repeat them
 }
+
+// split returns the words of a key.
+func (w *walk) split(key string) []string {
+	words, ok := w.words[key]
+	if !ok {
+		words = splitWords(key)
+		if len(w.words) < maxKeys {
+			w.words[key] = words
+		}
+	}
+	return words
+}
+
+// maxKeys bounds the keys whose words are kept.
+const maxKeys = 256
 
 func (w *walk) reason() string { return "its argument " + w.key + " says " + w.worst.verb }
 
@@ -150,7 +166,7 @@ func (w *walk) member(key string, depth int) {
 
 // object judges the name of a nested object: {"deleteOne": {…}}, {"$out": {…}}.
 func (w *walk) object(key string) {
-	words := splitWords(key)
+	words := w.split(key)
 	if len(words) == 0 {
 		return
 	}
@@ -161,7 +177,7 @@ func (w *walk) object(key string) {
 
 // flag judges an argument that is true: {"permanent": true}.
 func (w *walk) flag(key string) {
-	for _, text := range splitWords(key) {
+	for _, text := range w.split(key) {
 		if word := lookup(text); word.class == destroys && word.bare || final[text] {
 			w.raise(key, run.EffectDestructive, text)
 		}
@@ -173,7 +189,7 @@ func (w *walk) text(key, value string, nested int) {
 	if value == "" {
 		return
 	}
-	words := splitWords(key)
+	words := w.split(key)
 	if nested < maxNested && (value[0] == '{' || value[0] == '[') && json.Valid([]byte(value)) {
 		w.document([]byte(value), key, nested+1)
 		return

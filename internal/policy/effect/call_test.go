@@ -2,6 +2,7 @@ package effect
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"retort/internal/run"
@@ -117,5 +118,22 @@ func TestCall(t *testing.T) {
 		if e.Kind != c.want {
 			t.Errorf("%s(%s) is judged %s (%s), want %s", tool.Name, c.args, e.Kind, e.Reason, c.want)
 		}
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	for _, c := range []struct{ name, tool, args string }{
+		{"small", "create", `{"title": "A title", "body": "Some text about things", "labels": ["a", "b"], "priority": 3}`},
+		{"query", "query", `{"sql": "SELECT id, name FROM users WHERE created > '2026-01-01' ORDER BY id LIMIT 10"}`},
+		{"rows", "create", `{"rows": [` + strings.Repeat(`{"name": "Some name", "note": "a longer text with words", "n": 1},`, 1000) + `{}]}`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			tool := callTools[c.tool]
+			judge := NewJudge(&tool, false)
+			b.SetBytes(int64(len(c.args)))
+			for b.Loop() {
+				judge.Call(json.RawMessage(c.args))
+			}
+		})
 	}
 }

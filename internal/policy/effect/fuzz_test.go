@@ -64,7 +64,7 @@ func FuzzQuery(f *testing.F) {
 			}
 		}
 		if upper := strings.ToUpper(text); strings.ToLower(upper) == strings.ToLower(text) && isASCII(text) && !strings.ContainsAny(text, "$qQeE") {
-			if k := call(upper); k != plain {
+			if k := call(upper); k < plain {
 				t.Errorf("%q is judged %s, and %q is %s", text, plain, upper, k)
 			}
 		}

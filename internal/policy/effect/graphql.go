@@ -1,12 +1,19 @@
 package effect
 
-import "retort/internal/run"
+import (
+	"strings"
+
+	"retort/internal/run"
+)
 
 // judgeGraphQL judges a GraphQL document by the fields of its mutations. ok is false if it has
 // none.
 func judgeGraphQL(text string) (j judgement, ok bool) {
-	if len(text) > maxQuery {
+	if !strings.Contains(text, "mutation") {
 		return judgement{}, false
+	}
+	if len(text) > maxQuery {
+		return judgement{kind: run.EffectDestructive, verb: "a mutation that is too long to be judged"}, true
 	}
 	tokens := tokenize(dialects[len(dialects)-1], text)
 	braces, parens, mutates := 0, 0, false
