@@ -93,8 +93,8 @@ func Erase(c Config, what Erasure) (Erased, error) {
 	if err != nil {
 		return Erased{}, err
 	}
+	recorded, failed := p.eraseRecord(what) // while it is known which tokens stand for the values
 	out, err := p.erase(what)
-	recorded, failed := p.eraseRecord(what)
 	out.Recorded = recorded
 	err = cmp.Or(err, failed)
 	if said := p.recordErasure(what, out, err); err == nil && said != nil {

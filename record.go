@@ -1,6 +1,7 @@
 package retort
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -241,11 +242,23 @@ func (p *parts) eraseRecord(what Erasure) (int, error) {
 	defer r.close()
 	var out audit.Erased
 	if len(what.Subjects) > 0 {
-		out, err = r.EraseMentions(ctx, screen.Mentions(what.Subjects...), nil)
+		out, err = p.eraseMentions(ctx, r, what.Subjects)
 	} else {
 		out, err = r.EraseSession(ctx, what.Principal, sessionOf(what.Session))
 	}
 	return out.Keys, err
+}
+
+// eraseMentions erases the bodies that mention one of the subjects, by itself or by its token.
+func (p *parts) eraseMentions(ctx context.Context, r *keptRecord, subjects []string) (audit.Erased, error) {
+	vault := p.vault()
+	defer vault.Close()
+	token, failed := vault.TokensOf(screen.Subject(subjects...))
+	plain := screen.Mentions(subjects...)
+	out, err := r.EraseMentions(ctx, func(principal, session, text string) bool {
+		return plain(text) || token(screen.SessionName(principal, session), text)
+	}, nil)
+	return out, cmp.Or(err, failed)
 }
 
 // recordErasure notes that something was erased.

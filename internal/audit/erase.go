@@ -60,10 +60,11 @@ func uncertain(err error) error {
 	return run.Errorf(run.KindInternal, "audit.erase", "not everything could be erased of the record: %w", err).WithHint("do it again: what is erased stays erased")
 }
 
-// EraseMentions destroys the keys of all bodies in which a text is so: of a name or a text of
-// the JSON, or of the whole. It looks through everything, archives too.
-func (r *Record) EraseMentions(ctx context.Context, is func(text string) bool, progress func(entries int64)) (Erased, error) {
-	e := &eraser{record: r, is: is, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
+// EraseMentions destroys the keys of all bodies in which mentions reports true for a text: a name or a
+// string of the JSON, or the whole. It is also told whose body it is. EraseMentions looks through
+// everything, archives too.
+func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64)) (Erased, error) {
+	e := &eraser{record: r, mentions: mentions, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
 	var err error
 	if e.opener = r.opener(ctx, nil); e.opener.wrap == nil {
 		return e.out, run.Errorf(run.KindInternal, "audit.erase", "the record cannot be looked through: the key of its bodies cannot be read").
@@ -93,7 +94,7 @@ func (r *Record) EraseMentions(ctx context.Context, is func(text string) bool, p
 type eraser struct {
 	record   *Record
 	opener   *opener
-	is       func(string) bool
+	mentions func(principal, session, text string) bool
 	progress func(int64)
 	from     map[string]int64 // the last entry of a chain that was looked at
 	doomed   map[string]bool  // keys, of the chain at hand
@@ -133,7 +134,7 @@ func (e *eraser) look(rows []Row) error {
 		}
 		body, erased := e.opener.body(&rows[i])
 		switch {
-		case body != nil && mentioned(body, e.is):
+		case body != nil && e.mentioned(&rows[i], body):
 			e.doomed[id] = true
 		case body == nil && !erased && len(rows[i].Body) > 0:
 			e.shut++
@@ -146,7 +147,9 @@ func (e *eraser) look(rows []Row) error {
 }
 
 // mentioned looks at each name and text of a body, numbers too, and into JSON that is text.
-func mentioned(body json.RawMessage, is func(string) bool) bool { return anyText(body, is) }
+func (e *eraser) mentioned(r *Row, body json.RawMessage) bool {
+	return anyText(body, func(text string) bool { return e.mentions(r.Principal, r.Session, text) })
+}
 
 func (e *eraser) destroy(ctx context.Context, c *chain) error {
 	ids := make([]string, 0, len(e.doomed))

@@ -132,7 +132,7 @@ func TestEraseSession(t *testing.T) {
 func TestEraseMentions(t *testing.T) {
 	r, _ := two(t)
 	looked := int64(0)
-	out, err := r.EraseMentions(t.Context(), func(s string) bool { return s == "x30" || s == "x31" || s == "x298" }, func(n int64) { looked = n })
+	out, err := r.EraseMentions(t.Context(), func(_, _, s string) bool { return s == "x30" || s == "x31" || s == "x298" }, func(n int64) { looked = n })
 	if err != nil || out.Keys != 3 || out.Scanned != 603 || looked != 603 {
 		t.Fatalf("%+v, %v, looked at %d", out, err, looked)
 	}
@@ -149,7 +149,7 @@ func TestEraseMentions(t *testing.T) {
 		t.Errorf("%+v", v.First)
 	}
 	r.Keys.Bodies = func() ([]byte, error) { return nil, errors.New("it lies elsewhere") }
-	if _, err := r.EraseMentions(t.Context(), func(string) bool { return true }, nil); err == nil {
+	if _, err := r.EraseMentions(t.Context(), func(_, _, _ string) bool { return true }, nil); err == nil {
 		t.Error("it says that it has erased what it could not read")
 	}
 }
@@ -195,7 +195,7 @@ func TestAnotherPerson(t *testing.T) {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}
-	if _, err := r.EraseMentions(t.Context(), func(string) bool { return false }, nil); err == nil || !strings.Contains(err.Error(), "1 entries") {
+	if _, err := r.EraseMentions(t.Context(), func(_, _, _ string) bool { return false }, nil); err == nil || !strings.Contains(err.Error(), "1 entries") {
 		t.Error(err)
 	}
 	m.rows["c2"][1].Status = "x"

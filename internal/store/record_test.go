@@ -148,7 +148,7 @@ func TestErasedBesideAnEngine(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(r.Archives, "*.gz")); len(left) != 1 {
 		t.Fatalf("archives: %v", left)
 	}
-	out, err := r.EraseMentions(background, func(s string) bool { return strings.Contains(strings.ToLower(s), "anna.smith@example.com") }, nil)
+	out, err := r.EraseMentions(background, func(_, _, s string) bool { return strings.Contains(strings.ToLower(s), "anna.smith@example.com") }, nil)
 	if must(t, err); out.Keys != 2 {
 		t.Errorf("%+v", out)
 	}

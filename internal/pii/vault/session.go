@@ -226,6 +226,19 @@ func (s *Session) Each(typ string, do func(Entry) bool) error {
 	return s.table.each(typ, func(r *record) bool { return do(*r.entry()) })
 }
 
+// tokensOf returns the tokens of values.
+func (s *Session) tokensOf(told func(value string) bool) (tokens []string, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	err = s.table.live(func(r *record) error {
+		if told(string(r.value)) {
+			tokens = append(tokens, s.table.column(r.typ).token(r.number))
+		}
+		return nil
+	})
+	return tokens, err
+}
+
 // Sync makes durable what was minted. Before it has, no token should leave: one that is
 // told and forgotten means nothing later.
 func (s *Session) Sync() error {

@@ -130,9 +130,30 @@ func (s *Store) readKey(id string) ([]byte, error) {
 
 // Session is that of a name. The error is a *run.Error of kind internal: what is kept of it
 // cannot be read, and nothing may be minted then, since numbers could be used twice.
-func (s *Store) Session(name string) (*Session, error) {
+func (s *Store) Session(name string) (*Session, error) { return s.session(idOf(name)) }
+
+// idOf returns what a session is called on disk.
+func idOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return s.session(hex.EncodeToString(sum[:12]))
+	return hex.EncodeToString(sum[:12])
+}
+
+// TokensOf finds the tokens of values in all sessions. The function that it returns reports whether a text has
+// one of them as a token of the session of a name. It goes on where a session cannot be read, and
+// says so.
+func (s *Store) TokensOf(told func(value string) bool) (mentioned func(name, text string) bool, err error) {
+	tokens := map[string][]string{}
+	var errs []error
+	for _, id := range s.all() {
+		session, err := s.session(id)
+		if err == nil {
+			tokens[id], err = session.tokensOf(told)
+		}
+		errs = append(errs, err)
+	}
+	return func(name, text string) bool {
+		return slices.ContainsFunc(tokens[idOf(name)], func(token string) bool { return strings.Contains(text, token) })
+	}, errors.Join(errs...)
 }
 
 // Forget erases values, of whatever type, from all sessions, and reports how many there
