@@ -25,6 +25,9 @@ func judgeDescription(text string) judgement {
 	for i, sentence := range sentences(text) {
 		if i == 0 {
 			j = leadingVerb(splitWords(sentence))
+			for _, w := range listedVerbs(sentence) {
+				j.listed(w)
+			}
 		}
 		for _, verb := range furtherVerbs(splitWords(sentence), i == 0) {
 			j.further(verb)
@@ -38,6 +41,50 @@ func judgeDescription(text string) judgement {
 		}
 	}
 	return j
+}
+
+// listed notes one of several verbs that a description begins with.
+func (j *judgement) listed(w word) {
+	kind := run.EffectWrite
+	if w.class >= mayDestroy {
+		kind = run.EffectDestructive
+	}
+	if w.class > reads && kind > j.kind {
+		*j = judgement{kind: kind, verb: w.verb, raises: true}
+	}
+}
+
+// listedVerbs returns the verbs of a sentence that begins with a list of them, such as "List,
+// create or delete records".
+func listedVerbs(sentence string) (verbs []word) {
+	parts := strings.Split(sentence, ",")
+	if len(parts) == 1 || len(verbsOf(parts[0])) != 1 || len(splitWords(parts[0])) > 6 {
+		return nil
+	}
+	for _, part := range parts {
+		found := verbsOf(part)
+		if len(found) == 0 {
+			break
+		}
+		verbs = append(verbs, found...)
+	}
+	return verbs
+}
+
+// verbsOf returns the verbs that a part of a list begins with: of "close or select a tab", two.
+// It returns none if the part begins with something else.
+func verbsOf(part string) (verbs []word) {
+	for _, text := range splitWords(part) {
+		w := lookup(text)
+		switch {
+		case connective[text] || len(verbs) == 0 && filler[text]:
+		case w.class != unknown:
+			verbs = append(verbs, w)
+		default:
+			return verbs
+		}
+	}
+	return verbs
 }
 
 // further notes that a description names something that cannot be undone.

@@ -67,6 +67,12 @@ var (
 	// making has verbs that make what follows them.
 	making = set("create make new issue submit initiate start request process place confirm do add")
 
+	// identifiers is what "resolve" reads; anything else it changes.
+	identifiers = set(`id library librarie name url uri link dns host hostname domain path address location ref reference entity entitie user username handle
+		symbol import dependency dependencie place package version alias redirect variable placeholder ip coordinate timezone date`)
+	// records is what "convert" changes.
+	records = set("issue lead deal ticket contact task conversation opportunity quote order draft subtask account project")
+
 	connective  = set("and or then plus also n")
 	preposition = set("by for from to in via using with of on at into")
 	trailing    = set("all batch bulk force async now one many multiple single")

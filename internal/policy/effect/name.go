@@ -18,7 +18,7 @@ func judgeName(name string) judgement {
 	end := tail(words)
 	reading := "" // the reading verb that the name begins with, after nouns at most
 	for i, text := range words {
-		w := lookup(text)
+		w := withObject(lookup(text), words[i+1:])
 		p := position{
 			last: i == end-1, joined: i > 0 && connective[words[i-1]], made: i == end-1 && isMade(words, i),
 			reading: reading, alone: reading == "" && j.verb == "",
@@ -31,6 +31,20 @@ func judgeName(name string) judgement {
 		}
 	}
 	return readsNoun(j, words[:end])
+}
+
+// withObject gives verbs the class that they have with their object: resolve_library_id reads,
+// resolve_incident writes.
+func withObject(w word, rest []string) word {
+	next := ""
+	if len(rest) > 0 {
+		next = strings.TrimSuffix(rest[0], "s")
+	}
+	switch {
+	case w.verb == "resolve" && !identifiers[next], w.verb == "convert" && records[next], w.verb == "check" && (next == "in" || next == "out"):
+		w.class = mayWrite
+	}
+	return w
 }
 
 // position is where a word stands in a name.
