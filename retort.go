@@ -142,7 +142,7 @@ func Init() {
 	case guestArgument + " " + process.CompileArgument:
 		exit(guest.Compile(os.Stdout))
 	case reaperArgument:
-		reaper.Serve(os.Stdin)
+		reaper.Serve()
 		os.Exit(0)
 	case compilerArgument:
 		typescript.Confine()

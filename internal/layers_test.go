@@ -46,7 +46,7 @@ var layers = []struct {
 	{"internal/pipeline/gate/rules", nil, "pure: a tree in, findings out"},
 	{"internal/pipeline/gate/typescript", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "hides the compiler, which checks against what emit writes"},
 	{"internal/pipeline/gate/python", []string{"internal/pipeline/emit", "internal/pipeline/gate/rules", "internal/pipeline/gate/source"}, "judges facts that it is given; the sandbox they come from is an interface"},
-	{"internal/pipeline/gate/approval", []string{"internal/seal", "internal/webhook"}, "a table that everybody who may answer reads; it knows none of them"},
+	{"internal/pipeline/gate/approval", []string{"internal/reaper", "internal/seal", "internal/webhook"}, "a table that everybody who may answer reads; it knows none of them, and asks who was started by an engine"},
 	{"internal/pipeline/gate/source", []string{"internal/pipeline/gate/rules"}, "what checkers have in common, what the rules say of it too; it knows none of them"},
 	{"internal/pipeline/gate/gatetest", []string{"internal/guest/python", "internal/testenv", "internal/wire"}, "a parser for tests: an interpreter without a sandbox"},
 	{"internal/pipeline/isolate", nil, "the contract: it knows no backend"},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"retort/internal/testenv"
@@ -60,6 +61,93 @@ func TestKillLeavesNothing(t *testing.T) {
 	if !testenv.Poll(func() bool { left = alive(family); return len(left) == 0 }) {
 		t.Fatalf("left after the kill: %v", left)
 	}
+}
+
+// Daemons of servers end with the engine, however it ends: processes that have forked twice, have a session of
+// their own, ignore signals, have no environment or fork all the time. A server that kills the process that
+// keeps watch over it does not save its daemons.
+func TestDaemonsEndWithTheEngine(t *testing.T) {
+	ends := map[string]func(cmd *exec.Cmd, in io.Closer) error{
+		"clean":   func(_ *exec.Cmd, in io.Closer) error { return in.Close() },
+		"SIGTERM": func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Signal(syscall.SIGTERM) },
+		"SIGKILL": func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Kill() },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd := retortIn(t, dir, "serve")
+			write(t, dir, ".mcp.json", `{"mcpServers": {"shell": {"command": "sh", "args": ["server.sh"]}, "killing": {"command": "sh", "args": ["killing.sh"]}}}`)
+			write(t, dir, "daemon.sh", "trap '' TERM HUP INT QUIT; echo $$ > daemon-$1; while :; do sleep 1; done")
+			write(t, dir, "fork.sh", `echo $$ > daemon-4; setsid sh fork.sh & exit`)
+			write(t, dir, "server.sh", `
+				setsid sh -c 'setsid sh -c "sh daemon.sh 1 &" &' &
+				setsid env -i /bin/sh -c 'PATH=/bin:/usr/bin sh daemon.sh 2 &' &
+				set -m; sh daemon.sh 3 & set +m
+				setsid sh fork.sh &
+				exec retort demo-server chat`)
+			write(t, dir, "killing.sh", `
+				[ ! -e daemon-5 ] || exec retort demo-server files
+				setsid sh -c 'setsid sh -c "sh daemon.sh 5 &" &' &
+				until [ -s daemon-5 ]; do sleep 0.01; done
+				kill -9 $PPID`)
+			cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(cmd.Path)+":"+os.Getenv("PATH"), "HOME="+dir)
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 5 {
+				testenv.WaitUntil(t, fmt.Sprintf("daemon %d is there", i+1), func() bool { return daemonIn(dir, i+1) > 0 })
+			}
+			testenv.WaitUntil(t, "the engine has killed the daemon of the server that killed its keeper", func() bool { return startOf(daemonIn(dir, 5)) == "" })
+			if err := end(cmd, in); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			var left []int
+			quiet := 0 // looks in a row that saw nobody: one alone can miss what forks
+			if !testenv.Poll(func() bool {
+				quiet++
+				if left = workingIn(dir); len(left) > 0 {
+					quiet = 0
+				}
+				return quiet == 10
+			}) {
+				t.Errorf("left: %v", left)
+			}
+			for _, pid := range workingIn(dir) { // none, unless the test failed
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		})
+	}
+}
+
+// daemonIn returns the process id that a daemon wrote into its file, or 0.
+func daemonIn(dir string, number int) int {
+	text, _ := os.ReadFile(filepath.Join(dir, fmt.Sprintf("daemon-%d", number)))
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// workingIn returns the living processes whose working directory is dir.
+func workingIn(dir string) (pids []int) {
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+		if at, err := os.Readlink(link); err == nil && at == dir && startOf(pid) != "" {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 func awaitAnswer(t *testing.T, out io.Reader, id string) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
+	"retort/internal/reaper"
 	"retort/internal/run"
 )
 
@@ -117,6 +118,9 @@ func (a *app) open(ctx context.Context, change func(*retort.Config)) (*retort.En
 	c := retort.Config{Files: a.configs, Home: a.home, Log: log}
 	if change != nil {
 		change(&c)
+	}
+	if err := reaper.AdoptOrphans(); err != nil {
+		a.warn(fmt.Sprintf("servers that end the process that keeps watch over them can outlive this one: %v", err))
 	}
 	e, err := retort.Open(ctx, c)
 	if err != nil {

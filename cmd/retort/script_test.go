@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"retort": func() { detach(); main() }, "changing": changing, "stocked": stocked, "client": client, "ask": ask, "hold": hold, "oauthserver": oauthServer, "browse": browse, "model": scriptedModel,
+		"retort": func() { detach(); main() }, "changing": changing, "stocked": stocked, "client": client, "ask": ask, "hold": hold, "oauthserver": oauthServer, "browse": browse, "model": scriptedModel, "visitor": visitor,
 	})
 }
 

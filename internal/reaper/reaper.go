@@ -1,12 +1,17 @@
 // Package reaper starts child processes of which nothing outlives this process,
-// not even when it is killed with SIGKILL. Every child leads a process group
-// (on Windows: a job) of its own, is ended together with everything it has
-// started, and is watched by one helper process, which ends what is left when
-// this process is gone.
+// not even when it is killed with SIGKILL.
 //
-// On Linux the child itself is also killed by the kernel when this process
-// dies. What a child starts and moves into another session on purpose, as a
-// daemon does, is left alone.
+// On Linux each child has a keeper: a process that starts it, stays its parent and
+// adopts whatever it leaves behind (PR_SET_CHILD_SUBREAPER). So a daemon that forks
+// twice and begins a session of its own is still a descendant of the keeper. The
+// keeper kills all its descendants when the child has ended, when it is asked to,
+// and when this process is gone. Processes of another user, which sudo starts, can't
+// be killed, and are left.
+//
+// On other Unix systems each child leads a process group, and one helper process
+// kills the groups that are left when this process is gone. A process that leaves
+// its group outlives its child there. On Windows each child has a job, which the
+// system ends with this process.
 package reaper
 
 import (
@@ -22,50 +27,47 @@ var ErrClosed = errors.New("reaper: closed")
 // Reaper starts processes and keeps watch over them. It is safe for use by
 // several goroutines.
 type Reaper struct {
-	helper  *helper // nil if there is none
-	spawner spawner
+	system *system
 
-	mu     sync.Mutex
-	closed bool
-	live   map[*Process]struct{}
+	mu       sync.Mutex
+	closed   bool
+	starting sync.WaitGroup
+	live     map[*Process]struct{}
 }
 
-// New makes a Reaper. The argument list argv starts the helper process: the own
-// binary with arguments that make it call Serve with its standard input. With no
-// arguments there is no helper: after a SIGKILL of this process, Linux still
-// kills the direct children, and nobody their children.
+// New makes a Reaper. The argument list argv starts the process that keeps watch: the
+// own binary with arguments that make it call Serve. With no arguments nobody keeps
+// watch: only the process group of each child is ended with it, and after a SIGKILL of
+// this process Linux still kills the direct children, and nobody their children.
 //
-// The helper is started together with the first child.
+// Nothing is started before the first child.
 func New(argv ...string) *Reaper {
-	r := &Reaper{live: map[*Process]struct{}{}}
-	if len(argv) > 0 {
-		r.helper = &helper{argv: argv}
-	}
-	return r
+	return &Reaper{system: newSystem(argv), live: map[*Process]struct{}{}}
 }
 
 // Start starts cmd as the leader of a new session. The caller must have set
 // cmd's standard streams to files (or nil), and neither calls cmd.Start nor
-// cmd.Wait. An error means that nothing was left running.
+// cmd.Wait. Of cmd's other fields Path, Args, Env and Dir count. An error means
+// that nothing was left running.
 func (r *Reaper) Start(cmd *exec.Cmd) (*Process, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.closed {
+		r.mu.Unlock()
 		return nil, ErrClosed
 	}
-	prepare(cmd)
-	if err := r.spawner.start(cmd); err != nil {
-		return nil, err
-	}
-	p, err := adopt(cmd)
+	r.starting.Add(1)
+	r.mu.Unlock()
+	defer r.starting.Done()
+	t, err := r.system.start(cmd)
 	if err != nil {
 		return nil, err
 	}
+	p := &Process{tree: t, done: make(chan struct{})}
+	r.mu.Lock()
 	r.live[p] = struct{}{}
-	release := r.Watch(cmd.Process.Pid)
+	r.mu.Unlock()
 	go func() {
-		p.await()
-		release()
+		p.state = t.await()
 		r.mu.Lock()
 		delete(r.live, p)
 		r.mu.Unlock()
@@ -74,45 +76,91 @@ func (r *Reaper) Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Watch has the helper kill the process group led by pid if this process dies
-// before release is called. It is for children that were started elsewhere.
-// Without a helper it does nothing.
-func (r *Reaper) Watch(pid int) (release func()) {
-	if r.helper == nil {
-		return func() {}
-	}
-	r.helper.watch(pid)
-	return sync.OnceFunc(func() { r.helper.release(pid) })
-}
-
-// Err says why the helper does not run although it should: the processes are not
-// watched then. It is nil if all is well, or no process was started yet.
-func (r *Reaper) Err() error {
-	if r.helper == nil {
-		return nil
-	}
-	r.helper.mu.Lock()
-	defer r.helper.mu.Unlock()
-	return r.helper.err
-}
-
 // Close ends all processes that are still there, each with grace to end by
-// itself, then the helper. It returns when nothing is left.
+// itself. It returns when nothing is left.
 func (r *Reaper) Close(grace time.Duration) {
 	r.mu.Lock()
 	r.closed = true
+	r.mu.Unlock()
+	r.starting.Wait()
+	var wg sync.WaitGroup
+	for _, p := range r.processes() {
+		wg.Go(func() { p.Stop(grace) })
+	}
+	wg.Wait()
+	r.system.close()
+}
+
+func (r *Reaper) processes() []*Process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	live := make([]*Process, 0, len(r.live))
 	for p := range r.live {
 		live = append(live, p)
 	}
-	r.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, p := range live {
-		wg.Go(func() { p.Stop(grace) })
+	return live
+}
+
+// Process is a running child with everything that it has started.
+type Process struct {
+	tree  tree
+	done  chan struct{} // closed when nothing is left
+	state string
+}
+
+// tree is a child and what descends from it, as far as the system can tell.
+type tree interface {
+	pid() int
+	// stop asks all of it to end, and has what is left killed after grace. It may return
+	// before that.
+	stop(grace time.Duration)
+	// await returns when nothing is left, and says how the child ended. What the child leaves
+	// behind is killed.
+	await() (state string)
+}
+
+// PID returns the process id of the child.
+func (p *Process) PID() int { return p.tree.pid() }
+
+// Done returns a channel that is closed when the child has ended and nothing is left of
+// what it has started.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// State returns how the child ended: "exit status 3", "signal: killed". It is empty
+// until Done is closed.
+func (p *Process) State() string {
+	if !ended(p.done) {
+		return ""
 	}
-	wg.Wait()
-	r.spawner.close()
-	if r.helper != nil {
-		r.helper.close()
+	return p.state
+}
+
+// Stop asks the child and all that it has started to end, kills what is left after
+// grace, and returns when nothing is left. It may be called at any time and repeatedly.
+func (p *Process) Stop(grace time.Duration) {
+	if !ended(p.done) {
+		p.tree.stop(grace)
+	}
+	<-p.done
+}
+
+func ended(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits until c is closed, at most for d. It reports whether c is closed.
+func wait(c <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+		return false
 	}
 }

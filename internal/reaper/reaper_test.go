@@ -4,9 +4,14 @@ package reaper_test
 
 import (
 	"bufio"
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,24 +20,39 @@ import (
 	"retort/internal/testenv"
 )
 
-// The test binary plays three more parts, named by its first argument: the
-// helper process, an engine that starts a server and waits to be killed, and an
-// engine without a helper.
+// The test binary plays other parts, named by its first argument: a keeper; an engine that starts a server
+// and waits to be killed, also one without keepers and one that adopts orphans; and a judge, which
+// prints what CheckOrigin says of a process.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case "helper":
-			reaper.Serve(os.Stdin)
+		case "keeper":
+			reaper.Serve()
 			return
 		case "engine":
-			engine(reaper.New(os.Args[0], "helper"), os.Args[2])
+			engine(reaper.New(os.Args[0], "keeper"), os.Args[2])
 			return
 		case "engine-alone":
 			engine(reaper.New(), os.Args[2])
 			return
+		case "engine-adopting":
+			fmt.Print(text(reaper.AdoptOrphans()))
+			engine(reaper.New(os.Args[0], "keeper"), os.Args[2])
+			return
+		case "judge":
+			pid, _ := strconv.Atoi(os.Args[2])
+			fmt.Print(text(reaper.CheckOrigin(pid)))
+			return
 		}
 	}
 	os.Exit(m.Run())
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func engine(r *reaper.Reaper, script string) {
@@ -55,7 +75,7 @@ func start(t *testing.T, r *reaper.Reaper, script string) *reaper.Process {
 }
 
 func TestEndsByItself(t *testing.T) {
-	r := reaper.New()
+	r := reaper.New(os.Args[0], "keeper")
 	defer r.Close(0)
 	p := start(t, r, "exit 3")
 	<-p.Done()
@@ -65,7 +85,7 @@ func TestEndsByItself(t *testing.T) {
 }
 
 func TestStateIsEmptyWhileRunning(t *testing.T) {
-	r := reaper.New()
+	r := reaper.New(os.Args[0], "keeper")
 	defer r.Close(0)
 	p := start(t, r, "sleep 1000")
 	if p.State() != "" {
@@ -88,7 +108,7 @@ func TestStop(t *testing.T) {
 		{"stubborn grandchildren", "sh -c \"trap '' TERM; echo ready; while :; do sleep 0.01; done\" & wait", "signal: terminated", 50 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := reaper.New()
+			r := reaper.New(os.Args[0], "keeper")
 			defer r.Close(0)
 			cmd := exec.Command("sh", "-c", tt.script)
 			out, w, err := os.Pipe()
@@ -123,7 +143,7 @@ func TestOrphansEndWithTheirLeader(t *testing.T) {
 }
 
 func TestCloseEndsAll(t *testing.T) {
-	r := reaper.New(os.Args[0], "helper")
+	r := reaper.New(os.Args[0], "keeper")
 	var pids []int
 	for range 5 {
 		pids = append(pids, start(t, r, "sleep 1000 & sleep 1000").PID())
@@ -138,23 +158,63 @@ func TestCloseEndsAll(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
-	r := reaper.New(os.Args[0], "helper")
+	r := reaper.New(os.Args[0], "keeper")
 	defer r.Close(0)
 	if _, err := r.Start(exec.Command("/no/such/program")); err == nil {
 		t.Error("no error")
 	}
 }
 
-// A helper that can't be started is no reason not to start servers, but it is said.
-func TestHelperFails(t *testing.T) {
+// A server that nobody can keep watch over is not started.
+func TestKeeperFails(t *testing.T) {
 	r := reaper.New("/no/such/program")
 	defer r.Close(0)
-	if r.Err() != nil {
-		t.Error("an error before anything was tried")
+	if _, err := r.Start(exec.Command("sleep", "1000")); err == nil || !strings.Contains(err.Error(), "keeps watch over the server") || errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
 	}
-	start(t, r, "sleep 1000")
-	if r.Err() == nil {
-		t.Error("no error")
+}
+
+// The error of a program that can't be started is the one that os/exec gives.
+func TestStartFailsAsWithoutKeeper(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{"/no/such/program": os.ErrNotExist, file: os.ErrPermission} {
+		for _, r := range []*reaper.Reaper{reaper.New(), reaper.New(os.Args[0], "keeper")} {
+			if _, err := r.Start(exec.Command(path)); !errors.Is(err, want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: %v", path, err)
+			}
+			r.Close(0)
+		}
+	}
+}
+
+// A child gets its streams, arguments, variables and folder through a keeper as without one.
+func TestChildGetsWhatItShould(t *testing.T) {
+	dir := t.TempDir()
+	descriptors := "" // how many the child has
+	for _, r := range []*reaper.Reaper{reaper.New(), reaper.New(os.Args[0], "keeper")} {
+		cmd := exec.Command("sh", "-c", `read line; echo "$0 $line $A $(pwd)"; ls /proc/self/fd | wc -l; exit 3`, "na\xffme")
+		cmd.Dir, cmd.Env = dir, []string{"A=\xfe", "PATH=" + os.Getenv("PATH")}
+		in, feed, _ := os.Pipe()
+		out, w, _ := os.Pipe()
+		cmd.Stdin, cmd.Stdout = in, w
+		p, err := r.Start(cmd)
+		_, _ = in.Close(), w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(feed, "hello")
+		all, _ := io.ReadAll(out)
+		said, count, _ := strings.Cut(string(all), "\n")
+		descriptors = cmp.Or(descriptors, count)
+		<-p.Done()
+		if want := "na\xffme hello \xfe " + dir; said != want || count != descriptors || p.State() != "exit status 3" {
+			t.Errorf("%q and %q descriptors, want %q and %q; %s", said, count, want, descriptors, p.State())
+		}
+		_, _ = feed.Close(), out.Close()
+		r.Close(0)
 	}
 }
 

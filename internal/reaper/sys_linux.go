@@ -1,8 +1,6 @@
 package reaper
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -13,6 +11,46 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// system starts children: through keepers if argv says how to start one, else directly.
+type system struct {
+	argv    []string
+	spawner spawner
+
+	once  sync.Once     // of sweep
+	end   sync.Once     // of close
+	quit  chan struct{} // closed to end the sweeper, nil if there is none
+	swept chan struct{} // closed when the sweeper has ended
+}
+
+func newSystem(argv []string) *system { return &system{argv: argv} }
+
+func (s *system) start(cmd *exec.Cmd) (tree, error) {
+	if len(s.argv) > 0 {
+		s.once.Do(s.sweep)
+		return s.startKept(cmd)
+	}
+	prepare(cmd)
+	if err := s.spawner.start(cmd); err != nil {
+		return nil, err
+	}
+	d, err := newDirect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (s *system) close() {
+	s.end.Do(func() {
+		s.spawner.close()
+		s.once.Do(func() {}) // nothing sweeps from now on
+		if s.quit != nil {
+			close(s.quit)
+			<-s.swept
+		}
+	})
+}
+
 // prepare makes cmd the leader of a session that the kernel kills when the
 // thread that starts it ends.
 func prepare(cmd *exec.Cmd) {
@@ -21,6 +59,18 @@ func prepare(cmd *exec.Cmd) {
 	}
 	cmd.SysProcAttr.Setsid = true
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+}
+
+// engineThread and keeperThread are the names of one thread of each engine and each
+// keeper. Every process can read them in /proc, and no other process can change them.
+const (
+	engineThread = "retort-engine"
+	keeperThread = "retort-keeper"
+)
+
+// nameThread names the calling thread, which must be locked to its goroutine.
+func nameThread(name string) {
+	_ = os.WriteFile("/proc/thread-self/comm", []byte(name), 0)
 }
 
 // spawner starts processes from one thread that lives as long as they may: the
@@ -36,16 +86,32 @@ func (s *spawner) start(cmd *exec.Cmd) error {
 	defer s.mu.Unlock()
 	if s.tasks == nil {
 		s.tasks = make(chan func())
-		go func(tasks <-chan func()) {
-			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-			for task := range tasks {
-				task()
-			}
-		}(s.tasks)
+		go serveThread(s.tasks)
 	}
 	result := make(chan error)
 	s.tasks <- func() { result <- cmd.Start() }
 	return <-result
+}
+
+// serveThread does tasks on one thread, which ends with the goroutine: it is never unlocked.
+// It is not the main thread, whose name is that of the process.
+func serveThread(tasks <-chan func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() == os.Getpid() {
+		locked := make(chan struct{})
+		go func() {
+			runtime.LockOSThread() // on another thread, as this one is taken
+			close(locked)
+			serveThread(tasks)
+		}()
+		<-locked
+		runtime.UnlockOSThread()
+		return
+	}
+	nameThread(engineThread)
+	for task := range tasks {
+		task()
+	}
 }
 
 func (s *spawner) close() {
@@ -69,86 +135,26 @@ func (g group) awaitLeader(*exec.Cmd) {
 
 // alive reports whether a process of the group is running; a zombie is not.
 func (g group) alive() bool {
-	for _, s := range members(g.pgid) {
-		if s.state != 'Z' && s.state != 'X' {
+	for _, pid := range processes() {
+		if s, err := ReadStat(pid); err == nil && s.Group == g.pgid && !s.dead() {
 			return true
 		}
 	}
 	return false
 }
 
-// orphaned reports whether the leader of the group is gone while other
-// processes are still in the session that it began. As long as they are, the
-// kernel gives its number to nobody else.
-func orphaned(pgid int) bool {
-	found := members(pgid)
-	for _, s := range found {
-		if s.pid == pgid || s.session != pgid {
-			return false
-		}
-	}
-	return len(found) > 0
-}
-
-// startTime is the time at which a process started, in clock ticks since boot;
-// empty if there is no such process.
-func startTime(pid int) string {
-	s, err := readStat(pid)
-	if err != nil {
-		return ""
-	}
-	return s.start
-}
-
-// stat is what /proc/PID/stat says of a process.
-type stat struct {
-	pid, pgrp, session int
-	state              byte
-	start              string
-}
-
-func members(pgid int) []stat {
+// processes returns the ids of all processes.
+func processes() (pids []int) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
-	var found []stat
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if s, err := readStat(pid); err == nil && s.pgrp == pgid {
-			found = append(found, s)
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
 		}
 	}
-	return found
-}
-
-func readStat(pid int) (stat, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return stat{}, err
-	}
-	return parseStat(pid, data)
-}
-
-// parseStat reads a line of proc_pid_stat(5). The second field is the name of
-// the program in parentheses and may hold anything, parentheses too.
-func parseStat(pid int, data []byte) (stat, error) {
-	const state, pgrp, session, start = 0, 2, 3, 19 // counted from the field after the name
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	if len(fields) <= start {
-		return stat{}, fmt.Errorf("reaper: /proc/%d/stat has %d fields", pid, len(fields))
-	}
-	s := stat{pid: pid, state: fields[state][0], start: string(fields[start])}
-	var err1, err2 error
-	s.pgrp, err1 = strconv.Atoi(string(fields[pgrp]))
-	s.session, err2 = strconv.Atoi(string(fields[session]))
-	if err1 != nil || err2 != nil {
-		return stat{}, fmt.Errorf("reaper: /proc/%d/stat is not as documented", pid)
-	}
-	return s, nil
+	return pids
 }

@@ -4,8 +4,11 @@ package reaper
 
 import (
 	"os/exec"
+	"os/signal"
 	"syscall"
 )
+
+const rootDir = "/"
 
 // prepare makes cmd the leader of a session.
 func prepare(cmd *exec.Cmd) {
@@ -15,16 +18,21 @@ func prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Setsid = true
 }
 
-type spawner struct{}
-
-func (spawner) start(cmd *exec.Cmd) error { return cmd.Start() }
-func (spawner) close()                    {}
-
 // awaitLeader returns when the leader has ended. It reaps it: the systems that
 // this file is for have no portable way to wait without.
 func (g group) awaitLeader(cmd *exec.Cmd) { _ = cmd.Wait() }
 
 func (g group) alive() bool { return syscall.Kill(-g.pgid, 0) == nil }
 
-// orphaned cannot be told from a recycled number here.
-func orphaned(int) bool { return false }
+// detach puts the helper into a session of its own.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
+func ignoreSignals() { signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) }
+
+// killGroup kills the group pid if it is still the one whose leader started at
+// start. Without a start time nobody can tell, and nobody is killed.
+func killGroup(pid int, start string) {
+	if start != "" && startTime(pid) == start {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+}

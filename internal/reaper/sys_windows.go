@@ -19,11 +19,6 @@ func prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr.HideWindow = true
 }
 
-type spawner struct{}
-
-func (spawner) start(cmd *exec.Cmd) error { return cmd.Start() }
-func (spawner) close()                    {}
-
 // group is the job that a child belongs to with all that it starts. The system
 // ends the job when its last handle is closed, which the death of this process
 // does too.

@@ -18,7 +18,7 @@ import (
 	"retort/internal/reaper"
 )
 
-// The test binary plays the hostile server, and the helper of the reaper.
+// The test binary plays the hostile server, and keepers of the reaper.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 			hostile(os.Args[2])
 			return
 		case "reaper":
-			reaper.Serve(os.Stdin)
+			reaper.Serve()
 			return
 		case "engine":
 			engine()

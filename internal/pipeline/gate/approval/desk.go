@@ -52,8 +52,8 @@ type desk struct {
 }
 
 // Listen lets the person at this machine read t and answer, through a socket in dir.
-// It refuses peers of other users, and all that descend from this process: the
-// servers that tools come from are its children.
+// It refuses peers of other users, and all that an engine has started, this one or another:
+// servers are. It takes a yes only from a process in the foreground of a terminal.
 func Listen(dir string, t *Table) (io.Closer, error) {
 	if err := canTell(); err != nil {
 		return nil, err
@@ -109,23 +109,39 @@ func (d *desk) serve() {
 
 func (d *desk) visit(c *net.UnixConn) {
 	_ = c.SetDeadline(time.Now().Add(deskPatience))
-	_ = json.NewEncoder(c).Encode(d.answer(c))
+	who, refused := askerAt(c)
+	if refused == nil {
+		defer who.Close()
+	}
+	// A peer that is refused reads why only after all that it has written was read.
+	line, err := bufio.NewReader(io.LimitReader(c, maxAsked)).ReadBytes('\n')
+	var asked deskRequest
+	answer := deskAnswer{}
+	switch {
+	case refused != nil:
+		answer.Error = run.Errorf(run.KindPolicy, "approval.desk", "%w", refused)
+	case err != nil || json.Unmarshal(line, &asked) != nil:
+		answer.Error = run.Errorf(run.KindInvalidArguments, "approval.desk", "this is no question")
+	default:
+		answer = d.answer(who, asked)
+	}
+	_ = json.NewEncoder(c).Encode(answer)
 }
 
-func (d *desk) answer(c *net.UnixConn) deskAnswer {
-	line, err := bufio.NewReader(io.LimitReader(c, maxAsked)).ReadBytes('\n')
-	if refused := trusted(c); refused != nil { // who hears so when all was read
-		return deskAnswer{Error: run.Errorf(run.KindPolicy, "approval.desk", "%w", refused)}
+// answer does what a person asks for. A yes is taken from a terminal only: the command asks for
+// one too, but whoever connects need not be the command.
+func (d *desk) answer(who asker, asked deskRequest) deskAnswer {
+	if asked.Decide == nil {
+		return deskAnswer{Waiting: d.table.Waiting("")}
 	}
-	var asked deskRequest
-	if err != nil || json.Unmarshal(line, &asked) != nil {
-		return deskAnswer{Error: run.Errorf(run.KindInvalidArguments, "approval.desk", "this is no question")}
+	if asked.Decide.Answer.Approve {
+		if err := who.CheckTerminal(); err != nil {
+			return deskAnswer{Error: run.Errorf(run.KindPolicy, "approval.desk", "%w", err).
+				WithHint("run it in a terminal yourself: retort approvals approve %s", asked.Decide.ID)}
+		}
 	}
-	if asked.Decide != nil {
-		asked.Decide.Answer.By = "command line"
-		return deskAnswer{Error: d.table.Decide(asked.Decide.ID, asked.Decide.Digest, asked.Decide.Answer)}
-	}
-	return deskAnswer{Waiting: d.table.Waiting("")}
+	asked.Decide.Answer.By = "command line"
+	return deskAnswer{Error: d.table.Decide(asked.Decide.ID, asked.Decide.Digest, asked.Decide.Answer)}
 }
 
 // Sweep removes the sockets that nobody listens at any more, and counts them.

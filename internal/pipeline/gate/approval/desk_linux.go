@@ -6,9 +6,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
+
+	"retort/internal/reaper"
 )
 
 // canTell says that this system tells who is at the other end of a socket.
@@ -18,63 +18,25 @@ func refused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 }
 
-// trusted refuses whoever can't be the person at this machine.
-func trusted(c *net.UnixConn) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var peer *syscall.Ucred
-	var failed error
-	if err := raw.Control(func(fd uintptr) {
-		peer, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	}); err != nil {
-		return err
-	}
-	switch {
-	case failed != nil:
-		return failed
-	case int(peer.Uid) != os.Getuid():
-		return errors.New("only the user who runs this engine can answer")
-	case descends(int(peer.Pid), os.Getpid()):
-		return errors.New("what the engine has started can't answer, nor can what that has started")
-	}
-	return nil
-}
+// asker is the process that has connected to the desk.
+type asker struct{ *reaper.Peer }
 
-// descends reports whether a process is ancestor or was started by it, or that
-// nobody can tell.
-func descends(pid, ancestor int) bool {
-	for range 1000 {
-		if pid == ancestor {
-			return true
-		}
-		if pid == 1 {
-			return false
-		}
-		parent, err := parentOf(pid)
-		if err != nil {
-			return true
-		}
-		if parent == 0 {
-			return false // the first process of this namespace
-		}
-		pid = parent
-	}
-	return true
-}
-
-func parentOf(pid int) (int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// askerAt says who has connected. It refuses whoever can't be the person at this machine.
+func askerAt(c *net.UnixConn) (asker, error) {
+	p, err := reaper.PeerOf(c)
 	if err != nil {
-		return 0, err
+		return asker{}, err
 	}
-	end := strings.LastIndexByte(string(text), ')') // names may have anything in them
-	fields := strings.Fields(string(text[end+1:]))
-	if len(fields) < 2 {
-		return 0, errors.New("no parent")
+	if p.UID != os.Getuid() {
+		err = errors.New("only the user who runs this engine can answer")
+	} else {
+		err = p.CheckOrigin()
 	}
-	return strconv.Atoi(fields[1])
+	if err != nil {
+		p.Close()
+		return asker{}, err
+	}
+	return asker{p}, nil
 }
 
 // place is where a socket is. Addresses of sockets are short: a long path is named

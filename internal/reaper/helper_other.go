@@ -1,0 +1,167 @@
+//go:build !linux
+
+package reaper
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// AdoptOrphans does nothing: no system but Linux lets a process adopt the orphans
+// among its descendants.
+func AdoptOrphans() error { return nil }
+
+// system starts children of this process, whose groups the helper process kills when
+// this process is gone.
+type system struct {
+	argv []string // starts the helper; empty means none
+
+	mu      sync.Mutex
+	watched map[int]string // group → start time of its leader
+	pipe    io.WriteCloser // nil while no helper runs
+	cmd     *exec.Cmd
+}
+
+func newSystem(argv []string) *system { return &system{argv: argv, watched: map[int]string{}} }
+
+func (s *system) start(cmd *exec.Cmd) (tree, error) {
+	prepare(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	d, err := newDirect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.argv) == 0 {
+		return d, nil
+	}
+	if err := s.watch(d.pid()); err != nil {
+		d.group.kill()
+		_ = d.await()
+		return nil, fmt.Errorf("the process that watches over servers can't be started: %w", err)
+	}
+	return watchedTree{d, s}, nil
+}
+
+// watchedTree is a child whose group the helper watches.
+type watchedTree struct {
+	*direct
+	system *system
+}
+
+func (w watchedTree) await() string {
+	state := w.direct.await()
+	w.system.release(w.pid())
+	return state
+}
+
+// watch has the helper kill the process group led by pid if this process dies before
+// release is called. The pipe to the helper is the whole protocol: a line "+pid start"
+// says that a group is to be watched, "-pid" that it is gone, the end of the pipe that
+// this process is.
+func (s *system) watch(pid int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watched[pid] = startTime(pid)
+	if s.tell("+%d %s\n", pid, s.watched[pid]) == nil {
+		return nil
+	}
+	s.end() // somebody killed the helper: a new one has to know them all
+	if err := s.launch(); err != nil {
+		delete(s.watched, pid)
+		return err
+	}
+	for pid, start := range s.watched {
+		_ = s.tell("+%d %s\n", pid, start)
+	}
+	return nil
+}
+
+func (s *system) release(pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watched, pid)
+	_ = s.tell("-%d\n", pid)
+}
+
+func (s *system) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end()
+}
+
+func (s *system) tell(format string, args ...any) error {
+	if s.pipe == nil {
+		return io.ErrClosedPipe
+	}
+	_, err := fmt.Fprintf(s.pipe, format, args...)
+	return err
+}
+
+// launch starts the helper in a session of its own, so that neither a signal from the
+// terminal nor one to this process's group reaches it. It inherits neither environment
+// nor descriptors.
+func (s *system) launch() error {
+	cmd := exec.Command(s.argv[0], s.argv[1:]...)
+	cmd.Env = []string{}
+	cmd.Dir = rootDir
+	detach(cmd)
+	pipe, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		_ = pipe.Close()
+		return err
+	}
+	s.cmd, s.pipe = cmd, pipe
+	return nil
+}
+
+func (s *system) end() {
+	if s.pipe == nil {
+		return
+	}
+	_ = s.pipe.Close()
+	_ = s.cmd.Wait()
+	s.pipe, s.cmd = nil, nil
+}
+
+// Serve is the whole life of the helper process: it reads from its standard input
+// which groups to watch. When that ends, the process that wrote to it is gone, and
+// Serve kills the groups that are left. It ignores the signals that ask a process to
+// end.
+func Serve() {
+	ignoreSignals()
+	watched := map[int]string{}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		note(watched, lines.Text())
+	}
+	for pid, start := range watched {
+		killGroup(pid, start)
+	}
+}
+
+// note takes down one line of the protocol; it ignores what is no such line.
+func note(watched map[int]string, line string) {
+	if len(line) == 0 {
+		return
+	}
+	first, start, _ := strings.Cut(line[1:], " ")
+	pid, err := strconv.Atoi(first)
+	switch {
+	case err != nil || pid <= 1:
+	case line[0] == '+':
+		watched[pid] = start
+	case line[0] == '-':
+		delete(watched, pid)
+	}
+}

@@ -1,0 +1,183 @@
+package reaper
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// keeperPatience is how long a new keeper has to start its child. It is for programs
+	// that embed the engine and don't call Serve.
+	keeperPatience = time.Minute
+	// stopPatience is how long a keeper has to kill everything. A keeper that something has
+	// stopped is then killed itself, and this process kills what it adopts.
+	stopPatience = 10 * time.Second
+)
+
+// kept is a child behind a keeper.
+type kept struct {
+	keeper *exec.Cmd
+	engine *os.File // this end of the socket to the keeper
+	in     *json.Decoder
+	leader int
+	begun  uint64        // the start time of the keeper
+	over   chan struct{} // closed when the keeper has ended
+
+	sending sync.Mutex
+}
+
+// startKept starts a keeper, which starts cmd.
+func (s *system) startKept(cmd *exec.Cmd) (tree, error) {
+	k, err := s.startKeeper(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("the process that keeps watch over the server can't be started: %v", err) // not that the server's program is missing
+	}
+	first, err := k.begin(cmd)
+	if err == nil && first.Errno == 0 && first.PID > 0 {
+		k.leader = first.PID
+		go k.awaitKeeper()
+		return k, nil
+	}
+	_ = k.keeper.Process.Kill()
+	_ = k.keeper.Wait()
+	_ = k.engine.Close()
+	if err != nil {
+		return nil, fmt.Errorf("the process that keeps watch over the server does not answer: %v", err)
+	}
+	return nil, &os.PathError{Op: "fork/exec", Path: cmd.Path, Err: first.Errno}
+}
+
+// startKeeper starts a keeper with the standard streams of cmd, in a session of its own, so
+// that neither a signal from the terminal nor one to this process's group reaches it. It
+// inherits no environment.
+func (s *system) startKeeper(cmd *exec.Cmd) (*kept, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	k := &kept{engine: ours, in: json.NewDecoder(ours), over: make(chan struct{})}
+	k.keeper = exec.Command(ownProgram(s.argv[0]), s.argv[1:]...)
+	k.keeper.Args[0] = s.argv[0]
+	k.keeper.Env = []string{}
+	k.keeper.Stdin, k.keeper.Stdout, k.keeper.Stderr = cmd.Stdin, cmd.Stdout, cmd.Stderr
+	k.keeper.ExtraFiles = []*os.File{theirs} // engineFD
+	// If something has stopped the keeper, the death of this process lets it go on.
+	k.keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
+	if err := s.spawner.start(k.keeper); err != nil {
+		_ = ours.Close()
+		return nil, err
+	}
+	if stat, err := ReadStat(k.keeper.Process.Pid); err == nil {
+		k.begun = stat.Start
+	}
+	return k, nil
+}
+
+// begin tells the keeper what to start, and returns its answer.
+func (k *kept) begin(cmd *exec.Cmd) (first report, err error) {
+	_ = k.engine.SetDeadline(time.Now().Add(keeperPatience))
+	defer k.engine.SetDeadline(time.Time{})
+	o := order{Engine: os.Getpid(), Path: []byte(cmd.Path), Dir: []byte(cmd.Dir), Args: bytesOf(cmd.Args), Env: bytesOf(cmd.Environ())}
+	if err := json.NewEncoder(k.engine).Encode(o); err != nil {
+		return first, err
+	}
+	return first, k.in.Decode(&first)
+}
+
+func (k *kept) pid() int { return k.leader }
+
+func (k *kept) stop(grace time.Duration) {
+	k.ask(grace)
+	_ = k.keeper.Process.Signal(syscall.SIGCONT)
+	if wait(k.over, max(grace, 0)+stopPatience) {
+		return
+	}
+	_ = k.keeper.Process.Kill()
+}
+
+func (k *kept) ask(grace time.Duration) {
+	k.sending.Lock()
+	defer k.sending.Unlock()
+	_ = k.engine.SetWriteDeadline(time.Now().Add(stopPatience))
+	_ = json.NewEncoder(k.engine).Encode(request{Stop: grace})
+}
+
+// awaitKeeper waits for the end of the keeper. What it has sent can still be read after that, but
+// not forever, in case another process holds its end of the socket.
+func (k *kept) awaitKeeper() {
+	_ = k.keeper.Wait()
+	_ = k.engine.SetReadDeadline(time.Now().Add(time.Second))
+	close(k.over)
+}
+
+func (k *kept) await() string {
+	var last report
+	state := "signal: killed, as was the process that kept watch over it"
+	for !last.Gone {
+		last = report{}
+		if k.in.Decode(&last) != nil {
+			break
+		}
+		if last.Ended != nil {
+			state = describe(*last.Ended)
+		}
+	}
+	<-k.over
+	if !last.Gone {
+		killOrphans(k.begun)
+	}
+	_ = k.engine.Close()
+	return state
+}
+
+// describe says of a status what os.ProcessState says.
+func describe(status syscall.WaitStatus) string {
+	switch {
+	case status.Exited():
+		return fmt.Sprintf("exit status %d", status.ExitStatus())
+	case status.Signaled() && status.CoreDump():
+		return "signal: " + status.Signal().String() + " (core dumped)"
+	case status.Signaled():
+		return "signal: " + status.Signal().String()
+	}
+	return fmt.Sprintf("wait status %d", status)
+}
+
+// socketPair returns two connected sockets. Unlike pipes, no other process can open them
+// again through /proc.
+func socketPair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil { // for deadlines
+		return nil, nil, errors.Join(err, unix.Close(fds[0]), unix.Close(fds[1]))
+	}
+	return os.NewFile(uintptr(fds[0]), "keeper"), os.NewFile(uintptr(fds[1]), "engine"), nil
+}
+
+// ownProgram returns what starts path. The program of this process may have been replaced
+// by an update, and a keeper must be of the same version.
+func ownProgram(path string) string {
+	if own, err := os.Executable(); err == nil && own == path {
+		return "/proc/self/exe"
+	}
+	return path
+}
+
+func bytesOf(list []string) (all [][]byte) {
+	for _, s := range list {
+		all = append(all, []byte(strings.Clone(s)))
+	}
+	return all
+}

@@ -1,0 +1,75 @@
+package reaper
+
+import (
+	"errors"
+	"os"
+	"slices"
+)
+
+var (
+	errStarted = errors.New("what an engine has started can't answer, nor can what that has started")
+	errLineage = errors.New("nobody can tell what has started the process that answers")
+)
+
+// CheckOrigin returns an error if a process was started by this process or by another
+// engine, through however many others, or if nobody can tell.
+func CheckOrigin(pid int) error {
+	before, err := lineage(pid)
+	if err != nil {
+		return err
+	}
+	for i, s := range before {
+		// The process itself may be an engine that a person has started.
+		if s.PID == os.Getpid() || hasThread(s.PID, keeperThread) || i > 0 && hasThread(s.PID, engineThread) {
+			return errStarted
+		}
+	}
+	// Whoever is still there is who was looked at.
+	after, err := lineage(pid)
+	if err != nil || !slices.EqualFunc(before, after, func(a, b Stat) bool { return a.PID == b.PID && a.Start == b.Start }) {
+		return errLineage
+	}
+	return nil
+}
+
+// lineage returns a process, its parent, and so on, up to the first process that is seen
+// from here.
+func lineage(pid int) (all []Stat, err error) {
+	const deepest = 1000
+	for len(all) < deepest {
+		s, err := withParent(pid)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+		if pid == 1 || s.Parent == 0 {
+			return all, nil
+		}
+		pid = s.Parent
+	}
+	return nil, errLineage
+}
+
+// withParent returns the Stat of a process whose parent lives. If the parent ends while it
+// is looked at, its number may become another process's: so the process must still have
+// that parent after the parent was seen alive.
+func withParent(pid int) (Stat, error) {
+	for range 10 {
+		before, err := ReadStat(pid)
+		if err != nil {
+			return Stat{}, errLineage
+		}
+		if before.Parent == 0 {
+			return before, nil
+		}
+		_, gone := ReadStat(before.Parent)
+		after, err := ReadStat(pid)
+		if err != nil {
+			return Stat{}, errLineage
+		}
+		if gone == nil && after.Parent == before.Parent && after.Start == before.Start {
+			return after, nil
+		}
+	}
+	return Stat{}, errLineage
+}

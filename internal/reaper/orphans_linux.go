@@ -1,0 +1,130 @@
+package reaper
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// AdoptOrphans has this process adopt the orphans among its descendants, instead of the
+// first process of the machine. If a server kills its keeper, its daemons stay descendants
+// of this process then, which kills them. It is for programs that start all their processes
+// with os/exec: a Reaper reaps the others.
+func AdoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+func adopts() bool {
+	var set int32
+	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&set)), 0, 0, 0)
+	return err == nil && set != 0
+}
+
+// adopted returns the children of this process that it has not started. For each child that
+// it has started and not waited for, os/exec holds a descriptor of the process. ok is false
+// if this system has no such descriptors.
+func adopted() (children []Stat, ok bool) {
+	all := childrenOf(os.Getpid())
+	for range 2 { // a child that was born just now may get its descriptor a moment later
+		held, ok := heldProcesses()
+		if !ok {
+			return nil, false
+		}
+		all = slices.DeleteFunc(all, func(pid int) bool { return held[pid] })
+	}
+	for _, pid := range all {
+		if s, err := ReadStat(pid); err == nil && s.Parent == os.Getpid() {
+			children = append(children, s)
+		}
+	}
+	return children, true
+}
+
+// heldProcesses returns the processes that this process has a descriptor of.
+func heldProcesses() (held map[int]bool, ok bool) {
+	fd, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err != nil {
+		return nil, false
+	}
+	defer unix.Close(fd)
+	held = map[int]bool{}
+	infos, _ := filepath.Glob("/proc/self/fdinfo/*")
+	for _, info := range infos {
+		text, _ := os.ReadFile(info)
+		for line := range strings.Lines(string(text)) {
+			if value, found := strings.CutPrefix(line, "Pid:"); found {
+				pid, _ := strconv.Atoi(strings.TrimSpace(value))
+				held[pid] = true
+			}
+		}
+	}
+	return held, held[os.Getpid()]
+}
+
+// killOrphans kills what this process has adopted from a keeper that was killed and had
+// started at begun. A process that is in this process's own session is none of them: the
+// child of a keeper is in another session, and nobody can enter a session.
+func killOrphans(begun uint64) {
+	if !adopts() || begun == 0 {
+		return
+	}
+	own, _ := unix.Getsid(0)
+	for end := time.Now().Add(stopPatience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		left := 0
+		children, _ := adopted()
+		for _, s := range children {
+			if s.Session == own || s.Start < begun {
+				continue
+			}
+			if unix.Kill(s.PID, unix.SIGKILL) != unix.EPERM {
+				left++
+			}
+			_, _ = syscall.Wait4(s.PID, nil, unix.WNOHANG|unix.WALL, nil)
+		}
+		if left == 0 {
+			return
+		}
+	}
+}
+
+// sweepInterval is how often zombies are looked for that nobody waits for.
+const sweepInterval = 10 * time.Second
+
+// sweep begins to reap adopted children, if this process adopts orphans.
+func (s *system) sweep() {
+	if !adopts() {
+		return
+	}
+	s.quit, s.swept = make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(s.swept)
+		dead := map[string]bool{} // in the last round
+		for !wait(s.quit, sweepInterval) {
+			dead = reapDead(dead)
+		}
+	}()
+}
+
+// reapDead reaps the adopted children that have been dead since the last round. It returns
+// those that are dead now.
+func reapDead(before map[string]bool) map[string]bool {
+	now := map[string]bool{}
+	children, _ := adopted()
+	for _, s := range children {
+		id := fmt.Sprint(s.PID, " ", s.Start)
+		switch {
+		case !s.dead():
+		case before[id]:
+			_, _ = syscall.Wait4(s.PID, nil, unix.WNOHANG|unix.WALL, nil)
+		default:
+			now[id] = true
+		}
+	}
+	return now
+}

@@ -1,0 +1,140 @@
+package reaper
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoTerminal is the error of CheckTerminal for a process that no person can type into.
+var ErrNoTerminal = errors.New("a yes is given in a terminal, and the process that answers is in the foreground of none")
+
+// Peer is the process at the other end of a socket.
+type Peer struct {
+	UID int // its effective user
+	handle
+	start uint64
+}
+
+// PeerOf returns the process that has connected c. Close must be called.
+func PeerOf(c *net.UnixConn) (*Peer, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	p := &Peer{handle: handle{fd: -1}}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = p.identify(int(fd)) }); err != nil {
+		return nil, err
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	s, err := ReadStat(p.pid)
+	if err != nil || s.dead() {
+		p.Close()
+		return nil, errLineage
+	}
+	p.start = s.Start
+	return p, nil
+}
+
+// identify asks a socket for its peer. Since Linux 6.5 the descriptor that it gives is of the
+// process that connected, even if that has ended meanwhile. Before, the number of one that ended
+// can be another process's by now.
+func (p *Peer) identify(socket int) error {
+	credentials, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return err
+	}
+	p.UID, p.pid = int(credentials.Uid), int(credentials.Pid)
+	if p.pid <= 0 {
+		return errLineage // it is in a container that sees more than this process
+	}
+	fd, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	if err == unix.ENOPROTOOPT {
+		fd, err = unix.PidfdOpen(p.pid, 0)
+	}
+	switch err {
+	case nil:
+		p.fd = fd
+		unix.CloseOnExec(fd)
+	case unix.ENOSYS: // before Linux 5.3
+	default:
+		return errLineage
+	}
+	return nil
+}
+
+// Close ends the use of p.
+func (p *Peer) Close() { p.close() }
+
+// CheckOrigin returns an error if the peer was started by an engine, if it is in a container of
+// its own, or if nobody can tell.
+func (p *Peer) CheckOrigin() error {
+	if err := CheckOrigin(p.pid); err != nil {
+		return err
+	}
+	own, err := namespaces(os.Getpid())
+	if err != nil {
+		return err
+	}
+	its, err := namespaces(p.pid)
+	if err != nil {
+		return err
+	}
+	if its != own {
+		return errors.New("what is in a container can't answer")
+	}
+	return p.alive()
+}
+
+// CheckTerminal returns ErrNoTerminal unless the peer has a controlling terminal and is in its
+// foreground, where a person can type into it. The session that the terminal belongs to must not
+// have been started by an engine either.
+func (p *Peer) CheckTerminal() error {
+	s, err := ReadStat(p.pid)
+	if err != nil {
+		return errLineage
+	}
+	if s.Terminal == 0 || s.Foreground != s.Group {
+		return ErrNoTerminal
+	}
+	leader, err := ReadStat(s.Session)
+	if err != nil || leader.Terminal != s.Terminal {
+		return ErrNoTerminal
+	}
+	if err := CheckOrigin(leader.PID); err != nil {
+		return err
+	}
+	return p.alive()
+}
+
+// alive returns an error if the peer has ended: what was read of its number may be of another
+// process then.
+func (p *Peer) alive() error {
+	s, err := ReadStat(p.pid)
+	if err != nil || s.dead() || s.Start != p.start || p.signal(0) == unix.ESRCH {
+		return errLineage
+	}
+	return nil
+}
+
+// namespaces counts the namespaces of process ids that a process is in, as far as they are seen
+// from here.
+func namespaces(pid int) (int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, errLineage
+	}
+	for line := range strings.Lines(string(status)) {
+		if ids, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			return len(strings.Fields(ids)), nil
+		}
+	}
+	return 0, nil // before Linux 4.1
+}

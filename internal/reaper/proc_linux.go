@@ -1,0 +1,135 @@
+package reaper
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stat is what /proc/PID/stat says of a process.
+type Stat struct {
+	PID, Parent, Group, Session int
+	Terminal                    int // device number of the controlling terminal; 0 means none
+	Foreground                  int // process group in the foreground of that terminal
+	Start                       uint64
+	State                       byte
+}
+
+// TicksPerSecond is the unit of Stat.Start, which counts from the boot of the machine.
+const TicksPerSecond = 100
+
+func (s Stat) dead() bool { return s.State == 'Z' || s.State == 'X' }
+
+// ReadStat reads the Stat of a process. The error says that there is no such process.
+func ReadStat(pid int) (Stat, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Stat{}, err
+	}
+	return parseStat(pid, data)
+}
+
+// parseStat reads a line of proc_pid_stat(5). The second field is the name of
+// the program in parentheses and may hold anything, parentheses too.
+func parseStat(pid int, data []byte) (Stat, error) {
+	const start = 19 // counted from the field after the name
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	if len(fields) <= start {
+		return Stat{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	s := Stat{PID: pid, State: fields[0][0]}
+	for i, into := range []*int{&s.Parent, &s.Group, &s.Session, &s.Terminal, &s.Foreground} {
+		n, err := strconv.Atoi(fields[1+i])
+		if err != nil {
+			return Stat{}, fmt.Errorf("/proc/%d/stat is not as documented: %w", pid, err)
+		}
+		*into = n
+	}
+	n, err := strconv.ParseUint(fields[start], 10, 64)
+	if err != nil {
+		return Stat{}, fmt.Errorf("/proc/%d/stat is not as documented: %w", pid, err)
+	}
+	s.Start = n
+	return s, nil
+}
+
+// childrenOf returns the ids of the children of a process, zombies too. A child that is
+// born or adopted meanwhile may be missing.
+func childrenOf(pid int) (children []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for _, field := range strings.Fields(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				children = append(children, child)
+			}
+		}
+	}
+	if len(lists) > 0 {
+		return children
+	}
+	for _, other := range processes() { // a kernel without CONFIG_PROC_CHILDREN
+		if s, err := ReadStat(other); err == nil && s.Parent == pid {
+			children = append(children, other)
+		}
+	}
+	return children
+}
+
+// handle names a process for signals. It can't come to mean another process that gets the
+// same number.
+type handle struct{ fd, pid int }
+
+// openChild returns a handle of a process if it is a child of parent.
+func openChild(parent, pid int) (handle, error) {
+	h := handle{-1, pid}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err == nil {
+		h.fd = fd
+	} else if err != unix.ENOSYS { // which is the answer before Linux 5.3
+		return h, err
+	}
+	if s, err := ReadStat(pid); err != nil || s.Parent != parent {
+		h.close()
+		return h, unix.ESRCH
+	}
+	return h, nil
+}
+
+func (h handle) signal(signal unix.Signal) error {
+	if h.fd < 0 {
+		return unix.Kill(h.pid, signal)
+	}
+	return unix.PidfdSendSignal(h.fd, signal, nil, 0)
+}
+
+func (h handle) close() {
+	if h.fd >= 0 {
+		_ = unix.Close(h.fd)
+	}
+}
+
+// openBelow returns handles of all descendants of a process, parents before their children.
+func openBelow(parent int) (all []handle) {
+	for _, pid := range childrenOf(parent) {
+		if h, err := openChild(parent, pid); err == nil {
+			all = append(append(all, h), openBelow(pid)...)
+		}
+	}
+	return all
+}
+
+// hasThread reports whether a thread of a process has one of the names.
+func hasThread(pid int, names ...string) bool {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))
+	return slices.ContainsFunc(files, func(file string) bool {
+		name, err := os.ReadFile(file)
+		return err == nil && slices.Contains(names, strings.TrimSpace(string(name)))
+	})
+}

@@ -1,0 +1,286 @@
+package reaper
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// engineFD is the descriptor of the keeper's socket to the engine.
+const engineFD = 3
+
+// order is the first message to a keeper: what to start. The fields are bytes because
+// paths, arguments and variables need not be UTF-8.
+type order struct {
+	Engine    int // the process id of the engine
+	Path, Dir []byte
+	Args, Env [][]byte
+}
+
+// request is every later message to a keeper.
+type request struct {
+	Stop time.Duration // asks everything to end, and kills what is left after that time
+}
+
+// report is a message from a keeper.
+type report struct {
+	PID   int                 // the child, which has been started
+	Errno syscall.Errno       // why it could not be
+	Ended *syscall.WaitStatus // how the child ended
+	Gone  bool                // nothing is left that can be killed; the last message
+}
+
+// Serve is the whole life of a keeper. It starts the process that the engine asks for,
+// and kills all its descendants when that process has ended, when the engine asks for
+// it, and when the engine is gone. It returns when nothing is left.
+func Serve() {
+	runtime.LockOSThread() // the kernel kills the child when the thread ends that started it
+	nameThread(keeperThread)
+	// Caught and not ignored: what is ignored would be ignored by the child too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	syscall.CloseOnExec(engineFD)
+	engine := os.NewFile(engineFD, "engine")
+	in, out := json.NewDecoder(engine), json.NewEncoder(engine)
+	var o order
+	if in.Decode(&o) != nil {
+		return
+	}
+	k := &keeper{ended: make(chan syscall.WaitStatus, 1), empty: make(chan struct{})}
+	errno := k.begin(o)
+	_ = out.Encode(report{PID: k.leader, Errno: errno})
+	if errno != 0 {
+		return
+	}
+	k.keep(requests(in), engineGone(o.Engine), out)
+	_ = out.Encode(report{Gone: true})
+}
+
+// keeper is the parent of one child and of all its orphans.
+type keeper struct {
+	leader  int
+	reaping sync.Mutex              // held to reap, and to signal children: their numbers stay theirs meanwhile
+	ended   chan syscall.WaitStatus // gets how the leader ended
+	empty   chan struct{}           // closed when no descendant is left
+}
+
+// begin starts the child. The process becomes a subreaper before, and nobody can open
+// its descriptors or trace it: it is not dumpable.
+func (k *keeper) begin(o order) syscall.Errno {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return errnoOf(err)
+	}
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	pid, err := syscall.ForkExec(string(o.Path), texts(o.Args), &syscall.ProcAttr{
+		Dir: string(o.Dir), Env: texts(o.Env), Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		return errnoOf(err)
+	}
+	k.leader = pid
+	letGo()
+	go k.reap()
+	return 0
+}
+
+// letGo gives up the child's standard streams, so that the engine sees when the child
+// closes them, and the working directory.
+func letGo() {
+	if null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
+		for fd := range 3 {
+			_ = unix.Dup3(null, fd, unix.O_CLOEXEC)
+		}
+	} else {
+		for fd := range 3 {
+			_ = unix.Close(fd)
+		}
+	}
+	_ = os.Chdir("/")
+}
+
+// reap collects the exit statuses of all children, those adopted too. As orphans are
+// adopted before their parent can be reaped, no children means no descendants.
+func (k *keeper) reap() {
+	defer close(k.empty)
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT|unix.WALL, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return // ECHILD
+		}
+		var status syscall.WaitStatus
+		k.reaping.Lock()
+		pid, err := syscall.Wait4(-1, &status, unix.WNOHANG|unix.WALL, nil)
+		k.reaping.Unlock()
+		if err == nil && pid == k.leader {
+			k.ended <- status
+		}
+	}
+}
+
+// keep returns when nothing is left, or nothing that it may kill.
+func (k *keeper) keep(requests <-chan request, gone <-chan struct{}, out *json.Encoder) {
+	var deadline <-chan time.Time
+	stopping := false
+	for {
+		select {
+		case <-k.empty:
+			select {
+			case status := <-k.ended:
+				_ = out.Encode(report{Ended: &status})
+			default:
+			}
+			return
+		case status := <-k.ended:
+			_ = out.Encode(report{Ended: &status})
+			if !stopping {
+				k.end(out)
+				return
+			}
+		case r, ok := <-requests:
+			if !ok || r.Stop <= 0 {
+				k.end(out)
+				return
+			}
+			stopping, deadline = true, time.After(r.Stop)
+			terminateBelow(os.Getpid())
+		case <-deadline:
+			k.end(out)
+			return
+		case <-gone:
+			k.end(out)
+			return
+		}
+	}
+}
+
+// end kills until nothing is left. A process that forks all the time can't outrun it for
+// long: its children stay descendants, whatever they do. It gives up when all that is left
+// belongs to other users.
+func (k *keeper) end(out *json.Encoder) {
+	defer func() {
+		select {
+		case status := <-k.ended:
+			_ = out.Encode(report{Ended: &status})
+		default:
+		}
+	}()
+	const patience = 200 // rounds in which nothing could be killed
+	pause := 100 * time.Microsecond
+	for powerless := 0; powerless < patience; {
+		if k.strike() {
+			powerless++
+		} else {
+			powerless = 0
+		}
+		if wait(k.empty, pause) {
+			return
+		}
+		pause = min(2*pause, 5*time.Millisecond)
+	}
+}
+
+// strike sends SIGKILL to all children and to the process groups that they are in. Those
+// groups are in sessions that the child or its descendants began, so nobody else is in
+// them. It reports whether there are children and none may be killed.
+func (k *keeper) strike() (powerless bool) {
+	k.reaping.Lock()
+	defer k.reaping.Unlock()
+	self := os.Getpid()
+	children := childrenOf(self)
+	powerless = len(children) > 0
+	for _, pid := range children {
+		if unix.Kill(pid, unix.SIGKILL) == unix.EPERM {
+			killBelow(pid)
+			continue
+		}
+		powerless = false
+		if group, err := unix.Getpgid(pid); err == nil && group > 1 && group != unix.Getpgrp() {
+			_ = unix.Kill(-group, unix.SIGKILL)
+		}
+	}
+	return powerless
+}
+
+// killBelow kills the descendants of a process that may itself not be killed, as sudo.
+func killBelow(parent int) {
+	for _, h := range openBelow(parent) {
+		_ = h.signal(unix.SIGKILL)
+		h.close()
+	}
+}
+
+// terminateBelow asks all descendants of a process to end. It finds them all before it asks
+// the first: a descendant whose parent ends is adopted.
+func terminateBelow(parent int) {
+	for _, h := range openBelow(parent) {
+		_ = h.signal(unix.SIGTERM)
+		h.close()
+	}
+}
+
+// requests returns a channel of what the engine asks for. It is closed when the engine
+// has closed its end of the socket.
+func requests(in *json.Decoder) <-chan request {
+	c := make(chan request)
+	go func() {
+		defer close(c)
+		for {
+			var r request
+			if in.Decode(&r) != nil {
+				return
+			}
+			c <- r
+		}
+	}()
+	return c
+}
+
+// engineGone returns a channel that is closed when the engine has ended. The end of its
+// socket says so too, unless another process has got hold of a copy.
+func engineGone(pid int) <-chan struct{} {
+	gone := make(chan struct{})
+	fd, err := unix.PidfdOpen(pid, 0)
+	if os.Getppid() != pid { // it ended before, and its number may be another process's
+		close(gone)
+		return gone
+	}
+	if err != nil {
+		return gone // before Linux 5.3
+	}
+	go func() {
+		defer close(gone)
+		for {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+			if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	}()
+	return gone
+}
+
+func texts(all [][]byte) (list []string) {
+	for _, b := range all {
+		list = append(list, string(b))
+	}
+	return slices.Clip(list)
+}
+
+func errnoOf(err error) syscall.Errno {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return syscall.EIO
+}
