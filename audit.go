@@ -92,6 +92,9 @@ func (p *parts) open(ctx context.Context, o audit.Options, left bool, hold func(
 	if err != nil {
 		return nil, err
 	}
+	o.Renew = func(ctx context.Context) (audit.Store, error) {
+		return store.Open(ctx, where, store.Options{Owner: owner, Fresh: true})
+	}
 	rows, err := store.Open(ctx, where, store.Options{Owner: owner, Left: left})
 	if err != nil {
 		return nil, err

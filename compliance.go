@@ -66,7 +66,7 @@ func ExportRecord(ctx context.Context, c Config, w io.Writer, what Export) (Expo
 			what.Progress(out.Entries)
 		}
 	}
-	if len(r.Stores) == 0 {
+	if len(r.Stores) == 0 && len(r.Unread()) == 0 {
 		out.Warnings = append(out.Warnings, "there is no record yet")
 	}
 	if err := to.Close(); err != nil {

@@ -41,7 +41,7 @@ func QueryRecord(ctx context.Context, c Config, q RecordQuery) (RecordPage, erro
 	}
 	defer r.close()
 	page, err := r.Find(ctx, q)
-	if len(r.Stores) == 0 && err == nil {
+	if len(r.Stores) == 0 && len(r.Unread()) == 0 && err == nil {
 		page.Warnings = append(page.Warnings, "there is no record yet")
 	}
 	return page, known(err)
@@ -115,9 +115,10 @@ func (c Config) record(ctx context.Context, o store.Options) (*keptRecord, error
 	return p.recorded(ctx, o)
 }
 
-// recorded opens all that is recorded in a home. What has no store yet is an empty record.
+// recorded opens all that is recorded in a home. What has no store yet is an empty record. Of several files, those
+// that cannot be opened are left out, which everything that reads says.
 func (p *parts) recorded(ctx context.Context, o store.Options) (*keptRecord, error) {
-	k := &keptRecord{audit.Record{
+	k := &keptRecord{Record: audit.Record{
 		Archives: p.archives(), Checkpoints: p.checkpoints(), Home: p.config.Home,
 		Keys: audit.Keys{Bodies: p.masterKeys().Read, Codes: p.readCodes},
 	}}
@@ -130,6 +131,10 @@ func (p *parts) recorded(ctx context.Context, o store.Options) (*keptRecord, err
 	}
 	for _, url := range where {
 		s, err := store.Open(ctx, url, o)
+		if err != nil && p.config.Settings.Audit.Store == "" && ctx.Err() == nil {
+			k.LeaveOut(err)
+			continue
+		}
 		if err != nil {
 			k.close()
 			return nil, err
@@ -236,7 +241,7 @@ func (p *parts) eraseRecord(what Erasure) (int, error) {
 	}
 	ctx := context.Background()
 	r, err := p.recorded(ctx, store.Options{ReadOnly: true, Forgets: true})
-	if err != nil || len(r.Stores) == 0 {
+	if err != nil || len(r.Stores) == 0 && len(r.Unread()) == 0 {
 		return 0, err
 	}
 	defer r.close()

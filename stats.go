@@ -19,6 +19,8 @@ type Usage struct {
 	audit.Usage
 	Bytes int64 `json:"record_bytes"`
 	Cost  *Cost `json:"cost,omitempty"` // nil if the settings name no price
+	// Warnings say which files of the audit log could not be read and are not counted.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Cost is what tokens cost at the price that the settings name.
@@ -46,13 +48,16 @@ func Used(ctx context.Context, c Config, s Span) (Usage, error) {
 	}
 	defer kept.close()
 	var u Usage
-	if u.Usage, err = audit.Add(ctx, kept.Stores, s, true); err != nil {
+	if u.Usage, err = kept.Usage(ctx, s, true); err != nil {
 		return Usage{}, known(err)
 	}
 	for _, one := range kept.Stores {
 		if n, err := one.Size(ctx); err == nil {
 			u.Bytes += n
 		}
+	}
+	for _, err := range kept.Unread() {
+		u.Warnings = append(u.Warnings, "left out: "+err.Error())
 	}
 	u.Cost = costOf(loaded.Settings.Stats.Price, u.Usage)
 	return u, nil
@@ -167,7 +172,7 @@ func (e *Engine) history(session string) *Recorded {
 			return nil, err
 		}
 		defer kept.close()
-		u, err := audit.Add(ctx, kept.Stores, span, false)
+		u, err := kept.Usage(ctx, span, false)
 		if err != nil {
 			return nil, err
 		}

@@ -44,6 +44,9 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 			if err != nil {
 				return err
 			}
+			if !asJSON {
+				a.warnAll(used.Warnings)
+			}
 			if page != "" {
 				if err := a.writePage(page, usagePage(used, now)); err != nil {
 					return err

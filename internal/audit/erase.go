@@ -37,6 +37,9 @@ func (r *Record) EraseSession(ctx context.Context, principal, session string) (o
 			}
 		}
 	}
+	if err := r.damages(); err != nil {
+		return out, uncertain(err)
+	}
 	return out, nil
 }
 
@@ -82,6 +85,9 @@ func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, ses
 				return e.out, uncertain(err)
 			}
 		}
+	}
+	if err := r.damages(); err != nil {
+		return e.out, uncertain(err)
 	}
 	if e.shut > 0 {
 		return e.out, run.Errorf(run.KindInternal, "audit.erase", "%d entries could not be looked through: they are sealed with the key of another person", e.shut).
@@ -165,7 +171,7 @@ func (e *eraser) destroy(ctx context.Context, c *chain) error {
 	n, err := forget(ctx, c.store, ids)
 	e.out.Keys += n
 	for _, id := range ids {
-		e.opener.keys[id] = nil
+		e.opener.keys[keyIn(c.Chain, id)] = nil
 	}
 	return err
 }

@@ -54,7 +54,8 @@ func (r *Record) After(ctx context.Context, f Filter, text string, places Places
 			yield(Entry{}, err)
 			return
 		}
-		m := &follower{record: r, filter: f, warnings: warnings}
+		defer r.warn(warnings)
+		m := &follower{ctx: ctx, record: r, filter: f, warnings: warnings}
 		defer m.stop()
 		for _, c := range chains {
 			if f.Chain == "" || f.Chain == c.Chain {
@@ -76,6 +77,7 @@ func (r *Record) After(ctx context.Context, f Filter, text string, places Places
 
 // follower merges chains, each in its own order.
 type follower struct {
+	ctx      context.Context
 	record   *Record
 	filter   Filter
 	warnings *[]string
@@ -169,6 +171,9 @@ func (m *follower) advance(s *followed) error {
 		case errors.As(err, &d):
 			*m.warnings = append(*m.warnings, fmt.Sprintf("entries %d to %d of chain %s are left out: %v", d.first, d.last, s.chain, err))
 			continue
+		case err != nil && m.record.passes(m.ctx, err):
+			s.over = true
+			return nil
 		case err != nil:
 			return err
 		}

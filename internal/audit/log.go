@@ -23,6 +23,9 @@ type Options struct {
 	Home        string            // named in checkpoints
 	Every       time.Duration     // between two lines of checkpoints at most; a minute if 0
 	Tell        func(line []byte) // is given each line, too; may be nil. It must not wait
+	// Renew opens another store with an empty chain, for when the first one fails with ErrUnsynced or
+	// ErrGone; nil: then nothing is written any more.
+	Renew func(ctx context.Context) (Store, error)
 	// All has nothing begin that cannot be recorded. Without it programs go on that only
 	// read, as long as what is to be written fits into memory.
 	All bool
@@ -45,17 +48,22 @@ const (
 
 // Log writes one chain. It is safe for concurrent use.
 type Log struct {
-	store  Store
 	o      Options
 	codes  codes
 	wrap   cipher.AEAD
-	points checkpoints
 	ended  chan struct{}
 	close  func() error
+	owner  string // of the chain
 	leaves atomic.Bool
-	unsure *sent // the writer's own
+
+	// Only the writer uses these.
+	points checkpoints
+	unsure *sent
+	lost   error   // why the store cannot be relied on any more
+	kept   []Store // that were given up and stay locked until the log is closed
 
 	mu      sync.Mutex
+	store   Store     // only the writer changes it
 	ready   sync.Cond // any of the following has changed
 	queue   []*item
 	size    int  // of the queue
@@ -73,17 +81,19 @@ type Log struct {
 
 // item is a row on its way.
 type item struct {
-	row      Row
-	key      *key // of its body, or of the execution that it opens
-	carries  bool // the key is to be written with it
-	opens    bool
-	closes   bool
-	size     int
-	waits    bool
-	retracts bool // what it is about does not happen if it could not be written
-	gone     bool // it was taken back
-	settled  bool
-	err      *run.Error
+	row     Row
+	key     *key // of its body, or of the execution that it opens
+	carries bool // the key is to be written with it
+	opens   bool
+	// continues are executions that began in an earlier chain and are open in this one from now on.
+	continues []string
+	closes    bool
+	size      int
+	waits     bool
+	retracts  bool // what it is about does not happen if it could not be written
+	gone      bool // it was taken back
+	settled   bool
+	err       *run.Error
 }
 
 // Open goes on with the chain of a store. Executions that an engine which has died left open
@@ -124,8 +134,8 @@ func (l *Log) resume(ctx context.Context) (err error) {
 	if l.head, err = l.store.Head(ctx); err != nil {
 		return err
 	}
-	l.opened = l.head.Seq
-	l.points = checkpoints{dir: l.o.Checkpoints, chain: l.head.Chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
+	l.opened, l.owner = l.head.Seq, l.head.Owner
+	l.points = l.checkpoints(l.head.Chain)
 	noted, err := readHead(l.o.Checkpoints, l.head.Chain)
 	if err != nil || noted.Chain != "" && !(noted.Chain == l.head.Chain && noted.holds(l.codes.public())) {
 		l.o.Log.Warn("the newest checkpoint of the record cannot be read", "chain", l.head.Chain, "error", err)
@@ -139,6 +149,10 @@ func (l *Log) resume(ctx context.Context) (err error) {
 	}
 	l.last, err = newest(ctx, l.store, l.head.Chain)
 	return err
+}
+
+func (l *Log) checkpoints(chain string) checkpoints {
+	return checkpoints{dir: l.o.Checkpoints, chain: chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
 }
 
 // tail holds what was written since a checkpoint against it: nobody else can have added to it.
@@ -198,7 +212,7 @@ func (l *Log) item(e run.Event) (*item, error) {
 	if err != nil {
 		return nil, err
 	}
-	row.Chain = l.head.Chain
+	_, row.Chain = l.place()
 	it := &item{opens: e.Kind == run.EventRequest, closes: e.Kind == run.EventEnd, retracts: retracted(e.Kind)}
 	if l.o.Mask != nil && row.Facts != nil {
 		row.Facts = l.o.Mask(row.Facts)
@@ -229,6 +243,7 @@ func (l *Log) put(it *item) *run.Error {
 		}
 		return err
 	}
+	l.adopt(it)
 	if k := it.key; k != nil && it.row.Body != nil && !k.kept {
 		it.carries, k.kept = true, true
 	}
@@ -299,6 +314,9 @@ func (l *Log) end() error {
 	var failed error
 	if l.failed != nil {
 		failed = l.failed
+	}
+	for _, s := range l.kept {
+		_ = s.Close()
 	}
 	return errors.Join(failed, l.store.Close())
 }

@@ -2,7 +2,9 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 )
 
@@ -54,7 +56,10 @@ func (r *Record) merged(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 				last = s.newest
 				given++
 			}
-			if more := s.advance(); s.err != nil {
+			if more := s.advance(); s.err != nil && r.passes(ctx, s.err) {
+				s.stop()
+				sources = slices.Delete(sources, i, i+1)
+			} else if s.err != nil {
 				yield(Row{}, s.err)
 				return
 			} else if !more {
@@ -105,7 +110,7 @@ func (a archive) find(f Filter) iter.Seq2[Row, error] {
 		var all []Row
 		for r, err := range a.rows(nil) {
 			if err != nil {
-				yield(Row{}, err)
+				yield(Row{}, fmt.Errorf("the archive %s: %w", filepath.Base(a.path), err))
 				return
 			}
 			if !f.fits(&r) {

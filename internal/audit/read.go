@@ -83,6 +83,7 @@ func placeFrom(cursor string) (*Place, error) {
 // else 0. What could not be read is told once in warnings.
 func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
+		defer r.warn(warnings)
 		o := r.opener(ctx, warnings)
 		text = strings.ToLower(text)
 		f.Limit = 0
@@ -133,8 +134,8 @@ type opener struct {
 	record *Record
 	chains []*chain
 	wrap   cipher.AEAD            // nil: bodies stay closed
-	keys   map[string]cipher.AEAD // by id; nil: it was destroyed
-	shut   map[string]bool        // keys that are wrapped with another person's
+	keys   map[string]cipher.AEAD // by chain and id; nil: it was destroyed
+	shut   map[string]bool        // keys that are wrapped with another person's, or cannot be read
 }
 
 func (r *Record) opener(ctx context.Context, warnings *[]string) *opener {
@@ -169,9 +170,9 @@ func (o *opener) body(r *Row) (body json.RawMessage, erased bool) {
 		return nil, false
 	}
 	id := keyID(r)
-	c := o.keys[id]
+	c := o.keys[keyIn(r.Chain, id)]
 	if c == nil {
-		return nil, !o.shut[id]
+		return nil, !o.shut[keyIn(r.Chain, id)]
 	}
 	text, err := opened(c, r.Body, id)
 	if err != nil {
@@ -192,31 +193,47 @@ func (o *opener) load(rows []Row) error {
 		clear(o.keys)
 		clear(o.shut)
 	}
-	need := map[Store][]string{}
+	need := map[string][]string{}
 	for i := range rows {
 		r := &rows[i]
 		id := keyID(r)
-		if _, known := o.keys[id]; known || len(r.Body) == 0 {
+		if _, known := o.keys[keyIn(r.Chain, id)]; known || len(r.Body) == 0 {
 			continue
 		}
-		o.keys[id] = nil
-		if s := storeOf(o.chains, r.Chain); s != nil {
-			need[s] = append(need[s], id)
-		}
+		o.keys[keyIn(r.Chain, id)] = nil
+		need[r.Chain] = append(need[r.Chain], id)
 	}
-	for s, ids := range need {
-		found, err := s.Keys(o.ctx, ids)
-		if err != nil {
+	for chain, ids := range need {
+		if err := o.read(chain, ids); err != nil {
 			return err
-		}
-		for id, k := range found {
-			c, err := unwrapped(o.wrap, k)
-			if o.keys[id] = c; err != nil {
-				o.shut[id] = true
-			}
 		}
 	}
 	return nil
+}
+
+// keyIn names a key of a chain: an execution that goes on in another chain has another key there.
+func keyIn(chain, id string) string { return chain + "\x00" + id }
+
+// read reads keys of a chain.
+func (o *opener) read(chain string, ids []string) error {
+	s := storeOf(o.chains, chain)
+	if s == nil {
+		return nil
+	}
+	found, err := s.Keys(o.ctx, ids)
+	if err != nil && o.record.passes(o.ctx, err) {
+		for _, id := range ids {
+			o.shut[keyIn(chain, id)] = true
+		}
+		return nil
+	}
+	for id, k := range found {
+		c, err := unwrapped(o.wrap, k)
+		if o.keys[keyIn(chain, id)] = c; err != nil {
+			o.shut[keyIn(chain, id)] = true
+		}
+	}
+	return err
 }
 
 // mentions reports whether an entry has a text, which is in lower case.

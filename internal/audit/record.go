@@ -18,6 +18,8 @@ type Record struct {
 	Checkpoints string // folder
 	Home        string // as it is named in checkpoints
 	Keys        Keys   // either may fail: then less is read, or proved
+
+	unread unread
 }
 
 // chain is one chain of a record.
@@ -33,6 +35,9 @@ func (r *Record) chains(ctx context.Context) ([]*chain, error) {
 	found := map[string]*chain{}
 	for _, s := range r.Stores {
 		heads, err := s.Chains(ctx)
+		if err != nil && r.passes(ctx, err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

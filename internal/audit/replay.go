@@ -18,14 +18,15 @@ import (
 func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ...Store) iter.Seq2[run.Event, error] {
 	return func(yield func(run.Event, error) bool) {
 		var heads []*replayed
-		for _, s := range append([]Store{l.store}, others...) {
+		own, chain := l.place()
+		for _, s := range append([]Store{own}, others...) {
 			chains, err := s.Chains(ctx)
 			if err != nil {
 				yield(run.Event{}, err)
 				return
 			}
 			for _, c := range chains {
-				if c.Owner != l.head.Owner || c.Chain == l.head.Chain && s != l.store {
+				if c.Owner != l.owner || c.Chain == chain && s != own {
 					continue
 				}
 				r := l.replay(ctx, s, c, since, most)
@@ -71,9 +72,11 @@ func earliest(heads []*replayed) (first int) {
 
 func (l *Log) replay(ctx context.Context, s Store, h Head, since time.Time, most int64) *replayed {
 	last := h.Seq
+	l.mu.Lock()
 	if h.Chain == l.head.Chain {
 		last = l.opened
 	}
+	l.mu.Unlock()
 	r := &replayed{}
 	r.pull, r.stop = iter.Pull2(l.events(ctx, s, h, last, since, most))
 	return r

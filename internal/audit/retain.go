@@ -42,6 +42,7 @@ const (
 // runs beside those who record.
 func (l *Log) Retain(ctx context.Context, p Policy) (Retained, error) {
 	k := &keeper{Log: l, p: p, now: l.o.Now()}
+	k.store, k.chain = l.place()
 	if p.Dir == "" || !seal.Steady(k.stamp(), k.now) {
 		k.p.Keep, k.p.Archives = 0, 0
 	}
@@ -63,13 +64,15 @@ func (l *Log) Retain(ctx context.Context, p Policy) (Retained, error) {
 // keeper is at work for a policy.
 type keeper struct {
 	*Log
-	p   Policy
-	now time.Time
-	out Retained
+	store Store // and chain: those of the log when the work began
+	chain string
+	p     Policy
+	now   time.Time
+	out   Retained
 }
 
 // stamp is the file that tells when this was done the last time.
-func (k *keeper) stamp() string { return filepath.Join(k.p.Dir, "."+k.head.Chain) }
+func (k *keeper) stamp() string { return filepath.Join(k.p.Dir, "."+k.chain) }
 
 // archiveOld moves rows in portions.
 func (k *keeper) archiveOld(ctx context.Context) error {
@@ -119,11 +122,11 @@ func (k *keeper) clean() {
 func (k *keeper) own(ctx context.Context) (Head, error) {
 	heads, err := k.store.Chains(ctx)
 	for _, h := range heads {
-		if h.Chain == k.head.Chain {
+		if h.Chain == k.chain {
 			return h, err
 		}
 	}
-	return Head{Chain: k.head.Chain}, err
+	return Head{Chain: k.chain}, err
 }
 
 // after is the archive that has the first row of the store.
@@ -239,7 +242,7 @@ func (k *keeper) deleteOld(ctx context.Context) error {
 		return err
 	}
 	for _, a := range all {
-		if a.chain != k.head.Chain || a.gone {
+		if a.chain != k.chain || a.gone {
 			continue
 		}
 		_, to := a.span()
@@ -299,7 +302,7 @@ func (k *keeper) unneeded(ctx context.Context, ended []string) (ids []string, er
 			there[r.Execution] = true
 		}
 		for _, id := range part {
-			if !there[id] && !strings.HasPrefix(id, k.head.Chain) {
+			if !there[id] && !strings.HasPrefix(id, k.chain) {
 				ids = append(ids, id)
 			}
 		}

@@ -29,7 +29,7 @@ func retained(t *testing.T, m *memory, o Options, p Policy) (Retained, error) {
 
 // retain is Retain with a clock that has not jumped.
 func (l *Log) retain(t testing.TB, p Policy) (Retained, error) {
-	seal.Steady((&keeper{Log: l, p: p}).stamp(), l.o.Now().Add(-time.Hour))
+	seal.Steady((&keeper{Log: l, chain: l.head.Chain, p: p}).stamp(), l.o.Now().Add(-time.Hour))
 	return l.Retain(context.Background(), p)
 }
 

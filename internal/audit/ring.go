@@ -18,6 +18,7 @@ type key struct {
 	aead cipher.AEAD
 	read time.Time // when it was made, or seen in the store
 	kept bool      // it is in the store, or on its way there, or never to be there
+	lost bool      // it is never to be there
 }
 
 // reread is for how long the key of a session is used without looking whether it is there.
@@ -39,7 +40,7 @@ func keyID(r *Row) string {
 // keyOf is the key for the body of a row.
 func (l *Log) keyOf(r *Row) (*key, error) {
 	id := keyID(r)
-	if k := l.known(id, r.Execution == ""); k != nil {
+	if k := l.known(id, r); k != nil {
 		return k, nil
 	}
 	var made *key
@@ -54,6 +55,9 @@ func (l *Log) keyOf(r *Row) (*key, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if r.Chain != l.head.Chain {
+		return made, nil // there is a new chain since: put seals the body anew
+	}
 	if k := l.keys[id]; k != nil && (!k.kept || k.read.Equal(made.read) || k.read.After(made.read)) {
 		return k, nil // somebody else was as quick
 	}
@@ -63,11 +67,11 @@ func (l *Log) keyOf(r *Row) (*key, error) {
 }
 
 // known is a key that is in memory.
-func (l *Log) known(id string, ofSession bool) *key {
+func (l *Log) known(id string, r *Row) *key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := l.keys[id]
-	if k != nil && ofSession && l.stale(k) {
+	if k != nil && (r.Chain != l.head.Chain || r.Execution == "" && l.stale(k)) {
 		return nil
 	}
 	return k
@@ -91,7 +95,7 @@ func (l *Log) sweep() {
 }
 
 func (l *Log) newKey(r *Row, lost bool) (*key, error) {
-	k := &key{Key: Key{ID: keyID(r), Session: r.Session, Principal: r.Principal}, read: l.o.Now(), kept: lost}
+	k := &key{Key: Key{ID: keyID(r), Session: r.Session, Principal: r.Principal}, read: l.o.Now(), kept: lost, lost: lost}
 	secret := make([]byte, keySize)
 	_, _ = rand.Read(secret) // never fails
 	k.Wrapped = sealed(l.wrap, secret, k.ID)
@@ -106,7 +110,8 @@ func (l *Log) foundKey(r *Row) (*key, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	id := keyID(r)
-	kept, err := l.store.Keys(ctx, []string{id})
+	store, _ := l.place()
+	kept, err := store.Keys(ctx, []string{id})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +122,7 @@ func (l *Log) foundKey(r *Row) (*key, error) {
 	}
 	lost := false
 	if r.Execution != "" {
-		for _, err := range l.store.Find(ctx, Filter{Executions: []string{r.Execution}, Limit: 1, Bare: true}) {
+		for _, err := range store.Find(ctx, Filter{Executions: []string{r.Execution}, Limit: 1, Bare: true}) {
 			if err != nil {
 				return nil, err
 			}

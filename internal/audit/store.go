@@ -105,7 +105,9 @@ type Store interface {
 	Head(ctx context.Context) (Head, error)
 	// Append writes a batch. It fails as a whole if its first row does not follow the head,
 	// or one of its keys is there already. After another error Head tells whether it was
-	// written: what failed may have been the last step, as with a connection that was lost.
+	// written: what failed may have been the last step, as with a connection that was lost. An error that
+	// wraps ErrUnsynced or ErrGone is the exception: what Append has written, and whatever Head says
+	// from then on, must not be relied on, and all that writes gives this error.
 	Append(ctx context.Context, b Batch) error
 	// Open lists the executions of the own chain that were opened and not closed.
 	Open(ctx context.Context) ([]string, error)

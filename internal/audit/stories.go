@@ -14,6 +14,7 @@ type stories struct {
 
 // story is what has been told of an execution.
 type story struct {
+	loose bool           // it began in another chain, so that answers may come without their calls
 	calls map[string]int // those that have no answer, by tool
 }
 
@@ -41,6 +42,16 @@ func (s *stories) tell(r *Row) string {
 	return ""
 }
 
+// goOn takes in executions that began in another chain.
+func (s *stories) goOn(executions []string) {
+	if s.open == nil {
+		s.open = map[string]*story{}
+	}
+	for _, id := range executions {
+		s.open[id] = &story{loose: true}
+	}
+}
+
 func (s *story) tell(r *Row) string {
 	tool := r.Server + "." + r.Tool
 	switch run.EventKind(r.Kind) {
@@ -50,6 +61,9 @@ func (s *story) tell(r *Row) string {
 		}
 		s.calls[tool]++
 	case run.EventAnswer:
+		if s.calls[tool] == 0 && s.loose {
+			return ""
+		}
 		if s.calls[tool] == 0 {
 			return fmt.Sprintf("an answer of %s in execution %s, and no call", tool, r.Execution)
 		}

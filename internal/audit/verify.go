@@ -4,10 +4,13 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
 	"time"
+
+	"retort/internal/run"
 )
 
 // What may have happened to a record.
@@ -94,6 +97,7 @@ func (r *Record) Verify(ctx context.Context, o VerifyOptions) (Verdict, error) {
 		delete(v.marks, c.Chain)
 	}
 	v.missing()
+	v.damages()
 	v.out.OK = len(v.out.Findings) == 0
 	return v.out, nil
 }
@@ -144,6 +148,7 @@ type checking struct {
 	known   bool   // it is
 	stories stories
 	found   bool
+	unread  bool // the rest of it cannot be read
 	foreign bool // it was written with another person's key
 }
 
@@ -185,7 +190,7 @@ func (k *checking) walk(ctx context.Context) error {
 			failed = k.take(ctx, j)
 		}
 		if failed == nil {
-			failed = k.broken(j.err)
+			failed = k.broken(ctx, j.err)
 		}
 		if failed != nil {
 			stop()
@@ -262,9 +267,13 @@ func (k *checking) read(ctx context.Context, work, ordered chan<- *job) {
 }
 
 // broken is about an error in the place of rows.
-func (k *checking) broken(err error) error {
+func (k *checking) broken(ctx context.Context, err error) error {
 	var d *damaged
 	if !errors.As(err, &d) {
+		if err != nil && k.record.passes(ctx, err) {
+			k.known, k.stories.whole, k.unread = false, false, true
+			return nil
+		}
 		return err
 	}
 	k.bad(max(k.next, d.first), Damaged, fmt.Sprintf("the archive of entries %d to %d of chain %s: %v", d.first, d.last, k.c.Chain, err))
@@ -316,6 +325,9 @@ func (k *checking) row(ctx context.Context, r *Row, loose, forged bool) error {
 		k.out.Bad++
 		k.bad(r.Seq, Rehashed, fmt.Sprintf("entry %d of chain %s holds by itself, and is not the one that a checkpoint saw there: this one, or one before it, was changed and everything hashed anew", r.Seq, r.Chain))
 	}
+	if r.Kind == string(run.EventGap) && r.Status == StatusLost {
+		k.goesOn(r)
+	}
 	if says := k.stories.tell(r); says != "" {
 		k.find(Finding{r.Chain, r.Seq, Told, fmt.Sprintf("entry %d of chain %s: %s", r.Seq, r.Chain, says)})
 	}
@@ -325,6 +337,16 @@ func (k *checking) row(ctx context.Context, r *Row, loose, forged bool) error {
 	}
 	k.out.Last, k.out.To = r.Seq, at
 	return nil
+}
+
+// goesOn reads the entry that begins a chain in the place of another.
+func (k *checking) goesOn(r *Row) {
+	var c continued
+	if err := json.Unmarshal(r.Facts, &c); err != nil {
+		return
+	}
+	k.stories.goOn(c.Executions)
+	k.note("chain %s goes on in the place of chain %.40s (%s): of that chain %d entries are known to be written, and later entries there may be of calls that were not sent", r.Chain, c.Chain, c.Cause, c.Entries)
 }
 
 // strange reports whether a chain of a store that many share is somebody else's: no
@@ -393,6 +415,9 @@ func (k *checking) seal(s Seal) {
 
 // end looks at whether the chain ends where it should.
 func (k *checking) end() {
+	if k.unread {
+		return // damages tells of it
+	}
 	last := k.next - 1
 	if m := k.marks.last(); m.seq > last {
 		k.truncated(m.seq, "a checkpoint")

@@ -27,7 +27,13 @@ func (l *Log) write() {
 				l.note(true)
 				return
 			}
-			err = l.commit(batch)
+			if err = l.commit(batch); l.lost != nil {
+				err = l.renew()
+				batch = nil // it is still queued, and now for the new chain
+			}
+		}
+		if batch == nil && err == nil {
+			continue
 		}
 		l.settle(batch, err)
 		if err == nil {
@@ -111,6 +117,7 @@ func (l *Log) commit(items []*item) *run.Error {
 		if it.opens {
 			b.Opened = append(b.Opened, r.Execution)
 		}
+		b.Opened = append(b.Opened, it.continues...)
 		if i := slices.Index(b.Opened, r.Execution); it.closes && i >= 0 {
 			b.Opened = slices.Delete(b.Opened, i, i+1) // it was never seen open
 		} else if it.closes {
@@ -120,6 +127,10 @@ func (l *Log) commit(items []*item) *run.Error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := l.store.Append(ctx, b); err != nil {
+		if isLost(err) {
+			l.lost = err
+			return run.AsError(err)
+		}
 		l.unsure = &sent{items, seq, hash}
 		if written, unknown := l.written(); unknown != nil || !written {
 			return run.AsError(err)
@@ -134,6 +145,9 @@ func (l *Log) written() (bool, *run.Error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	head, err := l.store.Head(ctx)
+	if isLost(err) {
+		l.lost = err
+	}
 	switch {
 	case err != nil:
 		return false, run.AsError(err)
@@ -150,6 +164,9 @@ func (l *Log) written() (bool, *run.Error) {
 // clear finds out what became of a batch of which that is not known. Nothing can be written
 // before: it might follow, or not.
 func (l *Log) clear() *run.Error {
+	if l.lost != nil {
+		return l.renew()
+	}
 	if l.unsure == nil {
 		return nil
 	}
@@ -294,7 +311,8 @@ func (l *Log) healed() {
 
 // recover closes what an engine that has died left open.
 func (l *Log) recover(ctx context.Context) {
-	open, err := l.store.Open(ctx)
+	store, chain := l.place()
+	open, err := store.Open(ctx)
 	if err != nil {
 		l.o.Log.Warn("what was open when the engine ended is not known", "error", err)
 		return
@@ -302,7 +320,7 @@ func (l *Log) recover(ctx context.Context) {
 	for _, id := range open {
 		end := run.Event{Kind: run.EventEnd, Execution: id, Status: string(run.StatusOutcomeUnknown), Facts: map[string]any{"cause": "the engine ended before the execution did"}}
 		sent := 0
-		for r, err := range l.store.Find(ctx, Filter{Chain: l.head.Chain, Executions: []string{id}, Bare: true}) {
+		for r, err := range store.Find(ctx, Filter{Chain: chain, Executions: []string{id}, Bare: true}) {
 			if err != nil {
 				break
 			}

@@ -47,7 +47,11 @@ type Error struct {
 // Errorf makes an Error of a kind.
 func Errorf(kind Kind, op, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Kind: kind, Op: op, Message: err.Error(), Err: errors.Unwrap(err)}
+	cause := errors.Unwrap(err)
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		cause = errors.Join(several.Unwrap()...)
+	}
+	return &Error{Kind: kind, Op: op, Message: err.Error(), Err: cause}
 }
 
 // WithHint returns a copy of e that carries hint.

@@ -18,7 +18,7 @@ const keySize = 32
 
 // ReadKey is the key that is there; an error is also a file that is none.
 func ReadKey(path string) ([]byte, error) {
-	key, err := os.ReadFile(path)
+	key, err := ReadFile(path, MaxFile)
 	if err == nil && len(key) != keySize {
 		err = errors.New("the key has a wrong length")
 	}

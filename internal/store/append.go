@@ -31,12 +31,26 @@ func (s *store) claimed(ctx context.Context) error {
 	if s.reads {
 		return run.Errorf(run.KindInternal, "store.write", "the record was opened for reading")
 	}
+	if s.gone != nil {
+		return s.gone
+	}
 	if s.w != nil {
 		return nil
 	}
 	w, chain, err := s.claim(ctx, s.db)
 	if err == nil {
 		s.w, s.chain = w, chain
+	}
+	return s.relied(err)
+}
+
+// relied returns the error of a write, which may be nil, or the reason why the store cannot be relied on
+// after it: then everything that writes fails from now on. It needs mu.
+func (s *store) relied(err error) error {
+	if lost := s.lost(err); lost != nil {
+		s.gone = lost
+		s.distrust()
+		return lost
 	}
 	return err
 }
@@ -84,7 +98,10 @@ func (s *store) Append(ctx context.Context, b audit.Batch) error {
 	if err := s.follows(b.Rows); err != nil {
 		return err
 	}
-	if err := s.append(ctx, b); err != nil {
+	if err := s.relied(s.append(ctx, b)); err != nil {
+		if s.gone != nil {
+			return s.gone
+		}
 		if !s.sound(s.w, err) {
 			s.distrust()
 		}

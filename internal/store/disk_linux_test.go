@@ -126,3 +126,35 @@ func TestDiskFails(t *testing.T) {
 	must(t, s.Append(background, audit.Batch{Rows: b.Rows})) // by another connection
 	whole(t, s)
 }
+
+// TestFullDiskLeavesNoFile checks that a file for which there is no room is not there at all, so that nobody takes it
+// for an audit log later.
+func TestFullDiskLeavesNoFile(t *testing.T) {
+	dir := disk(t)
+	must(t, os.Mkdir(filepath.Join(dir, "audit"), 0o700))
+	filler := filepath.Join(dir, "filler")
+	_ = os.WriteFile(filler, make([]byte, 4<<20), 0o600) // until the disk is full
+	for room := range 40 {                               // pages of 4 KiB
+		if info, err := os.Stat(filler); err == nil {
+			must(t, os.Truncate(filler, info.Size()-int64(room)<<12))
+		}
+		s, err := Open(background, filepath.Join(dir, "audit")+"/", Options{})
+		files, err2 := Files(filepath.Join(dir, "audit"))
+		must(t, err2)
+		if err == nil {
+			must(t, s.Close())
+			break
+		}
+		for _, file := range files {
+			if fresh, err := (&sqlite{path: file}).ours(); fresh || err != nil {
+				t.Fatalf("half of a file with room for %d pages: %v", room, err)
+			}
+			must(t, open(t, file, Options{ReadOnly: true}).Close())
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "audit", "*.new*")); len(left) > 0 {
+			t.Fatalf("left over with room for %d pages: %v", room, left)
+		}
+	}
+	s := open(t, filepath.Join(dir, "audit")+"/", Options{})
+	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 1)}))
+}

@@ -94,7 +94,7 @@ func (s *store) Forget(ctx context.Context, ids []string) (int, error) {
 		return 0, s.failed("store.forget", err)
 	}
 	n, err := s.forget(ctx, s.w, ids)
-	if err != nil {
+	if err = s.relied(err); err != nil {
 		s.distrust()
 	}
 	return n, s.failed("store.forget", err)
@@ -156,7 +156,7 @@ func (s *store) drop(ctx context.Context, chain, upTo int64) (more bool, err err
 		{"DELETE FROM entries WHERE chain = ? AND seq <= ?", []any{chain, to}, nil},
 		{"UPDATE chains SET base = ? WHERE name = ? AND base < ?", []any{to, chain, to}, nil},
 	})
-	if err != nil {
+	if err = s.relied(err); err != nil {
 		s.distrust()
 	}
 	return to < upTo, err

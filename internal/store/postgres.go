@@ -262,6 +262,9 @@ func results(sent pgx.BatchResults, all []change) (err error) {
 	return nil
 }
 
+// lost: the server ends by itself when it cannot sync, and says what it has when it is back.
+func (e *postgres) lost(error) error { return nil }
+
 func (e *postgres) wrote(context.Context, int) {}
 
 // bound numbers the parameters. No statement has a ? of another kind.

@@ -3,10 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net/url"
@@ -29,6 +27,7 @@ const (
 	// application marks a file as a record of Retort: "Rtrt".
 	application = 0x52747274
 	readers     = 4
+	notDatabase = 26 // SQLITE_NOTADB
 )
 
 // sqlite is one file. What was committed is in it or in PATH-wal, which goes into the
@@ -37,7 +36,10 @@ type sqlite struct {
 	path   string
 	owner  string
 	left   bool
-	chain  int64 // 0: not known yet
+	fresh  bool
+	file   fs.FileInfo    // of path, when it was opened for writing
+	beside [2]fs.FileInfo // of its log and its index, when the connection that writes was opened
+	chain  int64          // 0: not known yet
 	unlock func()
 	put    map[string]*sql.Stmt // statements of the connection that writes
 	of     *sql.Conn
@@ -48,7 +50,7 @@ func openSQLite(ctx context.Context, path string, o Options, patience time.Durat
 	if err != nil {
 		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "%w", err)
 	}
-	e := &sqlite{path: path, owner: o.Owner, left: o.Left, unlock: func() {}}
+	e := &sqlite{path: path, owner: o.Owner, left: o.Left, fresh: o.Fresh, unlock: func() {}}
 	s := &store{engine: e, reads: o.ReadOnly, forgets: o.Forgets}
 	defer func() {
 		if err != nil {
@@ -83,6 +85,9 @@ func (e *sqlite) address(parameters ...string) string {
 }
 
 func (e *sqlite) openForWriting(ctx context.Context, s *store, patience time.Duration) (err error) {
+	if err := e.regular(); err != nil {
+		return err
+	}
 	if err := e.lock(patience); err != nil {
 		return err
 	}
@@ -97,7 +102,13 @@ func (e *sqlite) openForWriting(ctx context.Context, s *store, patience time.Dur
 	}
 	s.db.SetMaxOpenConns(1 + readers)
 	s.db.SetMaxIdleConns(1 + readers)
+	if e.file, err = os.Lstat(e.path); err != nil {
+		return err
+	}
 	if err := e.migrate(ctx, s.db); err != nil {
+		return err
+	}
+	if err := e.moveLog(ctx, s.db); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -112,8 +123,7 @@ func (e *sqlite) lock(patience time.Duration) error {
 	switch {
 	case err == nil:
 		e.unlock = unlock
-		_ = os.WriteFile(name, fmt.Appendf(nil, "%d\n", os.Getpid()), 0o600) // for the error of another one
-		return nil
+		return sign(name)
 	case errors.Is(err, fs.ErrPermission) || isReadOnly(err):
 		return run.Errorf(run.KindInvalidArguments, "store.open", "the record %s cannot be written: %w", e.path, err).
 			WithHint("choose a place that this user may write, with --home")
@@ -121,49 +131,30 @@ func (e *sqlite) lock(patience time.Duration) error {
 	if !wouldBlock(err) {
 		return err
 	}
-	pid, _ := os.ReadFile(name)
+	pid, _ := seal.ReadFile(name, 32)
 	return run.Errorf(run.KindInvalidArguments, "store.open", "another retort (process %s) writes the record %s: %w", strings.TrimSpace(string(pid)), e.path, ErrTaken).
 		WithHint("end that process, or give each its own file; reading, as retort audit does, needs neither")
 }
 
-// create makes the file if there is none, and refuses one that is not ours.
-func (e *sqlite) create(ctx context.Context) error {
-	f, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
+// sign writes into a lock who has it, for the error of another process.
+func sign(name string) error {
+	f, err := seal.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return err
 	}
-	_ = f.Close()
-	if fresh, err := e.ours(); err != nil || !fresh {
-		return err
-	}
-	// Before there is a log, so that the mark is in the file itself: it is read there.
-	db, err := sql.Open("sqlite", e.address("mode", "rw", "_auto_vacuum", "2", "_pragma", fmt.Sprintf("application_id(%d)", application), "_pragma", "journal_mode(WAL)"))
-	if err != nil {
-		return err
-	}
-	return errors.Join(db.PingContext(ctx), db.Close())
+	_, _ = fmt.Fprintln(f, os.Getpid()) // the disk may be full
+	return f.Close()
 }
 
-// ours looks at the beginning of the file without opening it as a database, which could
-// change it.
-func (e *sqlite) ours() (fresh bool, err error) {
-	f, err := os.Open(e.path)
-	if err != nil {
-		return false, err
+// regular returns an error if something else than a file has one of the names that SQLite opens. SQLite itself
+// would wait for the other end of a named pipe.
+func (e *sqlite) regular() error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
+		if err := seal.Regular(e.path + suffix); err != nil {
+			return run.Errorf(run.KindInvalidArguments, "store.open", "the audit log %s: %w", e.path, err).WithHint("move it away")
+		}
 	}
-	defer f.Close()
-	var head [100]byte
-	n, err := io.ReadFull(f, head[:])
-	switch {
-	case err == io.EOF:
-		return true, nil
-	case n == len(head) && string(head[:16]) == "SQLite format 3\x00" && binary.BigEndian.Uint32(head[68:]) == application:
-		return false, nil
-	case err != nil && n == 0:
-		return false, err
-	}
-	return false, run.Errorf(run.KindInvalidArguments, "store.open", "%s is no record of Retort, or its beginning is damaged", e.path).
-		WithHint("nothing was changed; move the file away, or choose another place for the record")
+	return nil
 }
 
 func (e *sqlite) migrate(ctx context.Context, db *sql.DB) error {
@@ -199,6 +190,9 @@ func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int6
 		_, err = c.ExecContext(ctx, "INSERT INTO chains (name, seq, base, owner) VALUES (?, 0, 0, ?)", chain, []byte(e.owner))
 	}
 	e.chain = chain
+	if err == nil {
+		err = e.remember()
+	}
 	return c, chain, err
 }
 
@@ -220,12 +214,12 @@ func (e *sqlite) transact(ctx context.Context, c *sql.Conn, all []change) error 
 	if e.of != c {
 		e.of, e.put = c, map[string]*sql.Stmt{}
 	}
-	err := e.make(ctx, c, change{statement: "BEGIN IMMEDIATE"})
+	err := e.apply(ctx, c, change{statement: "BEGIN IMMEDIATE"})
 	if err != nil {
 		return err
 	}
 	for _, ch := range append(all, change{statement: "COMMIT"}) {
-		if err = e.make(ctx, c, ch); err != nil {
+		if err = e.apply(ctx, c, ch); err != nil {
 			_, _ = c.ExecContext(ctx, "ROLLBACK")
 			return err
 		}
@@ -233,7 +227,7 @@ func (e *sqlite) transact(ctx context.Context, c *sql.Conn, all []change) error 
 	return nil
 }
 
-func (e *sqlite) make(ctx context.Context, c *sql.Conn, ch change) (err error) {
+func (e *sqlite) apply(ctx context.Context, c *sql.Conn, ch change) (err error) {
 	p := e.put[ch.statement]
 	if p == nil {
 		if p, err = c.PrepareContext(ctx, ch.statement); err != nil {
@@ -351,24 +345,25 @@ func (e *sqlite) size(context.Context, *sql.DB) (n int64, err error) {
 
 // openForReading opens what is there.
 func (e *sqlite) openForReading(ctx context.Context, s *store) error {
-	if _, err := os.Stat(e.path); errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Lstat(e.path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return run.Errorf(run.KindInvalidArguments, "store.open", "there is no record at %s", e.path).
 			WithHint("it is written as soon as retort runs with audit logging; --home says where")
 	}
-	if fresh, err := e.ours(); err != nil || fresh {
-		if fresh {
-			err = run.Errorf(run.KindInvalidArguments, "store.open", "the record %s is empty", e.path)
-		}
+	if err := errors.Join(err, e.regular()); err != nil {
 		return err
 	}
-	err := e.read(ctx, s.db)
-	if err == nil {
+	if info.Size() == 0 {
+		return run.Errorf(run.KindInvalidArguments, "store.open", "the record %s is empty: %w", e.path, audit.ErrEmpty).
+			WithHint("a disk that was full may have left it, and it can be removed; the next engine that starts may use it, too")
+	}
+	if err = e.read(ctx, s.db); err == nil {
 		return nil
 	}
 	// Beside a file SQLite needs one for what readers and a writer tell each other, and here it
 	// cannot make one: then nobody can write either, and if nothing is left in a log, the
 	// file itself is all.
-	if info, none := os.Stat(e.path + "-wal"); none == nil && info.Size() > 0 || !cannotOpen(err) {
+	if info, none := os.Stat(e.path + "-wal"); none == nil && info.Size() > 0 || !cannotOpen(err) && !noIndex(err) {
 		return err
 	}
 	_ = s.db.Close()
@@ -382,6 +377,10 @@ func (e *sqlite) openForReading(ctx context.Context, s *store) error {
 func (e *sqlite) read(ctx context.Context, db *sql.DB) error {
 	db.SetMaxOpenConns(readers)
 	db.SetMaxIdleConns(readers)
+	var mark int
+	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&mark); code(err) == notDatabase || err == nil && mark != application {
+		return e.foreign()
+	}
 	if err := current(ctx, db, e.path, "sqlite"); err != nil {
 		return err
 	}
@@ -404,6 +403,12 @@ func code(err error) int {
 // cannotOpen: SQLITE_READONLY, SQLITE_CANTOPEN or SQLITE_PERM.
 func cannotOpen(err error) bool { return slices.Contains([]int{3, 8, 14}, code(err)) }
 
+// noIndex: there was no room for the index of the log, SQLITE_IOERR_SHMOPEN, SHMSIZE, SHMLOCK or SHMMAP.
+func noIndex(err error) bool {
+	var known *sqlite3.Error
+	return errors.As(err, &known) && code(err) == 10 && slices.Contains([]int{18, 19, 20, 21}, known.Code()>>8)
+}
+
 func (e *sqlite) close() { e.unlock() }
 
 func (e *sqlite) explain(op string, err error) error {
@@ -416,7 +421,7 @@ func (e *sqlite) explain(op string, err error) error {
 		return said.WithHint("its disk is full: make room; nothing runs that cannot be recorded")
 	case 10: // SQLITE_IOERR
 		return said.WithHint("its disk has errors or is full; nothing runs that cannot be recorded")
-	case 11, 26: // SQLITE_CORRUPT, SQLITE_NOTADB
+	case 11, notDatabase: // SQLITE_CORRUPT
 		return said.WithHint("it is damaged: move it away with its -wal file, and what was recorded is kept for retort audit verify to look at; a new one is begun")
 	case 5, 6: // SQLITE_BUSY, SQLITE_LOCKED
 		return said.WithHint("another program has it locked: end that one")

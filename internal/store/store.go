@@ -29,6 +29,8 @@ type Options struct {
 	Owner string
 	// Left opens a chain that is there already, and nobody writes; ErrNone if there is none.
 	Left bool
+	// Fresh opens a new file with an empty chain; an error wraps ErrTaken if the file is there already.
+	Fresh bool
 	// Forgets lets a store that is ReadOnly forget keys nevertheless.
 	Forgets bool
 }
@@ -70,7 +72,10 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error)
 		return openLeft(ctx, dir, o)
 	}
 	for n := range maxFiles {
-		s, err := openSQLite(ctx, filepath.Join(dir, fmt.Sprintf("record-%d.db", n+1)), o, 0)
+		if _, err := os.Lstat(filepath.Join(dir, nameOf(n+1))); o.Fresh && err == nil {
+			continue
+		}
+		s, err := openSQLite(ctx, filepath.Join(dir, nameOf(n+1)), o, 0)
 		if !errors.Is(err, ErrTaken) {
 			return s, err
 		}
@@ -79,17 +84,27 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error)
 		WithHint("end some of them, or give each user a home of their own with --home")
 }
 
+// nameOf is the name of a file in a folder, from 1 on.
+func nameOf(n int) string { return fmt.Sprintf("record-%d.db", n) }
+
 // openLeft opens the first file of a folder that has a chain and that nobody writes.
 func openLeft(ctx context.Context, dir string, o Options) (audit.Store, error) {
 	files, err := Files(dir)
 	if err != nil {
 		return nil, run.Errorf(run.KindInternal, "store.open", "%w", err)
 	}
+	var broken error
 	for _, path := range files {
 		s, err := openSQLite(ctx, path, o, 0)
-		if !errors.Is(err, ErrTaken) && !errors.Is(err, ErrNone) {
-			return s, err
+		if err == nil {
+			return s, nil
 		}
+		if !errors.Is(err, ErrTaken) && !errors.Is(err, ErrNone) {
+			broken = err // a file that is damaged keeps nobody from the others
+		}
+	}
+	if broken != nil {
+		return nil, broken
 	}
 	return nil, run.Errorf(run.KindInvalidArguments, "store.open", "the record %s: %w", dir, ErrNone)
 }
@@ -104,14 +119,14 @@ func Files(dir string) ([]string, error) {
 	there := map[int]bool{}
 	for _, e := range all {
 		n, _ := strings.CutPrefix(e.Name(), "record-")
-		if n, err := strconv.Atoi(strings.TrimSuffix(n, ".db")); err == nil && e.Name() == fmt.Sprintf("record-%d.db", n) {
+		if n, err := strconv.Atoi(strings.TrimSuffix(n, ".db")); err == nil && e.Name() == nameOf(n) {
 			there[n] = true
 		}
 	}
 	var files []string
 	for n := range maxFiles {
 		if there[n+1] {
-			files = append(files, filepath.Join(dir, fmt.Sprintf("record-%d.db", n+1)))
+			files = append(files, filepath.Join(dir, nameOf(n+1)))
 		}
 	}
 	return files, nil
@@ -144,6 +159,9 @@ type engine interface {
 	free(c *sql.Conn, failed bool)
 	// sound reports whether the connection can go on after an error of transact.
 	sound(c *sql.Conn, err error) bool
+	// lost returns why nothing in the store's file can be relied on any more, given the error of a write,
+	// which may be nil. The cause is audit.ErrUnsynced or audit.ErrGone. It returns nil otherwise.
+	lost(err error) error
 	// transact makes changes, all or none, durably.
 	transact(ctx context.Context, c *sql.Conn, all []change) error
 	// wrote is told after each batch, with the lock of writing held.
@@ -170,6 +188,7 @@ type store struct {
 	mu    sync.Mutex // for writing
 	w     *sql.Conn  // nil after an error: the next to write claims again
 	chain int64
+	gone  error // why nothing is written any more
 }
 
 var _ audit.Store = (*store)(nil)

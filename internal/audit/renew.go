@@ -1,0 +1,163 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+var (
+	// ErrUnsynced is the cause of an error of a store whose file could not be synced to its disk. What the
+	// file seems to hold afterwards may be in the page cache only, and a later sync that succeeds proves
+	// nothing, so neither Head nor a second attempt is believed.
+	ErrUnsynced = errors.New("the disk did not confirm that it was written")
+	// ErrGone is the cause of an error of a store whose file was deleted or replaced while it was open:
+	// what is written goes into a file that nobody can find.
+	ErrGone = errors.New("its file was deleted or replaced while it was open")
+)
+
+// StatusLost is the Status of an EventGap that begins a chain in the place of one whose file cannot be
+// relied on any more.
+const StatusLost = "lost"
+
+// continued are the facts of an EventGap with StatusLost.
+type continued struct {
+	Cause      string   `json:"cause"`
+	Chain      string   `json:"chain"`      // that is continued
+	Entries    int64    `json:"entries"`    // of that chain that are known to be written
+	Executions []string `json:"executions"` // that began in that chain and go on in this one
+}
+
+// isLost reports whether a store can no longer be relied on.
+func isLost(err error) bool { return errors.Is(err, ErrUnsynced) || errors.Is(err, ErrGone) }
+
+// place returns the store and the chain that are written now.
+func (l *Log) place() (Store, string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.store, l.head.Chain
+}
+
+// renew goes on with a new chain in another store. What is queued moves there. On error nothing has
+// changed, and nothing is written until a later attempt succeeds.
+func (l *Log) renew() *run.Error {
+	if l.o.Renew == nil {
+		return run.AsError(l.lost)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	store, head, err := l.another(ctx)
+	if err != nil {
+		return run.Errorf(run.KindInternal, "audit.write", "%w; another file could not be begun: %w", l.lost, err).
+			WithHint("mend the disk or the folder that is named, then start the engine again")
+	}
+	cause, was := l.lost, l.head
+	l.o.Log.Error("the file of the audit log cannot be relied on any more; the audit log goes on in a new chain",
+		"chain", was.Chain, "entries", was.Seq, "new", head.Chain, "error", cause)
+	l.points.close()
+	l.points = l.checkpoints(head.Chain)
+	l.lost, l.unsure = nil, nil
+	old := l.move(store, head, cause)
+	if errors.Is(cause, ErrGone) {
+		_ = old.Close() // nobody can find what it holds
+		return nil
+	}
+	l.kept = append(l.kept, old) // so that no other engine closes the executions that go on here
+	return nil
+}
+
+// another opens a store that has an empty chain.
+func (l *Log) another(ctx context.Context) (Store, Head, error) {
+	store, err := l.o.Renew(ctx)
+	if err != nil {
+		return nil, Head{}, err
+	}
+	head, err := store.Head(ctx)
+	if err == nil && head.Seq != 0 {
+		err = fmt.Errorf("chain %s is not new", head.Chain)
+	}
+	if err != nil {
+		return nil, Head{}, errors.Join(err, store.Close())
+	}
+	return store, head, nil
+}
+
+// move has everything written to a new chain from now on, and returns the store of the old one.
+func (l *Log) move(store Store, head Head, cause error) (old Store) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	open := l.underWay()
+	gap := l.gap(continued{Cause: cause.Error(), Chain: l.head.Chain, Entries: l.head.Seq, Executions: open})
+	old, l.store, l.head, l.opened = l.store, store, head, 0
+	clear(l.keys)
+	for _, it := range l.queue {
+		l.adopt(it)
+	}
+	if gap != nil {
+		gap.row.Chain = head.Chain
+		l.queue = slices.Insert(l.queue, 0, gap)
+		l.size += gap.size
+	}
+	return old
+}
+
+// gap returns the entry that begins a chain in the place of another.
+func (l *Log) gap(c continued) *item {
+	row, err := rowOf(run.Event{Kind: run.EventGap, Status: StatusLost, At: l.o.Now(), Facts: map[string]any{
+		"cause": c.Cause, "chain": c.Chain, "entries": c.Entries, "executions": c.Executions,
+	}})
+	if err != nil { // it is made of strings and numbers
+		return nil
+	}
+	return &item{row: row, continues: c.Executions, size: overhead + len(row.Facts)}
+}
+
+// underWay lists the executions whose beginning is written and whose end is not. The lock is held.
+func (l *Log) underWay() []string {
+	open := []string{}
+	for id := range l.keys {
+		begins := slices.ContainsFunc(l.queue, func(it *item) bool { return it.opens && it.row.Execution == id })
+		if id != l.head.Chain && !strings.HasPrefix(id, l.head.Chain+":") && !begins {
+			open = append(open, id)
+		}
+	}
+	slices.Sort(open)
+	return open
+}
+
+// adopt moves an item that was made for an earlier chain to the current one: its body is sealed anew with
+// a key that the current store keeps. The lock is held.
+func (l *Log) adopt(it *item) {
+	if it.row.Chain == l.head.Chain {
+		return
+	}
+	was := it.key
+	it.row.Chain, it.carries = l.head.Chain, false
+	if was == nil {
+		return
+	}
+	id := keyID(&it.row)
+	k := l.keys[id]
+	if k == nil {
+		var err error
+		if k, err = l.newKey(&it.row, was.lost); err != nil {
+			return // a key of the right size is never refused
+		}
+		l.keys[id] = k
+	}
+	it.key = k
+	if it.row.Body == nil {
+		return
+	}
+	if body, err := opened(was.aead, it.row.Body, was.ID); err == nil {
+		it.row.Body = sealed(k.aead, body, k.ID)
+	}
+	if !k.kept {
+		it.carries, k.kept = true, true
+	}
+}

@@ -1,0 +1,186 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"retort/internal/run"
+)
+
+// renewing returns a log over a store that can be given up, and what comes after it.
+func renewing(t *testing.T) (l *Log, first, second *memory, o Options) {
+	t.Helper()
+	first, second = newMemory("c1"), newMemory("c2")
+	o = options(t)
+	o.Renew = func(context.Context) (Store, error) { return second, nil }
+	return opening(t, first, o), first, second, o
+}
+
+// gives has a store fail from now on.
+func (m *memory) gives(err error) {
+	m.set(func() {
+		m.fails = func(Batch) error { return fmt.Errorf("the audit log: %w", err) }
+		m.blind = func() error { return fmt.Errorf("the audit log: %w", err) }
+	})
+}
+
+// TestRenew checks that what happens goes on in a new chain when the file of the first is gone or was not synced: each
+// call is recorded once, its body can be read, and both chains hold.
+func TestRenew(t *testing.T) {
+	for _, cause := range []error{ErrGone, ErrUnsynced} {
+		l, first, second, o := renewing(t)
+		for _, e := range []run.Event{request("x"), call("x"), {Kind: run.EventDecision, Session: "s", Body: json.RawMessage(`{"n":1}`)}} {
+			if err := l.Record(e, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first.gives(cause)
+		answer := run.Event{Kind: run.EventAnswer, Execution: "x", Session: "s", Server: "crm", Tool: "update", Status: "ok", Body: json.RawMessage(`{"value":1}`)}
+		events := []run.Event{answer, call("x"), request("y"), call("y"), {Kind: run.EventDecision, Session: "s", Body: json.RawMessage(`{"n":2}`)}, end("x")}
+		for _, e := range events {
+			if err := l.Record(e, true); err != nil {
+				t.Errorf("%v: %s is refused: %v", cause, e.Kind, err)
+			}
+		}
+		if open := slices.Clone(second.open); !slices.Equal(open, []string{"y"}) {
+			t.Errorf("%v: open in the new chain: %v", cause, open)
+		}
+		_ = l.Record(end("y"), true)
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if kinds := strings.Join(kindsOf(second.all()), " "); kinds != "gap answer call request call decision end end stop" {
+			t.Errorf("%v: %s", cause, kinds)
+		}
+		chained(t, second.all())
+		readable(t, second)
+		v := verified(t, &Record{Stores: []Store{first, second}, Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, VerifyOptions{})
+		if !v.OK || !slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "goes on in the place of chain c1") }) {
+			t.Errorf("%v: %+v", cause, v)
+		}
+		v = verified(t, &Record{Stores: []Store{second}, Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, VerifyOptions{})
+		if v.OK || v.First.What != Missing || v.First.Chain != "c1" {
+			t.Errorf("%v: the chain that is gone is not missed: %+v", cause, v)
+		}
+	}
+}
+
+// TestRenewFails checks that nothing happens that cannot be recorded while no other file can be begun, and that it
+// goes on when one can.
+func TestRenewFails(t *testing.T) {
+	l, first, second, _ := renewing(t)
+	var mu sync.Mutex
+	refuse := errors.New("input/output error")
+	l.o.Renew = func(context.Context) (Store, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return second, refuse
+	}
+	_ = l.Record(request("x"), true)
+	first.gives(ErrUnsynced)
+	for range 3 {
+		if err := l.Record(call("x"), true); err == nil || !strings.Contains(err.Message, "input/output error") {
+			t.Fatalf("%v", err)
+		}
+	}
+	mu.Lock()
+	refuse = nil
+	mu.Unlock()
+	for l.Record(call("x"), true) != nil {
+	}
+	_ = l.Record(end("x"), true)
+	if kinds := strings.Join(kindsOf(second.all()), " "); kinds != "gap call gap end" {
+		t.Error(kinds)
+	}
+	readable(t, second)
+}
+
+// TestRenewUnderLoad checks that nothing is lost or written twice while many record.
+func TestRenewUnderLoad(t *testing.T) {
+	l, first, second, _ := renewing(t)
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			id := fmt.Sprint("x", i)
+			_ = l.Record(request(id), false)
+			for n := range 50 {
+				if i == 0 && n == 25 {
+					first.gives(ErrGone)
+				}
+				if err := l.Record(call(id), true); err != nil {
+					t.Error(err)
+				}
+			}
+			_ = l.Record(end(id), true)
+		})
+	}
+	all.Wait()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, r := range append(first.all(), second.all()...) {
+		count[r.Kind+" "+r.Execution]++
+	}
+	for i := range 16 {
+		if n := count[fmt.Sprint("call x", i)]; n != 50 {
+			t.Errorf("x%d has %d calls", i, n)
+		}
+	}
+	chained(t, first.all())
+	chained(t, second.all())
+	readable(t, first)
+	readable(t, second)
+	if len(second.open) > 0 {
+		t.Errorf("open: %v of %v", second.open, slices.Sorted(maps.Keys(count)))
+	}
+}
+
+// TestUnreadStore checks that a store that cannot be read keeps nobody from reading the others, and is named.
+func TestUnreadStore(t *testing.T) {
+	_, r, _, _ := written(t, 10)
+	r.Stores = append([]Store{broken{newMemory("c9")}}, r.Stores...)
+	page, err := r.Find(t.Context(), Query{Limit: 100})
+	if err != nil || len(page.Entries) != 41 || len(page.Warnings) != 1 || !strings.Contains(page.Warnings[0], "record-7.db") {
+		t.Errorf("%d entries, %v, %v", len(page.Entries), page.Warnings, err)
+	}
+	var warnings []string
+	n := 0
+	for _, err := range r.After(t.Context(), Filter{}, "", Places{}, &warnings) {
+		if n++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != 41 || len(warnings) != 1 {
+		t.Errorf("%d entries, %v", n, warnings)
+	}
+	if _, err := r.Usage(t.Context(), Span{}, true); err != nil {
+		t.Error(err)
+	}
+	v := verified(t, r, VerifyOptions{})
+	if v.OK || v.First.What != Damaged || v.Entries != 41 || !strings.Contains(v.First.Says, "record-7.db") {
+		t.Errorf("%+v", v)
+	}
+	if _, err := r.EraseMentions(t.Context(), func(string) bool { return false }, nil); err == nil {
+		t.Error("everything counts as erased, and a file was not read")
+	}
+}
+
+// broken is a store whose file is damaged.
+type broken struct{ *memory }
+
+var errBroken = errors.New("the audit log record-7.db: database disk image is malformed")
+
+func (broken) Chains(context.Context) ([]Head, error)             { return nil, errBroken }
+func (broken) Find(context.Context, Filter) iter.Seq2[Row, error] { return failing }
+func (broken) Groups(context.Context, Filter) ([]Group, error)    { return nil, errBroken }
+
+func failing(yield func(Row, error) bool) { yield(Row{}, errBroken) }

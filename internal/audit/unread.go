@@ -1,0 +1,94 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// ErrEmpty is the cause of the error of a store that was opened for reading and has nothing in it, as one whose
+// disk was full when it was made.
+var ErrEmpty = errors.New("it has no entries and no tables")
+
+// unread collects what of an audit log could not be read. It is safe for concurrent use.
+type unread struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (u *unread) add(err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !slices.ContainsFunc(u.all, func(known error) bool { return known.Error() == err.Error() }) {
+		u.all = append(u.all, err)
+	}
+}
+
+// LeaveOut notes that a file of the audit log could not be opened. The others are read nevertheless, and everything
+// that reads them says what is missing.
+func (r *Record) LeaveOut(err error) { r.unread.add(err) }
+
+// Unread returns why files of the audit log, or parts of them, could not be read so far.
+func (r *Record) Unread() []error {
+	r.unread.mu.Lock()
+	defer r.unread.mu.Unlock()
+	return slices.Clone(r.unread.all)
+}
+
+// passes reports whether reading goes on without a store after an error of it, which is noted.
+func (r *Record) passes(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	r.LeaveOut(err)
+	return true
+}
+
+// warn adds to warnings, unless they are nil, what could not be read.
+func (r *Record) warn(warnings *[]string) {
+	if warnings == nil {
+		return
+	}
+	for _, err := range r.Unread() {
+		if text := "left out: " + err.Error(); !slices.Contains(*warnings, text) {
+			*warnings = append(*warnings, text)
+		}
+	}
+}
+
+// damages returns an error if more than empty files could not be read.
+func (r *Record) damages() error {
+	var all []error
+	for _, err := range r.Unread() {
+		if !errors.Is(err, ErrEmpty) {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Usage is Add for all stores that can be read.
+func (r *Record) Usage(ctx context.Context, s Span, ends bool) (Usage, error) {
+	u, err := Add(ctx, r.Stores, s, ends)
+	if err == nil || ctx.Err() != nil {
+		return u, err
+	}
+	sound := slices.DeleteFunc(slices.Clone(r.Stores), func(one Store) bool {
+		_, err := Add(ctx, []Store{one}, s, ends)
+		return err != nil && r.passes(ctx, err)
+	})
+	return Add(ctx, sound, s, ends)
+}
+
+// damages tells of files that could not be read.
+func (v *verifier) damages() {
+	for _, err := range v.record.Unread() {
+		if errors.Is(err, ErrEmpty) {
+			v.note("%v", err)
+			continue
+		}
+		v.find(Finding{"", 0, Damaged, fmt.Sprintf("not all of the audit log can be read: %v", err)})
+	}
+}

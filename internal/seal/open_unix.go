@@ -1,0 +1,35 @@
+//go:build unix
+
+package seal
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// open opens without waiting for anybody, and follows no symbolic link.
+func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	for {
+		fd, err := syscall.Open(path, flag|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, uint32(perm.Perm()))
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+		// A regular file never waits, and one that is no longer non-blocking is not given to the poller.
+		_ = syscall.SetNonblock(fd, false)
+		return os.NewFile(uintptr(fd), path), nil
+	}
+}
+
+// syncDir returns no error where the file system cannot sync directories.
+func syncDir(dir *os.File) error {
+	err := dir.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil
+	}
+	return err
+}
