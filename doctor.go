@@ -304,7 +304,7 @@ func running(home string) string {
 			unlock()
 			continue
 		}
-		if pid, err := os.ReadFile(lock); err == nil {
+		if pid, err := seal.ReadFile(lock, 32); err == nil {
 			pids = append(pids, strings.TrimSpace(string(pid)))
 		}
 	}

@@ -39,7 +39,7 @@ var layers = []struct {
 	{"internal/guest/python", nil, "text that runs on the other side of the wall"},
 	{"internal/reaper", nil, "a process of its own that must outlive every accident"},
 	{"internal/pipeline", []string{"internal/pipeline/...", "internal/egress", "internal/ledger", "internal/pii/screen", "internal/policy", "internal/skills", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
-	{"internal/pipeline/discover", []string{"internal/pipeline/discover/index"}, "declares the interfaces it needs"},
+	{"internal/pipeline/discover", []string{"internal/pipeline/discover/index", "internal/seal"}, "declares the interfaces it needs; opens the file of its vectors as all files of a home are"},
 	{"internal/pipeline/discover/index", nil, "pure: words in, ranking out"},
 	{"internal/pipeline/emit", nil, "pure: schema in, text out"},
 	{"internal/pipeline/gate", []string{"internal/pipeline/gate/typescript", "internal/pipeline/gate/python", "internal/pipeline/gate/rules", "internal/pipeline/gate/source", "internal/policy/effect"}, "judges a program before anything happens, so it can do nothing"},

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -304,7 +303,7 @@ func (b *Book) read() state {
 
 // seen is how often the file was written, as far as is known.
 func (b *Book) seen() (uint64, error) {
-	text, err := os.ReadFile(b.aside)
+	text, err := seal.ReadFile(b.aside, 64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -316,18 +315,14 @@ func (b *Book) seen() (uint64, error) {
 }
 
 func (b *Book) load(seen uint64, s *state) error {
-	info, err := os.Lstat(b.path)
+	text, err := seal.ReadFile(b.path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && seen == 0:
 		return nil // there were no tokens yet
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("is gone")
-	case err != nil || !info.Mode().IsRegular() || info.Size() > maxFile:
-		return fmt.Errorf("is not a file of at most %d bytes that can be read", maxFile)
-	}
-	text, err := os.ReadFile(b.path)
-	if err != nil {
-		return errors.New("can't be read")
+	case err != nil:
+		return fmt.Errorf("is not a file of at most %d bytes that can be read: %w", maxFile, err)
 	}
 	key, err := seal.ReadKey(b.key)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -62,7 +61,7 @@ func (b *book) witness(server string) string {
 
 // seen is how often the file of a server was written, as far as is known.
 func (b *book) seen(server string) (uint64, error) {
-	text, err := os.ReadFile(b.witness(server))
+	text, err := seal.ReadFile(b.witness(server), 64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -90,19 +89,13 @@ func (b *book) read(server string) *trust {
 }
 
 func (b *book) load(path, server string, seen uint64, t *trust) error {
-	info, err := os.Stat(path)
+	data, err := seal.ReadFile(path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && seen == 0:
 		return nil // nothing was trusted yet
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("the file is gone")
 	case err != nil:
-		return err
-	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return fmt.Errorf("it is not a file of at most %d bytes", maxFile)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
 		return err
 	}
 	first, rest, _ := bytes.Cut(data, []byte("\n"))

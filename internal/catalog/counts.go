@@ -2,9 +2,12 @@ package catalog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"sync"
+
+	"retort/internal/seal"
 )
 
 const (
@@ -29,17 +32,10 @@ type countsBody struct {
 func newCounts() *counts { return &counts{known: map[string]int{}} }
 
 func (c *counts) load() error {
-	info, err := os.Stat(c.path)
-	if os.IsNotExist(err) {
+	data, err := seal.ReadFile(c.path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && info.Size() > maxFile {
-		err = fmt.Errorf("it has more than %d bytes", maxFile)
-	}
-	if err != nil {
-		return err
-	}
-	data, err := os.ReadFile(c.path)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"retort/internal/seal"
 )
 
 const (
@@ -117,14 +119,7 @@ func readBody(text []byte) (b body, ok bool) {
 }
 
 func readFile(path string) (string, body, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", body{}, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return "", body{}, fmt.Errorf("it is not a file of at most %d bytes", maxFile)
-	}
-	data, err := os.ReadFile(path)
+	data, err := seal.ReadFile(path, maxFile)
 	if err != nil {
 		return "", body{}, err
 	}
@@ -166,10 +161,7 @@ func writeFile(path string, data []byte) (err error) {
 // syncDir makes a rename durable where directories can be synced. Elsewhere a
 // crash can bring the old file back, which is as good.
 func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
-	}
+	_ = seal.SyncDir(dir)
 }
 
 // same reports whether the file has these bytes already.
@@ -178,7 +170,7 @@ func same(path string, data []byte) bool {
 	if err != nil || info.Size() != int64(len(data)) {
 		return false
 	}
-	kept, err := os.ReadFile(path)
+	kept, err := seal.ReadFile(path, int64(len(data)))
 	return err == nil && bytes.Equal(kept, data)
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -61,14 +60,7 @@ func (l *learner) load() {
 }
 
 func readShapes(path string) (server string, body shapesBody, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxShapes {
-		return "", nil, fmt.Errorf("it is not a file of at most %d bytes", maxShapes)
-	}
-	data, err := os.ReadFile(path)
+	data, err := seal.ReadFile(path, maxShapes)
 	if err != nil {
 		return "", nil, err
 	}

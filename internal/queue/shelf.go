@@ -90,14 +90,7 @@ func (s *shelf) opened(data []byte, place string) ([]byte, error) {
 }
 
 func (s *shelf) get(id string) (r record, err error) {
-	info, err := os.Stat(s.path(id))
-	if err != nil {
-		return r, err
-	}
-	if info.Size() > maxFile {
-		return r, fmt.Errorf("it has %d bytes", info.Size())
-	}
-	data, err := os.ReadFile(s.path(id))
+	data, err := seal.ReadFile(s.path(id), maxFile)
 	if err != nil {
 		return r, err
 	}
@@ -135,7 +128,7 @@ func (s *shelf) ask(id string) error {
 // isAsked reports whether somebody who has the key wants it cancelled. It is asked once.
 func (s *shelf) isAsked(id string) bool {
 	path := filepath.Join(s.dir, id+asked)
-	data, err := os.ReadFile(path)
+	data, err := seal.ReadFile(path, seal.MaxFile)
 	_ = os.Remove(path)
 	if err != nil {
 		return false
@@ -168,10 +161,7 @@ func (s *shelf) begin(id string) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if dir, err := os.Open(s.marks); err == nil {
-		_ = dir.Sync() // not every system has it
-		_ = dir.Close()
-	}
+	_ = seal.SyncDir(s.marks) // not every system has it
 	return nil
 }
 

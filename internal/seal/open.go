@@ -63,8 +63,40 @@ func Regular(path string) error {
 	return nil
 }
 
+// OpenIn is OpenFile in a root, whose rules for links hold.
+func OpenIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
+	f, err := root.OpenFile(name, flag|nonBlocking, perm)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = irregular(name, info)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// OpenRoot is os.OpenRoot that does not wait for the other end of a named pipe.
+func OpenRoot(dir string) (*os.Root, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: fmt.Errorf("it is %s, not a directory", kindOf(info.Mode()))}
+	}
+	return os.OpenRoot(dir)
+}
+
 // SyncDir makes names in a directory durable, where the system can do that.
 func SyncDir(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return fmt.Errorf("the directory %s cannot be synced: %w", path, errors.Join(err, fs.ErrInvalid))
+	}
 	dir, err := os.Open(path)
 	if err != nil {
 		return err
@@ -79,6 +111,8 @@ func irregular(path string, info fs.FileInfo) error {
 
 func kindOf(mode fs.FileMode) string {
 	switch mode.Type() {
+	case 0:
+		return "a file"
 	case fs.ModeDir:
 		return "a directory"
 	case fs.ModeSymlink:

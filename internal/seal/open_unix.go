@@ -9,6 +9,9 @@ import (
 	"syscall"
 )
 
+// nonBlocking has a named pipe opened without the other end.
+const nonBlocking = syscall.O_NONBLOCK
+
 // open opens without waiting for anybody, and follows no symbolic link.
 func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	for {

@@ -18,7 +18,7 @@ const keySize = 32
 
 // ReadKey is the key that is there; an error is also a file that is none.
 func ReadKey(path string) ([]byte, error) {
-	key, err := ReadFile(path, MaxFile)
+	key, err := ReadFile(path, 1<<10)
 	if err == nil && len(key) != keySize {
 		err = errors.New("the key has a wrong length")
 	}
@@ -70,10 +70,7 @@ func Replace(path string, data []byte) error {
 		_ = os.Remove(made)
 		return err
 	}
-	if dir, err := os.Open(filepath.Dir(path)); err == nil {
-		_ = dir.Sync() // not every system has it
-		_ = dir.Close()
-	}
+	_ = SyncDir(filepath.Dir(path)) // not every system has it
 	return nil
 }
 

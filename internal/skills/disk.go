@@ -107,7 +107,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 		if !info.Mode().IsRegular() {
 			return nil, run.Errorf(run.KindPolicy, "skills", "%s is no plain file; links are not followed", name)
 		}
-		f, err := root.Open(name)
+		f, err := seal.OpenIn(root, name, os.O_RDONLY, 0)
 		if err != nil {
 			return nil, err
 		}

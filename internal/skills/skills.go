@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/seal"
 	"retort/internal/templates"
 )
 
@@ -254,5 +255,5 @@ func (p Place) open(create bool) (*os.Root, error) {
 	if !info.IsDir() {
 		return nil, run.Errorf(run.KindPolicy, "skills", "the folder of the skills is a link or a file; it is not followed")
 	}
-	return os.OpenRoot(p.Dir)
+	return seal.OpenRoot(p.Dir)
 }

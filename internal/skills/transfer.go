@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 // Guide is a SKILL.md that teaches a client how to find tools and write programs
@@ -64,7 +65,7 @@ func export(dir, name string, files map[string]string) (string, *run.Error) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return failed(err)
 	}
-	root, err := os.OpenRoot(folder)
+	root, err := seal.OpenRoot(folder)
 	if err != nil {
 		return failed(err)
 	}
@@ -80,7 +81,7 @@ func export(dir, name string, files map[string]string) (string, *run.Error) {
 // ReadFolder reads a folder as others have written it: a skill under the name of the
 // folder, or of its front matter. Nothing of it was checked.
 func ReadFolder(dir string) (Skill, *run.Error) {
-	root, err := os.OpenRoot(dir)
+	root, err := seal.OpenRoot(dir)
 	if err != nil {
 		return Skill{}, run.Errorf(run.KindInvalidArguments, "skills.import", "the folder cannot be read: %w", err)
 	}

@@ -97,6 +97,9 @@ func read(dir string, name Name) (string, error) {
 	if dir == "" {
 		return "", fs.ErrNotExist
 	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", fs.ErrNotExist // a named pipe would be waited for
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return "", err

@@ -51,7 +51,7 @@ func (a *Answers) path(server, key string) string {
 
 // Get is the answer that was kept of a server under a key.
 func (a *Answers) Get(server, key string) (json.RawMessage, bool) {
-	data, err := os.ReadFile(a.path(server, key))
+	data, err := seal.ReadFile(a.path(server, key), maxAnswer+1<<10)
 	if err != nil {
 		return nil, false
 	}

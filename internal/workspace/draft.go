@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 const (
@@ -41,7 +42,7 @@ func (w *Workspace) Draft() (*Workspace, error) {
 // copyOf fills a draft. Files are shared until they are written: only Append changes
 // one in place.
 func (w *Workspace) copyOf(from *Workspace) error {
-	store, err := os.OpenRoot(from.store.dir)
+	store, err := seal.OpenRoot(from.store.dir)
 	if err != nil {
 		return err
 	}

@@ -218,7 +218,7 @@ func (s *State) refresh() error {
 }
 
 func (s *State) load() error {
-	data, err := os.ReadFile(s.path)
+	data, err := seal.ReadFile(s.path, seal.MaxFile)
 	if err != nil {
 		return err
 	}

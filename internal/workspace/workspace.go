@@ -61,7 +61,7 @@ func (w *Workspace) enter(first bool) (err error) {
 		return err
 	}
 	if err = os.MkdirAll(w.dir, 0o700); err == nil {
-		w.root, err = os.OpenRoot(w.dir)
+		w.root, err = seal.OpenRoot(w.dir)
 	}
 	if err != nil {
 		w.leave()
@@ -194,7 +194,10 @@ func (w *Workspace) List(name string) ([]File, error) {
 
 // ReadAt reads at most length bytes from offset; size is that of the whole file.
 func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size int64, err error) {
-	f, err := w.root.Open(local(name))
+	f, err := seal.OpenIn(w.root, local(name), os.O_RDONLY, 0)
+	if errors.Is(err, seal.ErrIrregular) {
+		return nil, 0, failed(name, "EISDIR", "is a folder, not a file")
+	}
 	if err != nil {
 		return nil, 0, explain(name, err)
 	}
@@ -202,9 +205,6 @@ func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size
 	info, err := f.Stat()
 	if err != nil {
 		return nil, 0, explain(name, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, failed(name, "EISDIR", "is a folder, not a file")
 	}
 	size = info.Size()
 	data = make([]byte, max(0, min(length, size-offset)))
@@ -270,7 +270,7 @@ func (w *Workspace) Append(name string, data []byte) error {
 	if err := w.unshare(target); err != nil {
 		return explain(name, err)
 	}
-	f, err := w.root.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := seal.OpenIn(w.root, target, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return explain(name, err)
 	}

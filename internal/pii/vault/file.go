@@ -161,7 +161,7 @@ func (s *Session) open(wrapped []byte) (*file, []byte, error) {
 	if err != nil || len(secret) != keySize+nameSize {
 		return nil, nil, errors.New("its key was encrypted with another one, or is damaged")
 	}
-	data, err := os.OpenFile(s.store.dataPath(s.id, secret), os.O_RDWR, 0)
+	data, err := seal.OpenFile(s.store.dataPath(s.id, secret), os.O_RDWR, 0)
 	if err != nil {
 		return nil, nil, err
 	}

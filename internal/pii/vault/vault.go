@@ -121,7 +121,7 @@ const patience = 10 * time.Second
 
 // readKey is a session's key as it is on disk; nil if there is none.
 func (s *Store) readKey(id string) ([]byte, error) {
-	wrapped, err := os.ReadFile(s.keyPath(id))
+	wrapped, err := seal.ReadFile(s.keyPath(id), 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"retort/internal/seal"
 )
 
 const (
@@ -68,7 +70,7 @@ func (v *vectors) open() error {
 			return err
 		}
 	}
-	data, err := os.ReadFile(v.path)
+	data, err := seal.ReadFile(v.path, maxVectorBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -81,7 +83,7 @@ func (v *vectors) open() error {
 		}
 	})
 	v.size = int64(len(data))
-	v.file, err = os.OpenFile(v.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	v.file, err = seal.OpenFile(v.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	return err
 }
 
@@ -238,7 +240,7 @@ func (v *vectors) rewrite() error {
 		return err
 	}
 	v.size = size
-	v.file, err = os.OpenFile(v.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	v.file, err = seal.OpenFile(v.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	return err
 }
 

@@ -87,7 +87,7 @@ func (s *Store) Principals(server, address string) (names []string) {
 
 // read decrypts a file; false if there is none.
 func (s *Store) read(path string, into any) (bool, error) {
-	data, err := os.ReadFile(path)
+	data, err := seal.ReadFile(path, seal.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/seal"
 )
 
 // Journals keep what executions have done that wait for a person, below one
@@ -118,13 +119,7 @@ func (j *Journal) Keep() (err error) {
 }
 
 func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	_ = d.Sync() // not every system has it
-	return nil
+	return seal.SyncDir(dir)
 }
 
 // Leave ends the writing and leaves what is there, for whoever asks later.
@@ -156,7 +151,7 @@ func (j *Journals) Lost(execution string) ([]run.SentCall, error) {
 	if path == "" {
 		return nil, fs.ErrNotExist
 	}
-	f, err := os.Open(path)
+	f, err := seal.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package approval
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"sync"
 
@@ -32,7 +31,7 @@ type keptFile struct {
 // version of the policy; they are gone with the next that is approved.
 func OpenKept(path, keyPath, policy string) *Kept {
 	k := &Kept{path: path, keyPath: keyPath}
-	text, err := os.ReadFile(path)
+	text, err := seal.ReadFile(path, seal.MaxFile)
 	if err != nil {
 		return k // nothing was approved yet, or nobody can read it
 	}
