@@ -122,15 +122,16 @@ func (p *parts) recorded(ctx context.Context, o store.Options) (*keptRecord, err
 		Archives: p.archives(), Checkpoints: p.checkpoints(), Home: p.config.Home,
 		Keys: audit.Keys{Bodies: p.masterKeys().Read, Codes: p.readCodes},
 	}}
-	where := []string{p.config.Settings.Audit.Store}
+	where, open := []string{p.config.Settings.Audit.Store}, store.Open
 	if where[0] == "" {
 		var err error
+		open = store.OpenFile
 		if where, err = store.Files(recordAt(p.config.Home)); err != nil {
 			return nil, run.Errorf(run.KindInternal, "retort.record", "%w", err)
 		}
 	}
 	for _, url := range where {
-		s, err := store.Open(ctx, url, o)
+		s, err := open(ctx, url, o)
 		if err != nil && p.config.Settings.Audit.Store == "" && ctx.Err() == nil {
 			k.LeaveOut(err)
 			continue
@@ -223,7 +224,7 @@ func (p *parts) others(ctx context.Context) (all []audit.Store) {
 		return nil // a database has them all
 	}
 	for _, file := range files {
-		if s, err := store.Open(ctx, file, store.Options{ReadOnly: true}); err == nil {
+		if s, err := store.OpenFile(ctx, file, store.Options{ReadOnly: true}); err == nil {
 			all = append(all, s)
 		}
 	}
@@ -245,6 +246,7 @@ func (p *parts) eraseRecord(what Erasure) (int, error) {
 		return 0, err
 	}
 	defer r.close()
+	r.Erasing = p.recordNow
 	var out audit.Erased
 	if len(what.Subjects) > 0 {
 		out, err = p.eraseMentions(ctx, r, what.Subjects)
@@ -286,6 +288,11 @@ func (p *parts) recordAlone(e run.Event) error {
 	if !p.config.Settings.AuditLogging.Bool() || p.config.Home == "" {
 		return nil
 	}
+	return p.recordNow(e)
+}
+
+// recordNow is recordAlone whether or not the settings want a record: of what is done to an audit log that is there.
+func (p *parts) recordNow(e run.Event) error {
 	log, err := p.open(context.Background(), p.recordOptions(), false, p.onClose)
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func Used(ctx context.Context, c Config, s Span) (Usage, error) {
 		}
 	}
 	for _, err := range kept.Unread() {
-		u.Warnings = append(u.Warnings, "left out: "+err.Error())
+		u.Warnings = append(u.Warnings, "left out: "+run.AsError(err).Message)
 	}
 	u.Cost = costOf(loaded.Settings.Stats.Price, u.Usage)
 	return u, nil

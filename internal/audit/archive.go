@@ -191,7 +191,7 @@ func (a *archived) row(chain string) Row {
 // rows need; whose seal it is, is for the caller to see.
 func (a archive) rows(sealed *Seal) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		f, err := os.Open(a.path)
+		f, err := seal.Open(a.path)
 		if err != nil {
 			yield(Row{}, err)
 			return
@@ -300,7 +300,7 @@ func line(in *bufio.Reader) ([]byte, error) {
 // sealed. It is wide if they do not.
 func (a archive) span() (from, to int64) {
 	from, to = -1<<63, 1<<63-1
-	f, err := os.Open(a.path)
+	f, err := seal.Open(a.path)
 	if err != nil {
 		return from, to
 	}
@@ -424,10 +424,5 @@ func pull(rows iter.Seq2[Row, error]) (next func() (*Row, error), stop func()) {
 
 // syncFolder makes names durable, where the system has that.
 func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	_ = f.Sync()
-	return f.Close()
+	return seal.SyncDir(dir)
 }

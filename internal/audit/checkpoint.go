@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"retort/internal/seal"
 )
 
 // Checkpoint says where a chain stood. It is signed, and kept apart from the chain, so that
@@ -83,7 +85,7 @@ func (c *checkpoints) open() (err error) {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
-	c.head, err = os.OpenFile(c.path(), os.O_RDWR|os.O_CREATE, 0o600)
+	c.head, err = seal.OpenFile(c.path(), os.O_RDWR|os.O_CREATE, 0o600)
 	return err
 }
 
@@ -121,7 +123,7 @@ func (c *checkpoints) reached(seq int64, hash []byte, now time.Time, end bool) e
 
 // line adds one to the file that only grows.
 func (c *checkpoints) line(line []byte) error {
-	f, err := os.OpenFile(filepath.Join(c.dir, linesFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := seal.OpenFile(filepath.Join(c.dir, linesFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func steadyHead(dir, chain string) (c Checkpoint, err error) {
 
 // readSome is a file, or the beginning of one that is larger.
 func readSome(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := seal.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +208,7 @@ const maxLine = 64 << 10
 // does not count.
 func ReadCheckpoints(path string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
-		f, err := os.Open(path)
+		f, err := seal.Open(path)
 		if err != nil {
 			yield(Checkpoint{}, err)
 			return

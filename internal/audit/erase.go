@@ -31,6 +31,9 @@ func (r *Record) EraseSession(ctx context.Context, principal, session string) (o
 			if err != nil {
 				return out, uncertain(err)
 			}
+			if err := r.announce(ids); err != nil {
+				return out, uncertain(err)
+			}
 			n, err := forget(ctx, s, ids)
 			if out.Keys += n; err != nil {
 				return out, uncertain(err)
@@ -167,6 +170,9 @@ func (e *eraser) destroy(ctx context.Context, c *chain) error {
 	}
 	if c.store == nil {
 		return fmt.Errorf("the store of chain %s is not there", c.Chain)
+	}
+	if err := e.record.announce(ids); err != nil {
+		return err
 	}
 	n, err := forget(ctx, c.store, ids)
 	e.out.Keys += n

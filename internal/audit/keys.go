@@ -101,5 +101,7 @@ func (k Keys) Owner() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return hexadecimal(c.public()[:8]), nil
+	return c.owner(), nil
 }
+
+func (c codes) owner() string { return hexadecimal(c.public()[:8]) }

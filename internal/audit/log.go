@@ -38,12 +38,14 @@ type Options struct {
 }
 
 const (
-	linger    = 10 * time.Millisecond // before what nobody waits for is written
-	again     = time.Second           // before writing is tried again
-	maxBatch  = 2048                  // rows
-	maxQueue  = 32 << 20              // bytes of rows that are not written yet
-	overhead  = 256                   // of a row, in memory
-	tolerance = 2 * time.Minute       // that a clock may be behind the record
+	linger   = 10 * time.Millisecond // before what nobody waits for is written
+	again    = time.Second           // before writing is tried again
+	maxBatch = 2048                  // rows
+	maxQueue = 32 << 20              // bytes of rows that are not written yet
+	overhead = 256                   // of a row, in memory
+	// endPatience is how long the answer of an execution waits for its end to be written.
+	endPatience = 3 * time.Second
+	tolerance   = 2 * time.Minute // that a clock may be behind the record
 )
 
 // Log writes one chain. It is safe for concurrent use.
@@ -281,12 +283,27 @@ func (l *Log) unwritten(cause *run.Error) *run.Error {
 		WithHint("make room or mend what is said; then it goes on by itself. retort doctor says where the record is")
 }
 
-// wait waits until an item is settled.
+// wait waits until an item is settled. It does not wait long for an end, which stays queued: the execution is over,
+// and its answer must not wait for a store that does not answer.
 func (l *Log) wait(it *item) *run.Error {
+	late := false
+	if it.closes {
+		timer := time.AfterFunc(endPatience, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			late = true
+			l.ready.Broadcast()
+		})
+		defer timer.Stop()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !it.settled && it.err == nil {
+	for !it.settled && it.err == nil && !late {
 		l.ready.Wait()
+	}
+	if !it.settled && it.err == nil {
+		return run.Errorf(run.KindInternal, "audit.record", "the end of the execution is not written to the audit log yet: its store does not answer").
+			WithHint("it is written as soon as the store answers; retort doctor says where the audit log is")
 	}
 	return it.err
 }

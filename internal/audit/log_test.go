@@ -362,6 +362,31 @@ func TestAmbiguousBegin(t *testing.T) {
 	chained(t, m.all())
 }
 
+// TestFrozenStore checks that the answer of an execution that only reads does not wait for a store that does not
+// answer, that its end is written when the store answers again, and that a call with effects waits until it is known.
+func TestFrozenStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory("c1")
+		l := opening(t, m, options(t))
+		_ = l.Record(request("x"), true)
+		m.set(func() { m.slow = func() { time.Sleep(40 * time.Second) } })
+		start := time.Now()
+		err := l.Record(end("x"), true)
+		if took := time.Since(start); err == nil || !strings.Contains(err.Message, "not written to the audit log yet") || took > 4*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+		_ = l.Record(request("y"), false)
+		if err := l.Record(call("y"), true); err != nil || time.Since(start) < 40*time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		m.set(func() { m.slow = nil })
+		_ = l.Record(end("y"), true)
+		if kinds := strings.Join(kindsOf(m.all()), " "); kinds != "request end request call end" {
+			t.Error(kinds)
+		}
+	})
+}
+
 func TestSomebodyElseWrites(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))

@@ -86,7 +86,7 @@ func newestOf(sources []*source) int {
 func (r *Record) sources(ctx context.Context, f Filter) ([]*source, error) {
 	end := Place{At: 1<<63 - 1, Chain: "\xff"}
 	var all []*source
-	for _, s := range r.Stores {
+	for _, s := range r.sound(ctx) {
 		all = append(all, &source{newest: end, open: func() iter.Seq2[Row, error] { return s.Find(ctx, f) }})
 	}
 	kept, err := archives(r.Archives)
@@ -105,30 +105,14 @@ func (r *Record) sources(ctx context.Context, f Filter) ([]*source, error) {
 
 // find gives the rows of an archive that fit, newest first.
 func (a archive) find(f Filter) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		newestFirst := func(a, b Row) int { return placeOf(&b).compare(placeOf(&a)) }
-		var all []Row
+	return newestFirst(func(yield func(Row, error) bool) {
 		for r, err := range a.rows(nil) {
 			if err != nil {
-				yield(Row{}, fmt.Errorf("the archive %s: %w", filepath.Base(a.path), err))
-				return
+				err = fmt.Errorf("the archive %s: %w", filepath.Base(a.path), err)
 			}
-			if !f.fits(&r) {
-				continue
-			}
-			if f.Bare {
-				r.Facts, r.Body = nil, nil
-			}
-			if all = append(all, r); f.Limit > 0 && len(all) >= 2*f.Limit+1000 {
-				slices.SortFunc(all, newestFirst)
-				all = slices.Delete(all, f.Limit, len(all))
-			}
-		}
-		slices.SortFunc(all, newestFirst)
-		for _, r := range all {
-			if !yield(r, nil) {
+			if !yield(r, err) {
 				return
 			}
 		}
-	}
+	}, f)
 }

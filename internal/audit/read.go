@@ -135,11 +135,13 @@ type opener struct {
 	chains []*chain
 	wrap   cipher.AEAD            // nil: bodies stay closed
 	keys   map[string]cipher.AEAD // by chain and id; nil: it was destroyed
+	there  map[string]bool        // keys that are there, whoever can open them
+	of     map[string][2]string   // the session and the principal of keys that are there
 	shut   map[string]bool        // keys that are wrapped with another person's, or cannot be read
 }
 
 func (r *Record) opener(ctx context.Context, warnings *[]string) *opener {
-	o := &opener{ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, shut: map[string]bool{}}
+	o := &opener{ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, shut: map[string]bool{}, there: map[string]bool{}, of: map[string][2]string{}}
 	var err error
 	if o.chains, err = r.chains(ctx); err == nil && r.Keys.Bodies != nil {
 		o.wrap, err = r.Keys.wrap()
@@ -152,8 +154,10 @@ func (r *Record) opener(ctx context.Context, warnings *[]string) *opener {
 
 // entries are rows with their bodies.
 func (o *opener) entries(rows []Row) ([]Entry, error) {
-	if err := o.load(rows); err != nil {
-		return nil, err
+	if o.wrap != nil {
+		if err := o.load(rows); err != nil {
+			return nil, err
+		}
 	}
 	all := make([]Entry, len(rows))
 	for i := range rows {
@@ -186,12 +190,11 @@ func (o *opener) body(r *Row) (body json.RawMessage, erased bool) {
 
 // load reads the keys that rows need and that are not known yet.
 func (o *opener) load(rows []Row) error {
-	if o.wrap == nil {
-		return nil
-	}
 	if len(o.keys) > keptKeys {
 		clear(o.keys)
 		clear(o.shut)
+		clear(o.there)
+		clear(o.of)
 	}
 	need := map[string][]string{}
 	for i := range rows {
@@ -228,6 +231,11 @@ func (o *opener) read(chain string, ids []string) error {
 		return nil
 	}
 	for id, k := range found {
+		o.there[keyIn(chain, id)] = true
+		o.of[keyIn(chain, id)] = [2]string{k.Session, k.Principal}
+		if o.wrap == nil {
+			continue
+		}
 		c, err := unwrapped(o.wrap, k)
 		if o.keys[keyIn(chain, id)] = c; err != nil {
 			o.shut[keyIn(chain, id)] = true

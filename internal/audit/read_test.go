@@ -108,8 +108,22 @@ func TestFindWithoutKey(t *testing.T) {
 	}
 }
 
+// erasing has erasures recorded in a chain of its own, which is part of the record when seen is called.
+func erasing(t *testing.T, r *Record) (seen func()) {
+	m := newMemory("c9")
+	l := opening(t, m, Options{Keys: testKeys()})
+	r.Erasing = func(e run.Event) error {
+		if refused := l.Record(e, true); refused != nil {
+			return refused
+		}
+		return nil
+	}
+	return func() { r.Stores = append(r.Stores, m) }
+}
+
 func TestEraseSession(t *testing.T) {
 	r, _ := two(t)
+	seen := erasing(t, r)
 	out, err := r.EraseSession(t.Context(), "p1", "s1") // 1 in 15
 	if err != nil || out.Keys != 20 {
 		t.Fatalf("%+v, %v", out, err)
@@ -124,6 +138,10 @@ func TestEraseSession(t *testing.T) {
 			erased++
 		}
 	}
+	if v := verified(t, r, VerifyOptions{}); v.OK || v.First.What != Keyless {
+		t.Errorf("nobody misses the keys that no erasure names: %+v", v.First)
+	}
+	seen()
 	if v := verified(t, r, VerifyOptions{}); erased != 20 || !v.OK {
 		t.Errorf("%d erased, %+v", erased, v.First)
 	}
@@ -131,6 +149,7 @@ func TestEraseSession(t *testing.T) {
 
 func TestEraseMentions(t *testing.T) {
 	r, _ := two(t)
+	seen := erasing(t, r)
 	looked := int64(0)
 	out, err := r.EraseMentions(t.Context(), func(_, _, s string) bool { return s == "x30" || s == "x31" || s == "x298" }, func(n int64) { looked = n })
 	if err != nil || out.Keys != 3 || out.Scanned != 603 || looked != 603 {
@@ -145,6 +164,7 @@ func TestEraseMentions(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
+	seen()
 	if v := verified(t, r, VerifyOptions{}); !v.OK {
 		t.Errorf("%+v", v.First)
 	}

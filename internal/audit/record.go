@@ -8,6 +8,9 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
+
+	"retort/internal/run"
 )
 
 // Record is a record as those see it who read it, prove it, or erase of it: the chains of
@@ -19,7 +22,12 @@ type Record struct {
 	Home        string // as it is named in checkpoints
 	Keys        Keys   // either may fail: then less is read, or proved
 
-	unread unread
+	// Erasing records, durably, which keys are about to be destroyed; nil: nobody is told.
+	Erasing func(e run.Event) error
+
+	unread  unread
+	checked sync.Once
+	trusted []Store // as sound has found them
 }
 
 // chain is one chain of a record.

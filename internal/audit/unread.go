@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"retort/internal/run"
 )
 
 // ErrEmpty is the cause of the error of a store that was opened for reading and has nothing in it, as one whose
@@ -37,6 +39,14 @@ func (r *Record) Unread() []error {
 	return slices.Clone(r.unread.all)
 }
 
+// words are what an error says to people.
+func words(err error) string {
+	if known, ok := err.(*run.Error); ok {
+		return known.Message
+	}
+	return err.Error()
+}
+
 // passes reports whether reading goes on without a store after an error of it, which is noted.
 func (r *Record) passes(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
@@ -52,7 +62,7 @@ func (r *Record) warn(warnings *[]string) {
 		return
 	}
 	for _, err := range r.Unread() {
-		if text := "left out: " + err.Error(); !slices.Contains(*warnings, text) {
+		if text := "left out: " + words(err); !slices.Contains(*warnings, text) {
 			*warnings = append(*warnings, text)
 		}
 	}
@@ -71,11 +81,11 @@ func (r *Record) damages() error {
 
 // Usage is Add for all stores that can be read.
 func (r *Record) Usage(ctx context.Context, s Span, ends bool) (Usage, error) {
-	u, err := Add(ctx, r.Stores, s, ends)
+	u, err := Add(ctx, r.sound(ctx), s, ends)
 	if err == nil || ctx.Err() != nil {
 		return u, err
 	}
-	sound := slices.DeleteFunc(slices.Clone(r.Stores), func(one Store) bool {
+	sound := slices.DeleteFunc(slices.Clone(r.sound(ctx)), func(one Store) bool {
 		_, err := Add(ctx, []Store{one}, s, ends)
 		return err != nil && r.passes(ctx, err)
 	})
@@ -86,9 +96,9 @@ func (r *Record) Usage(ctx context.Context, s Span, ends bool) (Usage, error) {
 func (v *verifier) damages() {
 	for _, err := range v.record.Unread() {
 		if errors.Is(err, ErrEmpty) {
-			v.note("%v", err)
+			v.note("%s", words(err))
 			continue
 		}
-		v.find(Finding{"", 0, Damaged, fmt.Sprintf("not all of the audit log can be read: %v", err)})
+		v.find(Finding{"", 0, Damaged, fmt.Sprintf("not all of the audit log can be read: %s", words(err))})
 	}
 }

@@ -24,6 +24,7 @@ const (
 	Missing   = "missing"   // a whole chain is nowhere
 	Damaged   = "damaged"   // an archive cannot be read, or is not what was sealed
 	Forged    = "forged"    // a checkpoint is not signed by the key of the record
+	Keyless   = "keyless"   // the key of a body is gone, and no erasure says so
 	Told      = "story"     // an execution is not told once, from its beginning to its end
 )
 
@@ -74,7 +75,7 @@ const (
 // Verify recomputes everything that can be proved of a record. The error says that it
 // could not be read; what is wrong with it is in the verdict.
 func (r *Record) Verify(ctx context.Context, o VerifyOptions) (Verdict, error) {
-	v := &verifier{record: r, o: o}
+	v := &verifier{record: r, o: o, keyless: keyless{lost: map[string]lostKey{}, erased: map[string]int64{}}}
 	var err error
 	if v.codes, v.signer, err = r.signer(o.Key); err != nil {
 		v.note("codes were not checked: the key cannot be read (%v)", err)
@@ -90,6 +91,14 @@ func (r *Record) Verify(ctx context.Context, o VerifyOptions) (Verdict, error) {
 	if err != nil {
 		return v.out, err
 	}
+	v.opener = r.opener(ctx, nil)
+	v.opener.chains = chains
+	if !v.out.Codes {
+		v.opener.wrap = nil // whoever looks is not the person whose keys these are
+	}
+	if v.opener.wrap == nil && r.Keys.Bodies != nil {
+		v.note("bodies were not opened: their key cannot be read; that each has its own key was looked at")
+	}
 	for _, c := range chains {
 		if err := v.chain(ctx, c); err != nil {
 			return v.out, err
@@ -97,6 +106,10 @@ func (r *Record) Verify(ctx context.Context, o VerifyOptions) (Verdict, error) {
 		delete(v.marks, c.Chain)
 	}
 	v.missing()
+	v.unaccounted()
+	if err := v.tables(ctx); err != nil {
+		return v.out, err
+	}
 	v.damages()
 	v.out.OK = len(v.out.Findings) == 0
 	return v.out, nil
@@ -104,12 +117,14 @@ func (r *Record) Verify(ctx context.Context, o VerifyOptions) (Verdict, error) {
 
 // verifier is at work on a record.
 type verifier struct {
-	record *Record
-	o      VerifyOptions
-	codes  codes
-	signer ed25519.PublicKey
-	marks  map[string]*marks // by chain
-	out    Verdict
+	record  *Record
+	o       VerifyOptions
+	codes   codes
+	signer  ed25519.PublicKey
+	marks   map[string]*marks // by chain
+	opener  *opener
+	keyless keyless
+	out     Verdict
 }
 
 func (v *verifier) note(format string, args ...any) {
@@ -164,6 +179,9 @@ func (v *verifier) chain(ctx context.Context, c *chain) error {
 		return err
 	}
 	k.end()
+	if err := k.standing(ctx); err != nil {
+		return err
+	}
 	k.out.Open = len(k.stories.open)
 	k.verifier.out.Chains = append(k.verifier.out.Chains, k.out)
 	return nil
@@ -292,6 +310,9 @@ func (k *checking) take(ctx context.Context, j *job) error {
 			return err
 		}
 		k.known, k.before, k.next = true, r.Hash, r.Seq+1
+	}
+	if err := k.bodies(j.rows); err != nil {
+		return err
 	}
 	k.verifier.out.Entries += int64(len(j.rows))
 	k.out.Entries += int64(len(j.rows))

@@ -34,9 +34,10 @@ func (s *store) claimed(ctx context.Context) error {
 	if s.gone != nil {
 		return s.gone
 	}
-	if s.w != nil {
+	if s.w != nil && s.alive(s.w) {
 		return nil
 	}
+	s.distrust()
 	w, chain, err := s.claim(ctx, s.db)
 	if err == nil {
 		s.w, s.chain = w, chain

@@ -155,6 +155,7 @@ func TestFullDiskLeavesNoFile(t *testing.T) {
 			t.Fatalf("left over with room for %d pages: %v", room, left)
 		}
 	}
+	must(t, os.Remove(filler))
 	s := open(t, filepath.Join(dir, "audit")+"/", Options{})
 	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 1)}))
 }

@@ -140,7 +140,7 @@ func (e *sqlite) remember() (err error) {
 // moved returns an error if a name no longer stands for the file that it stood for.
 func (e *sqlite) moved(path string, was fs.FileInfo) error {
 	now, err := os.Lstat(path)
-	if was == nil || err == nil && os.SameFile(was, now) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if was == nil || err == nil && os.SameFile(was, now) {
 		return nil
 	}
 	return run.Errorf(run.KindInternal, "store.append", "the audit log %s: %w: %s", e.path, audit.ErrGone, filepath.Base(path)).

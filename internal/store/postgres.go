@@ -37,6 +37,7 @@ type postgres struct {
 	left    bool
 	chain   int64 // 0: none yet
 	backend int   // process of the server that has the lock
+	used    time.Time
 }
 
 func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, err error) {
@@ -122,7 +123,7 @@ func (e *postgres) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain in
 		err = c.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&e.backend)
 	}
 	if err == nil {
-		e.chain = chain
+		e.chain, e.used = chain, time.Now()
 	}
 	return c, chain, err
 }
@@ -195,6 +196,18 @@ func (e *postgres) holder(ctx context.Context, c *sql.Conn) (backend int, err er
 func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error) {
 	err = c.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", chain).Scan(&got)
 	return got, err
+}
+
+// idle is after what time a connection is looked at before it is used.
+const idle = time.Second
+
+// alive looks, after a pause, whether the server or something between has closed the connection.
+func (e *postgres) alive(c *sql.Conn) bool {
+	defer func() { e.used = time.Now() }()
+	if time.Since(e.used) < idle {
+		return true
+	}
+	return c.Raw(func(dc any) error { return dc.(*stdlib.Conn).Conn().PgConn().CheckConn() }) == nil
 }
 
 // free lets the next engine have the chain. Without it the server would, but only when it
@@ -359,6 +372,13 @@ func (e *postgres) forget(ctx context.Context, c *sql.Conn, ids []string) (n int
 
 // dropped leaves it to the server to reuse the space.
 func (e *postgres) dropped(context.Context, *sql.Conn) error { return nil }
+
+// check: a server looks after its own files, and nobody who can only write into a home reaches them.
+func (e *postgres) check(context.Context, *sql.Conn) ([]string, error) { return nil, nil }
+
+func (e *postgres) indexes(context.Context, *sql.Conn) error { return nil }
+
+func (e *postgres) snapshot() string { return "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY" }
 
 func (e *postgres) size(ctx context.Context, db *sql.DB) (n int64, err error) {
 	err = db.QueryRowContext(ctx, "SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = $1 AND relkind = 'r'", own).Scan(&n)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -130,6 +131,23 @@ func TestChainsOfPostgres(t *testing.T) {
 	}
 	if opened, err := s.Open(background); err != nil || len(opened) != 1 {
 		t.Error(opened, err)
+	}
+}
+
+// TestIdleConnection checks that an entry is written over a new connection when the old one was cut while nothing was
+// written, and nothing is refused.
+func TestIdleConnection(t *testing.T) {
+	url := database(t)
+	s := open(t, url, Options{})
+	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 3)}))
+	for range 2 {
+		rows := next(t, s, 2)
+		cut(t, url)
+		s.(*store).engine.(*postgres).used = time.Time{} // long ago
+		must(t, s.Append(background, audit.Batch{Rows: rows}))
+	}
+	if h := head(t, s); h.Seq != 7 {
+		t.Errorf("%+v", h)
 	}
 }
 

@@ -108,6 +108,9 @@ func (e *sqlite) openForWriting(ctx context.Context, s *store, patience time.Dur
 	if err := e.migrate(ctx, s.db); err != nil {
 		return err
 	}
+	if err := e.unchanged(ctx, s.db); err != nil {
+		return err
+	}
 	if err := e.moveLog(ctx, s.db); err != nil {
 		return err
 	}
@@ -195,6 +198,8 @@ func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int6
 	}
 	return c, chain, err
 }
+
+func (e *sqlite) alive(*sql.Conn) bool { return true }
 
 // free closes the statements, without which a connection is never really closed.
 func (e *sqlite) free(*sql.Conn, bool) {
@@ -350,7 +355,10 @@ func (e *sqlite) openForReading(ctx context.Context, s *store) error {
 		return run.Errorf(run.KindInvalidArguments, "store.open", "there is no record at %s", e.path).
 			WithHint("it is written as soon as retort runs with audit logging; --home says where")
 	}
-	if err := errors.Join(err, e.regular()); err != nil {
+	if err != nil {
+		return err
+	}
+	if err := e.regular(); err != nil {
 		return err
 	}
 	if info.Size() == 0 {
@@ -382,6 +390,9 @@ func (e *sqlite) read(ctx context.Context, db *sql.DB) error {
 		return e.foreign()
 	}
 	if err := current(ctx, db, e.path, "sqlite"); err != nil {
+		return err
+	}
+	if err := e.unchanged(ctx, db); err != nil {
 		return err
 	}
 	err := db.QueryRowContext(ctx, "SELECT name FROM chains").Scan(&e.chain)

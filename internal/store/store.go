@@ -62,6 +62,11 @@ func Open(ctx context.Context, url string, o Options) (audit.Store, error) {
 	return openSQLite(ctx, path, o, patience)
 }
 
+// OpenFile opens a file that Files has listed, whatever it is.
+func OpenFile(ctx context.Context, path string, o Options) (audit.Store, error) {
+	return openSQLite(ctx, path, o, patience)
+}
+
 // OpenFolder opens the first file of a folder that no other process writes, or a new one:
 // each engine of several that share a folder writes a file of its own.
 func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error) {
@@ -154,6 +159,9 @@ type engine interface {
 	holds(chain int64) (condition string, args []any, maybe bool)
 	// claim gives a connection that may write the chain; nil if there is none yet.
 	claim(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
+	// alive reports whether the connection that writes is still there, as far as can be told without sending
+	// anything. What is sent over one that is not might be written or not.
+	alive(c *sql.Conn) bool
 	// free gives up what claim has taken, before the connection is closed; after an error
 	// the connection is not to be used for it.
 	free(c *sql.Conn, failed bool)
@@ -170,6 +178,12 @@ type engine interface {
 	forget(ctx context.Context, c *sql.Conn, ids []string) (int, error)
 	// dropped gives back the space of deleted rows.
 	dropped(ctx context.Context, c *sql.Conn) error
+	// check returns in words what is wrong with what is kept beside the entries of chains.
+	check(ctx context.Context, c *sql.Conn) ([]string, error)
+	// indexes returns an error if the indexes are known not to be those of the entries.
+	indexes(ctx context.Context, c *sql.Conn) error
+	// snapshot begins a transaction that sees the database as it is at one moment.
+	snapshot() string
 	size(ctx context.Context, db *sql.DB) (int64, error)
 	// explain makes an error of the engine one with words and a hint.
 	explain(op string, err error) error

@@ -290,6 +290,9 @@ func (t *tally) personal(list *[]Count, f *facts, to string) {
 
 // change lists what is rare, and worth to be read one by one.
 func (t *tally) change(e *audit.Entry, f *facts) {
+	if e.Kind == run.EventErasure && e.Status == audit.StatusKeys {
+		return // it announces the erasure that follows
+	}
 	list, name := &t.Settings, "settings"
 	c := Change{At: e.At, How: e.Status}
 	switch e.Kind {

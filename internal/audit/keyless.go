@@ -1,0 +1,201 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/run"
+)
+
+// StatusKeys is the Status of an EventErasure that names keys which are about to be destroyed. Its facts
+// are erasedKeys.
+const StatusKeys = "keys"
+
+// erasedKeys are the facts of an EventErasure with StatusKeys.
+type erasedKeys struct {
+	Keys []string `json:"keys"`
+}
+
+// namedAtOnce is how many keys one entry names.
+const namedAtOnce = 500
+
+// announce has the keys recorded that are about to be destroyed. Without that entry their loss would look
+// like that of keys which somebody else has destroyed, so nothing is destroyed if it cannot be written.
+func (r *Record) announce(ids []string) error {
+	if r.Erasing == nil {
+		return nil
+	}
+	for part := range slices.Chunk(ids, namedAtOnce) {
+		e := run.Event{Kind: run.EventErasure, Status: StatusKeys, Facts: map[string]any{"keys": part}}
+		if err := r.Erasing(e); err != nil {
+			return fmt.Errorf("nothing was erased, since that could not be recorded: %w", err)
+		}
+	}
+	return nil
+}
+
+// keyless collects bodies that cannot be opened, and the erasures that account for them.
+type keyless struct {
+	lost   map[string]lostKey // by chain and id
+	erased map[string]int64   // when, by id
+}
+
+// lostKey is the first entry that a key was needed for.
+type lostKey struct {
+	chain, id string
+	seq, at   int64
+	shared    bool // the key is that of a session, so that a new one follows an erasure
+}
+
+// grace is how long after an erasure an engine may seal with the key that was destroyed, or have its clock
+// behind that of the command that erased.
+const grace = 2*reread + time.Minute
+
+// bodies notes which bodies of rows cannot be opened, and the keys that erasures name.
+func (k *checking) bodies(rows []Row) error {
+	for i := range rows {
+		k.erasure(&rows[i])
+	}
+	if k.foreign || k.c.store == nil {
+		return nil
+	}
+	if err := k.opener.load(rows); err != nil {
+		return err
+	}
+	for i := range rows {
+		r := &rows[i]
+		if len(r.Body) == 0 {
+			continue
+		}
+		if k.opener.opens(r) {
+			k.keyOf(r)
+			continue
+		}
+		id := keyID(r)
+		if _, known := k.keyless.lost[keyIn(r.Chain, id)]; !known || r.Execution == "" {
+			k.keyless.lost[keyIn(r.Chain, id)] = lostKey{r.Chain, id, r.Seq, r.At, r.Execution == ""}
+		}
+	}
+	return nil
+}
+
+// keyOf holds whose key it is, by which an erasure finds it, against the entry that it was made for.
+func (k *checking) keyOf(r *Row) {
+	made := r.Execution == "" || r.Kind == string(run.EventRequest)
+	of := k.opener.of[keyIn(r.Chain, keyID(r))]
+	if made && of != [2]string{r.Session, r.Principal} {
+		k.bad(r.Seq, Edited, fmt.Sprintf("the table of keys says that the key of entry %d of chain %s is of another session or person than the entry", r.Seq, r.Chain))
+	}
+}
+
+func (k *checking) erasure(r *Row) {
+	var named erasedKeys
+	if r.Kind != string(run.EventErasure) || r.Status != StatusKeys || json.Unmarshal(r.Facts, &named) != nil {
+		return
+	}
+	for _, id := range named.Keys {
+		k.keyless.erased[id] = max(k.keyless.erased[id], r.At)
+	}
+}
+
+// opens reports whether a body can be opened, as far as the keys that are at hand tell: without the key that
+// wraps them, whether its own key is there.
+func (o *opener) opens(r *Row) bool {
+	id := keyIn(r.Chain, keyID(r))
+	if o.wrap == nil {
+		return o.there[id]
+	}
+	body, _ := o.body(r)
+	return body != nil
+}
+
+// unaccounted finds keys that are gone and that no erasure names.
+func (v *verifier) unaccounted() {
+	byChain := map[string][]lostKey{}
+	for _, l := range v.keyless.lost {
+		at, named := v.keyless.erased[l.id]
+		if !named || l.shared && l.at > at+int64(grace) {
+			byChain[l.chain] = append(byChain[l.chain], l)
+		}
+	}
+	for _, chain := range slices.Sorted(maps.Keys(byChain)) {
+		all := byChain[chain]
+		slices.SortFunc(all, func(a, b lostKey) int { return int(max(-1, min(1, a.seq-b.seq))) })
+		v.find(Finding{chain, all[0].seq, Keyless, fmt.Sprintf("the body of entry %d of chain %s cannot be opened: its key was destroyed or replaced, and no erasure that is recorded names it (keys that are gone: %d)",
+			all[0].seq, chain, len(all))})
+	}
+}
+
+// Checker is a Store that can look at what it keeps beside its entries.
+type Checker interface {
+	// Check returns in words what is wrong: damage of the file, indexes without some of the entries, tables that
+	// Retort has not made, and a table of chains that does not fit the entries.
+	Check(ctx context.Context) ([]string, error)
+	// Standing returns where a chain stands and which of its executions are open, both at the same moment.
+	Standing(ctx context.Context, chain string) (Head, []string, error)
+}
+
+// tables holds what stores keep beside their entries against the entries.
+func (v *verifier) tables(ctx context.Context) error {
+	for _, s := range v.record.Stores {
+		c, ok := s.(Checker)
+		if !ok {
+			continue
+		}
+		says, err := c.Check(ctx)
+		if err != nil && !v.record.passes(ctx, err) {
+			return err
+		}
+		for _, text := range says {
+			v.find(Finding{"", 0, Damaged, text})
+		}
+	}
+	return nil
+}
+
+// standing holds the owner of a chain and its open executions, as tables say, against its entries.
+func (k *checking) standing(ctx context.Context) error {
+	c, ok := k.c.store.(Checker)
+	if !ok || k.foreign || k.unread || k.found {
+		return nil
+	}
+	head, open, err := c.Standing(ctx, k.c.Chain)
+	if err != nil && k.record.passes(ctx, err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if k.verifier.out.Codes && k.out.Entries > 0 && head.Owner != k.codes.owner() {
+		k.bad(1, Edited, fmt.Sprintf("the table of chains says that chain %s is of another person than its entries are", k.c.Chain))
+	}
+	if head.Seq < k.next-1 {
+		k.bad(head.Seq+1, Edited, fmt.Sprintf("the table of chains says that chain %s ends at entry %d, and there are %d", k.c.Chain, head.Seq, k.next-1))
+	}
+	if head.Seq != k.next-1 || !k.stories.whole {
+		return nil // more was written meanwhile, or what began before is not known
+	}
+	told := slices.Sorted(maps.Keys(k.stories.open))
+	if slices.Sort(open); !slices.Equal(open, told) {
+		k.bad(k.next-1, Edited, fmt.Sprintf("the table of open executions of chain %s does not fit its entries: it has %s, and open are %s", k.c.Chain, some(open), some(told)))
+	}
+	return nil
+}
+
+// some lists the first of many names.
+func some(names []string) string {
+	const most = 5
+	if len(names) == 0 {
+		return "none"
+	}
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return text
+}

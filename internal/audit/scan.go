@@ -1,0 +1,116 @@
+package audit
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+)
+
+// Indexed is a Store that answers Find and Groups from indexes.
+type Indexed interface {
+	// Indexes returns an error if the indexes are not those of the entries.
+	Indexes(ctx context.Context) error
+}
+
+// sound returns the stores, each as it is or, if its indexes cannot be relied on, with its entries read one by one.
+func (r *Record) sound(ctx context.Context) []Store {
+	r.checked.Do(func() {
+		for _, s := range r.Stores {
+			if i, ok := s.(Indexed); ok {
+				if err := i.Indexes(ctx); err != nil && ctx.Err() == nil {
+					r.LeaveOut(err)
+					s = scanned{s}
+				}
+			}
+			r.trusted = append(r.trusted, s)
+		}
+	})
+	return r.trusted
+}
+
+// scanned is a store without its indexes: all entries are read for each question.
+type scanned struct{ Store }
+
+func (s scanned) rows(ctx context.Context, f Filter) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		chains, err := s.Chains(ctx)
+		if err != nil {
+			yield(Row{}, err)
+			return
+		}
+		for _, c := range chains {
+			if f.Chain != "" && f.Chain != c.Chain {
+				continue
+			}
+			for r, err := range s.Walk(ctx, c.Chain, 1) {
+				if !yield(r, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s scanned) Find(ctx context.Context, f Filter) iter.Seq2[Row, error] {
+	return newestFirst(s.rows(ctx, f), f)
+}
+
+func (s scanned) Groups(ctx context.Context, f Filter) ([]Group, error) {
+	sums := map[Group]*Group{}
+	for r, err := range s.rows(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		if !f.fits(&r) {
+			continue
+		}
+		key := Group{Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status}
+		g := sums[key]
+		if g == nil {
+			first := key
+			g = &first
+			g.MaxRisk = r.Risk
+			sums[key] = g
+		}
+		g.Count++
+		g.Micros, g.Bytes = g.Micros+r.Micros, g.Bytes+r.Bytes
+		g.Returned, g.Avoided = g.Returned+r.Returned, g.Avoided+r.Avoided
+		g.MaxRisk = max(g.MaxRisk, r.Risk)
+	}
+	var all []Group
+	for _, g := range sums {
+		all = append(all, *g)
+	}
+	return all, nil
+}
+
+// newestFirst gives the rows that fit, which come in whatever order, the newest first.
+func newestFirst(rows iter.Seq2[Row, error], f Filter) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		order := func(a, b Row) int { return placeOf(&b).compare(placeOf(&a)) }
+		var all []Row
+		for r, err := range rows {
+			if err != nil {
+				yield(Row{}, err)
+				return
+			}
+			if !f.fits(&r) {
+				continue
+			}
+			if f.Bare {
+				r.Facts, r.Body = nil, nil
+			}
+			if all = append(all, r); f.Limit > 0 && len(all) >= 2*f.Limit+1000 {
+				slices.SortFunc(all, order)
+				all = slices.Delete(all, f.Limit, len(all))
+			}
+		}
+		slices.SortFunc(all, order)
+		for _, r := range all {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}

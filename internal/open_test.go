@@ -1,0 +1,89 @@
+package internal_test
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// keepers are the packages that keep files in the data directory, where a server may put a named pipe, a link or a
+// device in the place of any of them.
+var keepers = []string{
+	"internal/access", "internal/audit", "internal/catalog", "internal/pii/vault", "internal/pipeline/discover", "internal/pipeline/gate/approval",
+	"internal/queue", "internal/seal", "internal/skills", "internal/store", "internal/upstream/oauth", "internal/workspace",
+}
+
+var openAllowed = []struct{ path, call, why string }{
+	{"internal/catalog/static.go", "os.ReadFile", "definitions that a person has put into a folder of their choice"},
+	{"internal/pii/vault/key.go", "os.Open", "keys of age, which lie where a person says"},
+	{"internal/pipeline/gate/approval/desk_linux.go", "os.ReadFile", "what the kernel says of processes"},
+	{"internal/pipeline/gate/approval/desk_linux.go", "os.Open", "what the kernel says of processes"},
+	{"internal/seal/open.go", "os.Open", "a directory, to sync it"},
+	{"internal/seal/open.go", "os.OpenRoot", "after a look at whether it is a directory"},
+	{"internal/seal/open_other.go", "os.OpenFile", "after a look at whether it is a file"},
+}
+
+// openRules finds files of the data directory that are opened in a way that waits for the other end of a named pipe,
+// follows a link or has no bound. What is made with O_EXCL can be nothing else than a new file.
+func openRules(all []source) (found []string) {
+	for _, s := range all {
+		if s.test || !slices.Contains(keepers, s.dir) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			f, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			of, _ := f.X.(*ast.Ident)
+			if of == nil || of.Name != "os" || !slices.Contains([]string{"Open", "OpenFile", "ReadFile", "WriteFile", "Create", "OpenRoot"}, f.Sel.Name) {
+				return true
+			}
+			name := "os." + f.Sel.Name
+			allowed := slices.ContainsFunc(openAllowed, func(a struct{ path, call, why string }) bool { return a.path == s.path && a.call == name })
+			if !allowed && !exclusive(call) {
+				found = append(found, s.at(n)+": "+name+" of what may be in the data directory; use package seal, which opens regular files only")
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// exclusive reports whether a call names O_EXCL.
+func exclusive(call *ast.CallExpr) (yes bool) {
+	for _, a := range call.Args {
+		ast.Inspect(a, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			yes = yes || ok && strings.HasSuffix(id.Name, "O_EXCL")
+			return true
+		})
+	}
+	return yes
+}
+
+func TestFilesAreOpenedSafely(t *testing.T) { hold(t, openRules) }
+
+func TestOpenRulesFindViolations(t *testing.T) {
+	violations(t, openRules, map[string]string{
+		"internal/queue/a.go": `package queue
+import "os"
+func f() {
+	_, _ = os.ReadFile("x")
+	_, _ = os.OpenFile("x", os.O_RDWR|os.O_CREATE, 0)
+	_, _ = os.OpenFile("x", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0)
+	_, _ = os.Stat("x")
+}`,
+		"internal/reaper/a.go": `package reaper
+import "os"
+func f() { _, _ = os.ReadFile("x") }`,
+	}, []string{
+		"internal/queue/a.go:4: os.ReadFile of what may be in the data directory; use package seal, which opens regular files only",
+		"internal/queue/a.go:5: os.OpenFile of what may be in the data directory; use package seal, which opens regular files only",
+	})
+}
