@@ -80,7 +80,7 @@ func withoutSync(t *testing.T, dir string) {
 	}
 	before := head(t, s)
 	syncsFail(t)
-	for range 3 {
+	for range 20 {
 		if refused := log.Record(call, true); refused == nil || !errors.Is(refused, audit.ErrUnsynced) {
 			t.Errorf("a call is sent though it may not be written: %v", refused)
 		}
