@@ -92,7 +92,7 @@ func (l *Log) move(store Store, head Head, cause error) (old Store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	open := l.underWay()
-	gap := l.gap(continued{Cause: cause.Error(), Chain: l.head.Chain, Entries: l.head.Seq, Executions: open})
+	gap := l.gap(continued{Cause: words(cause), Chain: l.head.Chain, Entries: l.head.Seq, Executions: open})
 	old, l.store, l.head, l.opened = l.store, store, head, 0
 	clear(l.keys)
 	for _, it := range l.queue {
