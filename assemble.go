@@ -347,17 +347,15 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	return nil
 }
 
-// warming returns a function that starts what a program needs besides a sandbox. With ReserveMany
-// it starts everything at once, otherwise with the first program that needs it.
+// warming returns a function that starts what a program needs besides a sandbox, which is a compiler
+// unless it is written in Python. With ReserveMany the compiler starts at once, otherwise with the
+// first program that needs it.
 func warming(g *gate.Gate, reserve Reserve) func(run.Language) {
-	once := sync.OnceFunc(func() { go ledger.Warm() })
 	compiler := sync.OnceFunc(func() { go g.Warm() })
 	if reserve == ReserveMany {
-		once()
 		compiler()
 	}
 	return func(l run.Language) {
-		once()
 		if l != run.Python {
 			compiler()
 		}

@@ -95,10 +95,10 @@ func cut(text string, start int) int {
 }
 
 func count(text string) int {
-	tokens, vocabulary := 0, o200k()
+	tokens := 0
 	for len(text) > 0 {
 		n := split(text)
-		tokens += vocabulary.count(text[:n])
+		tokens += o200k.count(text[:n])
 		text = text[n:]
 	}
 	return tokens

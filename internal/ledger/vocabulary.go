@@ -1,93 +1,79 @@
 package ledger
 
 import (
-	"bytes"
-	"compress/gzip"
 	_ "embed"
-	"encoding/binary"
-	"io"
 	"math"
-	"sync"
-	"unsafe"
 )
 
-// vocabularyFile holds the tokens of o200k_base in the order of their ranks, each as its length
-// (a uvarint) and its bytes. They come from github.com/openai/tiktoken; o200k_base.LICENSE.
+// vocabularyFile holds the tokens of o200k_base as newVocabulary expects them. It is used where it lies
+// in the program: every sandbox and every command is a start of this program, and decompressing a
+// smaller file cost each of them more than what the command does. TestVocabulary writes it. The tokens
+// come from github.com/openai/tiktoken; o200k_base.LICENSE.
 //
-//go:embed o200k_base.gz
-var vocabularyFile []byte
+//go:embed o200k_base.table
+var vocabularyFile string
 
-// vocabulary finds the rank of a token. A map of Go's would take twice the memory, and as a
-// literal in a source file six megabytes of the program.
+const (
+	tokens   = 199998
+	slots    = 1 << 19 // of the hash table, a power of two
+	noRank   = math.MaxUint32
+	cellSize = 4 // bytes of a number in a table
+)
+
+// vocabulary finds the rank of a token.
 type vocabulary struct {
-	text  []byte
-	ends  []uint32 // where the token of a rank ends in text; it starts at the end of the one before
-	slots []uint32 // rank+1 of the token that hashes there, 0 for nobody; a power of two
+	slots cells  // rank+1 of the token that hashes there, 0 if the slot is free
+	ends  cells  // where the token of a rank ends in text; it starts at the end of the one before
+	text  string // all tokens in the order of their ranks
 }
 
-const noRank = math.MaxUint32
+// cells is a table of little-endian numbers of cellSize bytes.
+type cells string
 
-// o200k is read on the first use: that takes 20 ms.
-var o200k = sync.OnceValue(func() *vocabulary { return readVocabulary(vocabularyFile) })
-
-// Warm loads the vocabulary ahead of the first count.
-func Warm() { o200k() }
-
-// readVocabulary reads what is part of the program: a damaged one is a defect of the build.
-func readVocabulary(file []byte) *vocabulary {
-	z, err := gzip.NewReader(bytes.NewReader(file))
-	if err != nil {
-		panic(err)
-	}
-	raw := make([]byte, binary.LittleEndian.Uint32(file[len(file)-4:])) // the last four bytes of gzip data are the uncompressed length
-	if _, err := io.ReadFull(z, raw); err != nil {
-		panic(err)
-	}
-	v := &vocabulary{text: make([]byte, 0, len(raw)), ends: make([]uint32, 0, len(raw)/7), slots: make([]uint32, 1<<19)}
-	for len(raw) > 0 {
-		size, n := binary.Uvarint(raw)
-		v.text = append(v.text, raw[n:n+int(size)]...)
-		v.ends = append(v.ends, uint32(len(v.text)))
-		raw = raw[n+int(size):]
-		v.put(uint32(len(v.ends) - 1))
-	}
-	return v
+func (c cells) at(i uint32) uint32 {
+	cell := c[int(i)*cellSize:]
+	_ = cell[cellSize-1] // one check of bounds is enough
+	return uint32(cell[0]) | uint32(cell[1])<<8 | uint32(cell[2])<<16 | uint32(cell[3])<<24
 }
 
-func (v *vocabulary) put(rank uint32) {
-	slot := v.slot(v.token(rank))
-	for v.slots[slot] != 0 {
-		slot = (slot + 1) & uint32(len(v.slots)-1)
-	}
-	v.slots[slot] = rank + 1
+var o200k = newVocabulary(vocabularyFile)
+
+// newVocabulary returns the vocabulary in file: slots, ends and text, one after the other. It copies
+// nothing.
+func newVocabulary(file string) vocabulary {
+	const ends, text = cellSize * slots, cellSize * (slots + tokens)
+	return vocabulary{slots: cells(file[:ends]), ends: cells(file[ends:text]), text: file[text:]}
 }
 
 // rank is the rank of the token that is spelled so, or noRank.
 func (v *vocabulary) rank(spelled string) uint32 {
-	for slot := v.slot(spelled); v.slots[slot] != 0; slot = (slot + 1) & uint32(len(v.slots)-1) {
-		if rank := v.slots[slot] - 1; v.token(rank) == spelled {
-			return rank
+	for slot := slotOf(spelled); ; slot = (slot + 1) % slots {
+		rank := v.slots.at(slot)
+		if rank == 0 {
+			return noRank
+		}
+		if v.token(rank-1) == spelled {
+			return rank - 1
 		}
 	}
-	return noRank
 }
 
 // token is the token of a rank.
 func (v *vocabulary) token(rank uint32) string {
 	start := uint32(0)
 	if rank > 0 {
-		start = v.ends[rank-1]
+		start = v.ends.at(rank - 1)
 	}
-	return unsafe.String(&v.text[start], v.ends[rank]-start)
+	return v.text[start:v.ends.at(rank)]
 }
 
-// slot is where the search for a token begins: FNV-1a, folded.
-func (v *vocabulary) slot(s string) uint32 {
+// slotOf returns the slot where the search for a token begins: FNV-1a, folded.
+func slotOf(s string) uint32 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {
 		h = (h ^ uint64(s[i])) * 1099511628211
 	}
-	return uint32(h^h>>32) & uint32(len(v.slots)-1)
+	return uint32(h^h>>32) % slots
 }
 
 // count is the number of tokens of a piece of text that split found.
