@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +43,10 @@ const (
 // errForeign says that a file is no task of this queue.
 var errForeign = errors.New("its file is not one that was written here")
 
-var plainID = regexp.MustCompile(`^[a-z0-9]{1,64}$`)
+// plainID reports whether a file may be named after id: 1 to 64 lower-case letters and digits.
+func plainID(id string) bool {
+	return id != "" && len(id) <= 64 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
 
 func newShelf(dir, marks string, key []byte) (*shelf, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, "retort queue", 32)
@@ -110,10 +112,10 @@ func (s *shelf) list() (ids, cancelled []string, err error) {
 		return nil, nil, nil
 	}
 	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && plainID.MatchString(id) {
+		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && plainID(id) {
 			ids = append(ids, id)
 		}
-		if id, ok := strings.CutSuffix(e.Name(), asked); ok && plainID.MatchString(id) {
+		if id, ok := strings.CutSuffix(e.Name(), asked); ok && plainID(id) {
 			cancelled = append(cancelled, id)
 		}
 	}
