@@ -15,7 +15,7 @@ import (
 // What an execution does has its entries, in order, and none of them tells what a person is
 // called, but for what the program itself says.
 func TestRecord(t *testing.T) {
-	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "approval: {autoApproveMedium: false, timeout: 1s}"}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "approval: {autoApproveMedium: false}", Limits: unhurried}
 	for _, name := range []string{"crm", "chat"} {
 		c.Servers = append(c.Servers, retort.Server{Name: name, Dial: demo.Dial(name)})
 	}

@@ -218,15 +218,15 @@ func (c *line) say(text string) {
 	}
 }
 
-// hear is the next line that has a text; answers to other requests are passed over.
-func (c *line) hear(text string) string {
+// hear returns the next line that contains one of texts. It passes over all others.
+func (c *line) hear(texts ...string) string {
 	c.t.Helper()
 	for c.out.Scan() {
-		if strings.Contains(c.out.Text(), text) {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(c.out.Text(), text) }) {
 			return c.out.Text()
 		}
 	}
-	c.t.Fatalf("nothing with %q came", text)
+	c.t.Fatalf("nothing with %q came", texts)
 	return ""
 }
 
@@ -280,7 +280,10 @@ func TestHostileQuestions(t *testing.T) {
 // call, which started later with the same limits, have timed out.
 func TestAskingIsNotCharged(t *testing.T) {
 	t.Parallel() // it spends most of its time waiting
-	const limit = 5 * time.Second
+	untilLongEnough(t, askedTime)
+}
+
+func askedTime(t *testing.T, limit time.Duration) (enough bool) {
 	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`}
 	l.during = []string{`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}}`}
 	silent := &library{tools: l.tools, hold: make(chan struct{})}
@@ -294,7 +297,10 @@ func TestAskingIsNotCharged(t *testing.T) {
 	e.Settle(t.Context())
 	c := l.client(t, e, `{"elicitation":{}}`)
 	c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_code","arguments":{"language":"javascript","code":"return await callMCPTool('lib__get_x', {})"}}}`)
-	asked := c.hear(`elicitation/create`)
+	asked := c.hear(`elicitation/create`, `"id":1,`)
+	if !strings.Contains(asked, `elicitation/create`) {
+		return false // it has ended before it asked
+	}
 	var others sync.WaitGroup
 	others.Go(func() {
 		if o := e.Execute(t.Context(), retort.Request{Code: sleeps}); o.Status != run.StatusTimeout {
@@ -310,9 +316,14 @@ func TestAskingIsNotCharged(t *testing.T) {
 	var m struct{ ID json.RawMessage }
 	_ = json.Unmarshal([]byte(asked), &m)
 	c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, m.ID))
-	if got := c.hear(`"id":1`); !strings.Contains(got, `\"result\":\"done\"`) {
+	got := c.hear(`"id":1,`)
+	if strings.Contains(got, `timeout`) {
+		return false
+	}
+	if !strings.Contains(got, `\"result\":\"done\"`) {
 		t.Error(got)
 	}
+	return true
 }
 
 // Of several calls for the same client, any may be meant; of several clients, none is.

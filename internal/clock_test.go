@@ -9,7 +9,13 @@ import (
 
 // waitingCalls lists calls that make a test depend on the speed of the machine. Inside a
 // testing/synctest bubble time is fake, so there they are exact and return at once.
-var waitingCalls = []string{"time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.Since", "runtime.NumGoroutine"}
+var waitingCalls = []string{
+	"time.Sleep", "time.After", "time.AfterFunc", "time.Tick", "time.NewTimer", "time.NewTicker", "time.Since",
+	"context.WithTimeout", "context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "runtime.NumGoroutine",
+}
+
+// deadlineMethods lists methods of connections that do the same.
+var deadlineMethods = []string{"SetDeadline", "SetReadDeadline", "SetWriteDeadline"}
 
 const clockAdvice = ". Wait for an event with testenv.WaitUntil or testenv.Receive, or use testing/synctest; testenv.CheckGoroutines finds leaks"
 
@@ -18,6 +24,15 @@ const clockAdvice = ". Wait for an event with testenv.WaitUntil or testenv.Recei
 var waitingAllowed = []struct{ dir, function, why string }{
 	{"internal/wire", "servePauses", "only bubbles call it"},
 	{"internal/model/modeltest", "stream", "an endless answer must not fill the connection faster than anybody reads"},
+	{"internal/catalog", "List", "only bubbles call it"},
+	{"internal/upstream", "conformanceClient", "testenv.Patience only ends a test that hangs"},
+	{"internal/pipeline/isolate/process", "TestGuestsThatDoNotStart", "the child never answers, so nothing but the timeout ends the start, whenever that is"},
+	{"internal/guest", "Call", "the process must end whether it is canceled early or late"},
+	{"internal/pipeline/isolate/isolatetest", "ending", "the outcome is the same whether the program is ended early or late"},
+	{"internal/pipeline/isolate/isolatetest", "commandBounds", "the command would run for hours, so nothing but the timeout ends it, whenever that is"},
+	{"internal/pipeline/isolate/isolatetest", "commandEndsWithItsProgram", "the command would run for hours, so nothing but the end of its program ends it, whenever that is"},
+	{"cmd/retort", "drip", "the slow client that it plays; on a slower machine it is slower still"},
+	{"cmd/retort", "hold", "testenv.Patience only ends a test that hangs"},
 }
 
 // clockRules finds tests that wait for the clock, measure durations or count goroutines outside
@@ -28,8 +43,8 @@ func clockRules(all []source) (found []string) {
 			continue
 		}
 		bubbles := bubblesOf(s)
-		s.members(func(name string, n ast.Node) {
-			if !slices.Contains(waitingCalls, name) || within(n, bubbles) {
+		s.waits(func(name string, n ast.Node) {
+			if within(n, bubbles) {
 				return
 			}
 			function := enclosing(s.file, n)
@@ -42,6 +57,21 @@ func clockRules(all []source) (found []string) {
 		})
 	}
 	return found
+}
+
+// waits calls visit for each use of waitingCalls and deadlineMethods.
+func (s source) waits(visit func(name string, n ast.Node)) {
+	s.members(func(name string, n ast.Node) {
+		if slices.Contains(waitingCalls, name) {
+			visit(name, n)
+		}
+	})
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && slices.Contains(deadlineMethods, sel.Sel.Name) {
+			visit(sel.Sel.Name, sel)
+		}
+		return true
+	})
 }
 
 // bubblesOf returns the functions that run inside bubbles: function literals passed to
@@ -98,11 +128,7 @@ func TestTestsDoNotWaitForTheClock(t *testing.T) {
 	hold(t, clockRules)
 	used := map[string]bool{}
 	for _, s := range sources(t) {
-		s.members(func(name string, n ast.Node) {
-			if slices.Contains(waitingCalls, name) {
-				used[s.dir+" "+enclosing(s.file, n)] = true
-			}
-		})
+		s.waits(func(_ string, n ast.Node) { used[s.dir+" "+enclosing(s.file, n)] = true })
 	}
 	for _, a := range waitingAllowed {
 		if !used[a.dir+" "+a.function] {
@@ -115,7 +141,7 @@ func TestClockRulesFindViolations(t *testing.T) {
 	violations(t, clockRules, map[string]string{
 		"internal/wire/a.go": "package wire\nimport \"time\"\nfunc f() { time.Sleep(1) }",
 		"internal/wire/a_test.go": `package wire
-import ("runtime"; "testing"; "testing/synctest"; "time")
+import ("context"; "net"; "runtime"; "testing"; "testing/synctest"; "time")
 func TestA(t *testing.T) {
 	synctest.Test(t, func(*testing.T) { time.Sleep(time.Hour) })
 	synctest.Test(t, named)
@@ -124,13 +150,21 @@ func TestA(t *testing.T) {
 }
 func named(*testing.T) { <-time.After(1) }
 func BenchmarkA(b *testing.B) { began := time.Now(); _ = time.Since(began); time.Sleep(1) }
-func helper() { _ = runtime.NumGoroutine() }`,
+func helper() { _ = runtime.NumGoroutine() }
+func late(c net.Conn) {
+	time.AfterFunc(1, func() {})
+	_, _ = context.WithTimeout(context.Background(), 1)
+	_ = c.SetReadDeadline(time.Time{})
+}`,
 		"internal/guest/guesttest/a.go": "package guesttest\nimport \"time\"\nfunc f() { time.Sleep(1) }",
 		"internal/testenv/a.go":         "package testenv\nimport \"time\"\nfunc f() { time.Sleep(1) }",
 	}, []string{
 		"internal/guest/guesttest/a.go:3: time.Sleep in a test" + clockAdvice,
 		"internal/wire/a_test.go:10: time.Sleep in a test" + clockAdvice,
 		"internal/wire/a_test.go:11: runtime.NumGoroutine in a test" + clockAdvice,
+		"internal/wire/a_test.go:13: time.AfterFunc in a test" + clockAdvice,
+		"internal/wire/a_test.go:14: context.WithTimeout in a test" + clockAdvice,
+		"internal/wire/a_test.go:15: SetReadDeadline in a test" + clockAdvice,
 		"internal/wire/a_test.go:6: time.Sleep in a test" + clockAdvice,
 		"internal/wire/a_test.go:7: time.After in a test" + clockAdvice,
 	})
