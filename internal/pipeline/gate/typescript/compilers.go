@@ -150,7 +150,8 @@ func (c *compilers) warming() <-chan struct{} {
 	return c.warmed
 }
 
-// warm starts a process if none was started before, and returns when it is ready.
+// warm starts a process if none was started before, and returns when it is ready. It has the process
+// check an empty program, for which the compiler parses the declarations that all programs have.
 func (c *compilers) warm() {
 	p := c.first()
 	if p == nil {

@@ -24,8 +24,6 @@ func serve(in io.Reader, out io.Writer, limits tsc.Limits) error {
 		compiler: tsc.New(limits), builtins: emit.Builtins(),
 		bare: newWrappers(limits.Admit).input(newReach(run.NewToolset(nil)), false),
 	}
-	// Whatever fails here fails for the first program too, which tells.
-	_ = s.compiler.Warm(context.Background(), s.bare)
 	decoder := gob.NewDecoder(bufio.NewReaderSize(in, 64<<10))
 	buffer := bufio.NewWriterSize(out, 64<<10)
 	encoder := gob.NewEncoder(buffer)
