@@ -88,7 +88,7 @@ func lived(t *testing.T) (home, keys string) {
 func unusualEngine(t *testing.T, home, keys, settings string, servers ...*demo.Server) *retort.Engine {
 	t.Helper()
 	settings = "piiTokenization: false\npermissionLevel: execute_full\napproval: {autoApproveHigh: true}\n" + settings
-	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: keys, Settings: settings}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: home, Keys: keys, Settings: settings}
 	for i, s := range servers {
 		c.Servers = append(c.Servers, retort.Server{Name: []string{"crm", "mail"}[i], Dial: s.Dial})
 	}
@@ -264,7 +264,7 @@ func TestGuessedTokensAreNoticed(t *testing.T) {
 	home, keys := lived(t)
 	e := unusualEngine(t, home, keys, "", crm)
 	_ = e.Close()
-	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: keys, Servers: []retort.Server{{Name: "crm", Dial: crm.Dial}}}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: home, Keys: keys, Servers: []retort.Server{{Name: "crm", Dial: crm.Dial}}}
 	e, err := retort.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

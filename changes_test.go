@@ -47,7 +47,7 @@ func (s *chameleon) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 func trusted(t *testing.T, settings string) (*retort.Engine, *chameleon) {
 	t.Helper()
 	server := &chameleon{description: "Looks around."}
-	config := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: []retort.Server{{Name: "eye", Dial: server.dial}}}
+	config := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: []retort.Server{{Name: "eye", Dial: server.dial}}}
 	open := func() *retort.Engine {
 		e, err := retort.Open(t.Context(), config)
 		if err != nil {

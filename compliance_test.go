@@ -56,7 +56,7 @@ func reported(t *testing.T, c retort.Config) *retort.Report {
 
 // A report tells where the record is kept, and not the password that is a part of it.
 func TestReportHasNoSecrets(t *testing.T) {
-	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: `
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: `
 principals: {intern: {permissionLevel: read_only, servers: {crm: {deny: ["delete_*"]}}}}
 approval: {webhook: {url: "https://hook.example/swordfish", secret: "whsec_c3dvcmRmaXNoc3dvcmRmaXNoc3dvcmRmaXNo"}}`}
 	var out bytes.Buffer

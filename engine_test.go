@@ -52,7 +52,7 @@ func TestEffectsHappenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Servers: []retort.Server{{Name: "crm", Dial: server.Dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Servers: []retort.Server{{Name: "crm", Dial: server.Dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}

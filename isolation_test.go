@@ -19,7 +19,7 @@ func TestPrincipalsDoNotShare(t *testing.T) {
 		``:                                         "alice 1: mine; alice 2: mine; bob 1: mine;  1: mine; ",
 	} {
 		t.Run(settings, func(t *testing.T) {
-			e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Settings: "permissionLevel: execute_full\napproval: {autoApproveHigh: true}\n" + settings, Servers: []retort.Server{{Name: "files", Dial: demo.Dial("files")}}})
+			e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Settings: "permissionLevel: execute_full\napproval: {autoApproveHigh: true}\n" + settings, Servers: []retort.Server{{Name: "files", Dial: demo.Dial("files")}}})
 			if err != nil {
 				t.Fatal(err)
 			}

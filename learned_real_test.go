@@ -84,7 +84,7 @@ func (c child) Close() error {
 // At least least of the tools must have a field to misspell.
 func learnAndMisspell(t *testing.T, servers []retort.Server, calls []string, least int) {
 	t.Helper()
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Servers: servers})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Servers: servers})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func tracker(pin string) *party {
 
 func openTracker(t *testing.T, home, settings string, p *party) *retort.Engine {
 	t.Helper()
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: filepath.Join(home, "keys"), Settings: settings, Servers: []retort.Server{{Name: "tracker", Dial: p.dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: home, Keys: filepath.Join(home, "keys"), Settings: settings, Servers: []retort.Server{{Name: "tracker", Dial: p.dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}

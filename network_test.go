@@ -278,7 +278,7 @@ func TestNetworkClosed(t *testing.T) {
 	s := &site{}
 	s.Site = egresstest.New(t, s, "api.example.com")
 	for _, settings := range []string{"", "network: {secrets: [{domain: api.example.com, header: X, value: y}]}", "network: {blacklist: [evil.example.com]}"} {
-		e, err := retort.Open(t.Context(), retort.Within(retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Settings: settings}, s))
+		e, err := retort.Open(t.Context(), retort.Within(retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Settings: settings}, s))
 		if err != nil {
 			t.Fatal(err)
 		}

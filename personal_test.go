@@ -20,7 +20,7 @@ func TestLoginsOfPrincipals(t *testing.T) {
 	}
 	defer server.Close()
 	config := func(isolation string) retort.Config {
-		return retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Settings: "servers: {vault: {isolation: " + isolation + "}}", Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+		return retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Settings: "servers: {vault: {isolation: " + isolation + "}}", Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
 	}
 	own, shared := config("principal"), config("shared")
 	shared.Servers = []retort.Server{{Name: "safe", URL: server.URL}}

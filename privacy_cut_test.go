@@ -27,7 +27,7 @@ func withPerson(t *testing.T) *retort.Engine {
 	hr := &party{tools: listing(tool("get_person", `"id":{"type":"number"}`, true)), answer: func(string, json.RawMessage) string {
 		return textResult(`{"full_name":"` + person + `","email":"q.wachtmeister@corp.example","salary":100}`)
 	}}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "hr", Dial: hr.dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "hr", Dial: hr.dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}

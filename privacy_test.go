@@ -56,7 +56,7 @@ func move(t *testing.T, settings string) (e *retort.Engine, drive, crm *party, p
 		},
 	}
 	drive.answer = func(string, json.RawMessage) string { return textResult(rows) }
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings,
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings,
 		Servers: []retort.Server{{Name: "drive", Dial: drive.dial}, {Name: "crm", Dial: crm.dial}}})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestResourcesAreHidden(t *testing.T) {
 		}
 		return `{"content":[` + content + `]}`
 	}}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "drive", Dial: drive.dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "drive", Dial: drive.dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func staff(t *testing.T) *retort.Engine {
 		const rows = `{"staff":[{"name":"Ann Holstad","email":"ann@corp.example","phone":"+47 2200 0001","badge":"EMP-000001"},{"name":"Bo Vingstad","email":"bo@corp.example","phone":"+47 2200 0002","badge":"EMP-000002"}]}`
 		return `{"content":[],"structuredContent":` + rows + `}`
 	}}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(),
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(),
 		Settings: "pii: {types: {employee_id: {pattern: 'EMP-[0-9]{6}'}}, keys: {badge: employee_id}}", Servers: []retort.Server{{Name: "hr", Dial: hr.dial}}})
 	if err != nil {
 		t.Fatal(err)

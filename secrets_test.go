@@ -377,7 +377,7 @@ func TestSecretsOfAuthorizers(t *testing.T) {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 	}))
 	defer server.Close()
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false",
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false",
 		Servers: []retort.Server{{Name: "far", URL: server.URL, Transport: "http", Auth: authorizer{}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -401,7 +401,7 @@ func TestWhatWaitsHasNoSecrets(t *testing.T) {
 	}))
 	defer far.Close()
 	other := &party{tools: listing(tool("create_note", `"text":{"type":"string"}`, false) + "," + tool("delete_all", `"text":{"type":"string"}`, false)), answer: func(string, json.RawMessage) string { return textResult("done") }}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: home, Keys: t.TempDir(), Settings: "permissionLevel: execute_full\npiiTokenization: false\napproval: {webhook: {url: '" + far.URL + "', secret: " + plantedPassword + "-or-more}}",
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: home, Keys: t.TempDir(), Settings: "permissionLevel: execute_full\npiiTokenization: false\napproval: {webhook: {url: '" + far.URL + "', secret: " + plantedPassword + "-or-more}}",
 		Servers: []retort.Server{{Name: "other", Dial: other.dial, Env: map[string]string{"API_TOKEN": plantedToken}}}})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 // TestStatsOfTheRecord checks that an engine's statistics include what other engines have recorded.
 func TestStatsOfTheRecord(t *testing.T) {
-	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir()}
 	with := func(settings string) *retort.Engine {
 		c := c
 		c.Settings = settings

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,6 +34,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// unhurried sets a timeout that no program reaches, however slow the machine is.
+var unhurried = retort.Limits{Timeout: time.Hour}
+
 // judged is an engine with one demo server, whose own record of effects is the judge.
 func judged(t *testing.T) (*retort.Engine, *demo.Server) {
 	t.Helper()
@@ -40,7 +44,7 @@ func judged(t *testing.T) (*retort.Engine, *demo.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "files", Dial: server.Dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "files", Dial: server.Dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +239,7 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 		go func() { _ = upstream.Run(t.Context(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}) }()
 		return rw{toClient, fromClient}, nil
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Servers: []retort.Server{{Name: "shifty", Dial: dial}}})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Servers: []retort.Server{{Name: "shifty", Dial: dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func locked(t *testing.T) (*retort.Engine, *oauthtest.Server, retort.Config) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
 	logIn(t, c)
 	e, err := retort.Open(t.Context(), c)
 	if err != nil {
@@ -184,7 +184,7 @@ func TestFirstLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
 	e, err := retort.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

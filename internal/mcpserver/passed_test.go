@@ -73,7 +73,7 @@ func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, retort.Config
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	return server, retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "servers: {vault: {expose: direct}}", Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+	return server, retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: "servers: {vault: {expose: direct}}", Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
 }
 
 // Whoever reads a resource, or gets a prompt, of a server that wants a login is asked for it, and

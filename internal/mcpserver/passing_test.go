@@ -51,7 +51,7 @@ func (s stream) Close() error {
 // connect joins a client of the SDK, through Retort, to servers.
 func connect(t *testing.T, settings, protocol string, o *mcp.ClientOptions, servers ...retort.Server) *mcp.ClientSession {
 	t.Helper()
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: servers})
+	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: servers})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -541,3 +541,15 @@ func TestForgets(t *testing.T) {
 		t.Error(files)
 	}
 }
+
+// TestPlainID checks that no file of another name counts as a task's.
+func TestPlainID(t *testing.T) {
+	for id, want := range map[string]bool{
+		"a": true, "0z9": true, strings.Repeat("a", 64): true,
+		"": false, strings.Repeat("a", 65): false, "A": false, "a.b": false, "../a": false, "a/b": false, "a b": false, "á": false, "a\n": false,
+	} {
+		if got := plainID(id); got != want {
+			t.Errorf("%q: %v, want %v", id, got, want)
+		}
+	}
+}
