@@ -280,3 +280,18 @@ func TestCanonical(t *testing.T) {
 		}
 	}
 }
+
+// TestJournalsOfOtherNames checks that no name of an execution leads to a file outside the folder.
+func TestJournalsOfOtherNames(t *testing.T) {
+	j := NewJournals(t.TempDir())
+	for _, name := range []string{"", "../a", "a/b", "a.b", "a\x00", "a\n", "ä", strings.Repeat("a", 65)} {
+		if path := j.path(name); path != "" {
+			t.Errorf("%q has the file %s", name, path)
+		}
+	}
+	for _, name := range []string{"a", "Z9", strings.Repeat("a", 64)} {
+		if j.path(name) == "" {
+			t.Errorf("%q has no file", name)
+		}
+	}
+}

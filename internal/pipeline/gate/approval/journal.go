@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,10 +43,18 @@ type Journal struct {
 	size int // of the arguments in sent
 }
 
-var plain = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
+const (
+	alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	longestName  = 64
+)
+
+// plain reports whether a file may be named after an execution: 1 to longestName letters and digits.
+func plain(execution string) bool {
+	return execution != "" && len(execution) <= longestName && strings.Trim(execution, alphanumeric) == ""
+}
 
 func (j *Journals) path(execution string) string {
-	if !plain.MatchString(execution) {
+	if !plain(execution) {
 		return ""
 	}
 	return filepath.Join(j.dir, execution+".jsonl")
