@@ -52,7 +52,7 @@ func (a *app) printSessions(uses []retort.WorkspaceUse, asJSON bool) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SESSION\tFILES\tBYTES\tLAST CHANGED\t")
+	fmt.Fprintln(w, "SESSION\tFILES\tFOLDERS\tBYTES\tLAST CHANGED\t")
 	for _, u := range uses {
 		changed, busy := "", ""
 		if !u.Used.IsZero() {
@@ -61,7 +61,7 @@ func (a *app) printSessions(uses []retort.WorkspaceUse, asJSON bool) error {
 		if u.Busy {
 			busy = "in use"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", printable(u.Session), u.Files, u.Bytes, changed, busy)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\n", printable(u.Session), u.Files, u.Folders, u.Bytes, changed, busy)
 	}
 	return w.Flush()
 }

@@ -18,7 +18,7 @@ func text(w *Workspace, name string) string {
 
 // A draft can be read and written like what it is a draft of, which stays as it is.
 func TestDraft(t *testing.T) {
-	w := open(t, 1000)
+	w := open(t, 1<<20)
 	for name, data := range map[string]string{"a.txt": "a", "sub/b.txt": "b", "c.txt": "c", "d.txt": "d"} {
 		if err := w.Write(name, []byte(data)); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestDraft(t *testing.T) {
 	if _, err := d.Stat("link"); err == nil {
 		t.Error("the draft has a link that leads out")
 	}
-	if err := d.Write("large", make([]byte, 2000)); err == nil || !strings.Contains(err.Error(), "EDQUOT") {
+	if err := d.Write("large", make([]byte, 1<<20)); err == nil || !strings.Contains(err.Error(), "EDQUOT") {
 		t.Errorf("the quota: %v", err)
 	}
 	if err := d.Close(); err != nil {

@@ -21,7 +21,7 @@ func TestPath(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
-	w := open(t, 1000)
+	w := open(t, 1<<20)
 	for _, name := range []string{"a.csv", "b.txt", "in/a.csv", "in/deep/c.csv", "in/deep/d.json"} {
 		if err := w.Write(name, []byte("x")); err != nil {
 			t.Fatal(err)

@@ -26,13 +26,17 @@ type Incoming struct {
 func (w *Workspace) Create(_ context.Context, suffix string) (*Incoming, error) {
 	in := &Incoming{workspace: w, name: "files/" + strings.ToLower(rand.Text()[:12]) + suffix}
 	in.temp = in.name + "." + rand.Text()[:8] + ".tmp"
-	err := w.root.MkdirAll(path.Dir(in.name), 0o700)
-	if err == nil {
-		in.file, err = w.root.OpenFile(in.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.makeFolders(in.name, path.Dir(in.name), usage{entries: 1}); err != nil {
+		return nil, err
 	}
+	file, err := w.root.OpenFile(in.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, explain(in.name, err)
 	}
+	w.used.entries++
+	in.file = file
 	in.out = bufio.NewWriterSize(in.file, 64<<10)
 	return in, nil
 }
@@ -49,10 +53,10 @@ func (in *Incoming) Write(p []byte) (int, error) {
 func (in *Incoming) reserve(n int64) error {
 	in.workspace.mu.Lock()
 	defer in.workspace.mu.Unlock()
-	if err := in.workspace.room(in.name, n); err != nil {
+	if err := in.workspace.room(in.name, usage{bytes: n}); err != nil {
 		return err
 	}
-	in.workspace.used += n
+	in.workspace.used.bytes += n
 	in.size += n
 	return nil
 }
@@ -81,5 +85,5 @@ func (in *Incoming) Abort() {
 	_ = in.workspace.root.Remove(in.temp)
 	in.workspace.mu.Lock()
 	defer in.workspace.mu.Unlock()
-	in.workspace.used -= in.size
+	in.workspace.used = in.workspace.used.minus(usage{in.size, 1})
 }

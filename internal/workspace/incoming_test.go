@@ -10,7 +10,7 @@ import (
 )
 
 func TestIncoming(t *testing.T) {
-	w, err := NewStore(t.TempDir(), 100).Open("s")
+	w, err := NewStore(t.TempDir(), 100+3*entryCost).Open("s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +28,8 @@ func TestIncoming(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(w.Dir(), name)); err != nil || len(data) != 60 || size != 60 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
-	if err != nil || w.used != 60 {
-		t.Errorf("%d bytes used, %v", w.used, err)
+	if err != nil || w.used != (usage{60, 2}) { // with the folder
+		t.Errorf("used %v, %v", w.used, err)
 	}
 	full, err := w.Create(t.Context(), ".txt")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestIncoming(t *testing.T) {
 	}
 	full.Abort()
 	left, _ := os.ReadDir(filepath.Join(w.Dir(), "files"))
-	if len(left) != 1 || w.used != 60 {
-		t.Errorf("left: %v, %d bytes used", left, w.used)
+	if len(left) != 1 || w.used != (usage{60, 2}) {
+		t.Errorf("left: %v, used %v", left, w.used)
 	}
 }

@@ -28,6 +28,7 @@ type Retention struct {
 type Use struct {
 	Session string    `json:"session"`
 	Files   int       `json:"files"`
+	Folders int       `json:"folders,omitempty"`
 	Bytes   int64     `json:"bytes"`
 	Used    time.Time `json:"used"` // when something of it last changed
 	Busy    bool      `json:"busy,omitempty"`
@@ -94,7 +95,7 @@ func wrapped(err error) error {
 func (s *Store) Uses() []Use {
 	var uses []Use
 	for _, name := range s.sessions() {
-		u := Use{Session: name}
+		u := Use{Session: name, Folders: s.folders(name)}
 		for f := range s.files(name) {
 			u.Files, u.Bytes = u.Files+1, u.Bytes+f.size
 			u.Used = later(u.Used, f.at)
@@ -141,6 +142,18 @@ func (s *Store) files(name string) iter.Seq[aged] {
 			return nil
 		})
 	}
+}
+
+// folders counts the folders within a session's folder.
+func (s *Store) folders(name string) (n int) {
+	top := filepath.Join(s.dir, name)
+	_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && path != top {
+			n++
+		}
+		return nil
+	})
+	return n
 }
 
 // locks is a folder that no session has. Who uses a session shares its lock.

@@ -13,7 +13,7 @@ const day = 24 * time.Hour
 // aging is a store with files that were last changed so many days before now.
 func aging(t *testing.T, now time.Time, files map[string]int) (*Store, *States) {
 	t.Helper()
-	store, states := NewStore(filepath.Join(t.TempDir(), "workspace"), 1000), NewStates(t.TempDir())
+	store, states := NewStore(filepath.Join(t.TempDir(), "workspace"), 1<<20), NewStates(t.TempDir())
 	for name, days := range files {
 		session, path := filepath.Split(name)
 		for filepath.Dir(filepath.Clean(session)) != "." {
@@ -97,7 +97,7 @@ func TestSweepLeavesWhatIsUsed(t *testing.T) {
 	now := time.Now()
 	store, states := aging(t, now, map[string]int{"a/results/1": 100})
 	keep := Retention{Results: day, Sessions: day}
-	for _, user := range []*Store{store, NewStore(store.dir, 1000)} {
+	for _, user := range []*Store{store, NewStore(store.dir, 1<<20)} {
 		w, err := user.Open("a")
 		if err != nil {
 			t.Fatal(err)

@@ -31,7 +31,8 @@ type Store struct {
 }
 
 // NewStore keeps workspaces under dir, which is made when the first one is
-// opened. Quota is in bytes, for each workspace.
+// opened. Quota is in bytes, for each workspace. Each file and folder counts
+// entryCost bytes beside its content.
 func NewStore(dir string, quota int64) *Store {
 	return &Store{dir: dir, quota: quota, known: map[string]*Workspace{}}
 }
@@ -68,7 +69,7 @@ func (w *Workspace) enter(first bool) (err error) {
 		return err
 	}
 	if first {
-		w.used = w.measure()
+		w.used = w.below(".")
 	}
 	return nil
 }
@@ -133,24 +134,11 @@ type Workspace struct {
 	leave func()   // gives back the share of the session's lock
 
 	mu   sync.Mutex // guards writes and used
-	used int64
+	used usage
 }
 
 // Dir is the folder on disk.
 func (w *Workspace) Dir() string { return w.dir }
-
-func (w *Workspace) measure() int64 {
-	var total int64
-	_ = fs.WalkDir(w.root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				total += info.Size()
-			}
-		}
-		return nil
-	})
-	return total
-}
 
 // File is one entry of a listing.
 type File struct {
@@ -221,21 +209,18 @@ func (w *Workspace) Write(name string, data []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	target := local(name)
-	old := w.sizeOf(target)
-	if err := w.room(name, int64(len(data))-old); err != nil {
+	more := usage{int64(len(data)), 1}.minus(w.entry(target))
+	if err := w.makeFolders(name, path.Dir(target), more); err != nil {
 		return err
 	}
 	if err := w.replace(target, data); err != nil {
 		return explain(name, err)
 	}
-	w.used += int64(len(data)) - old
+	w.used = w.used.plus(more)
 	return nil
 }
 
 func (w *Workspace) replace(target string, data []byte) (err error) {
-	if err := w.root.MkdirAll(path.Dir(target), 0o700); err != nil {
-		return err
-	}
 	temp := target + "." + rand.Text()[:8] + ".tmp"
 	f, err := w.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -260,12 +245,10 @@ func (w *Workspace) replace(target string, data []byte) (err error) {
 func (w *Workspace) Append(name string, data []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.room(name, int64(len(data))); err != nil {
-		return err
-	}
 	target := local(name)
-	if err := w.root.MkdirAll(path.Dir(target), 0o700); err != nil {
-		return explain(name, err)
+	made := usage{entries: 1 - w.entry(target).entries}
+	if err := w.makeFolders(name, path.Dir(target), made.plus(usage{bytes: int64(len(data))})); err != nil {
+		return err
 	}
 	if err := w.unshare(target); err != nil {
 		return explain(name, err)
@@ -275,32 +258,15 @@ func (w *Workspace) Append(name string, data []byte) error {
 		return explain(name, err)
 	}
 	n, err := f.Write(data)
-	w.used += int64(n)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return explain(name, err)
-	}
-	return nil
-}
-
-func (w *Workspace) sizeOf(target string) int64 {
-	info, err := w.root.Stat(target)
-	if err != nil || !info.Mode().IsRegular() {
-		return 0
-	}
-	return info.Size()
-}
-
-func (w *Workspace) room(name string, more int64) error {
-	if more > 0 && w.used+more > w.quota {
-		return failed(name, "EDQUOT", "the workspace is full (%d of %d bytes used)", w.used, w.quota).
-			WithHint("remove files or raise resourceLimits.disk")
-	}
-	return nil
+	w.used = w.used.plus(made).plus(usage{bytes: int64(n)})
+	return explain(name, errors.Join(err, f.Close()))
 }
 
 // MkdirAll makes a folder and those above it.
 func (w *Workspace) MkdirAll(name string) error {
-	return explain(name, w.root.MkdirAll(local(name), 0o700))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.makeFolders(name, local(name), usage{})
 }
 
 // Remove removes a file or an empty folder, or with all a whole tree.
@@ -311,13 +277,13 @@ func (w *Workspace) Remove(name string, all bool) error {
 	if target == "." {
 		return failed(name, "EPERM", "the workspace itself can't be removed")
 	}
-	err := error(nil)
+	measure, remove := w.entry, w.root.Remove
 	if all {
-		err = w.root.RemoveAll(target)
-	} else {
-		err = w.root.Remove(target)
+		measure, remove = w.below, w.root.RemoveAll
 	}
-	w.used = w.measure()
+	before := measure(target)
+	err := remove(target)
+	w.used = w.used.minus(before).plus(measure(target))
 	return explain(name, err)
 }
 
@@ -325,13 +291,26 @@ func (w *Workspace) Remove(name string, all bool) error {
 func (w *Workspace) Rename(from, to string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	target := local(to)
-	if err := w.root.MkdirAll(path.Dir(target), 0o700); err != nil {
-		return explain(to, err)
+	source, target := local(from), local(to)
+	info, err := w.root.Lstat(source)
+	if err != nil {
+		return explain(from, err)
 	}
-	err := w.root.Rename(local(from), target)
-	w.used = w.measure()
-	return explain(from, err)
+	if err := w.fitsBelow(to, source, target, info.IsDir()); err != nil {
+		return err
+	}
+	if err := w.makeFolders(to, path.Dir(target), usage{}); err != nil {
+		return err
+	}
+	var replaced usage
+	if old, err := w.root.Lstat(target); err == nil && !os.SameFile(info, old) {
+		replaced = w.entry(target)
+	}
+	if err := w.root.Rename(source, target); err != nil {
+		return explain(from, err)
+	}
+	w.used = w.used.minus(replaced)
+	return nil
 }
 
 // Save stores data under files/ with a name of its own and returns its path.

@@ -25,7 +25,7 @@ func open(t *testing.T, quota int64) *Workspace {
 
 // A model can name as many sessions as it likes; descriptors are few.
 func TestClosedWorkspacesHoldNothing(t *testing.T) {
-	s := NewStore(t.TempDir(), 100)
+	s := NewStore(t.TempDir(), 100+2*entryCost)
 	first, err := s.Open("a")
 	if err != nil {
 		t.Fatal(err)
@@ -93,17 +93,19 @@ func TestNothingOutsideCanBeNamed(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
-	w := open(t, 100)
+	w := open(t, 100+2*entryCost)
 	steps := []struct {
 		do   func() error
 		want bool // fits
 	}{
+		{func() error { return w.MkdirAll("d") }, true},
 		{func() error { return w.Write("a", make([]byte, 60)) }, true},
 		{func() error { return w.Write("b", make([]byte, 60)) }, false},
 		{func() error { return w.Write("a", make([]byte, 100)) }, true},
 		{func() error { return w.Append("a", make([]byte, 1)) }, false},
 		{func() error { return w.Write("a", make([]byte, 10)) }, true},
-		{func() error { return w.Append("c/d", make([]byte, 90)) }, true},
+		{func() error { return w.Remove("d", false) }, true},
+		{func() error { return w.Append("c", make([]byte, 90)) }, true},
 		{func() error { return w.Remove("c", true) }, true},
 		{func() error { return w.Rename("a", "e") }, true},
 		{func() error { return w.Write("f", make([]byte, 90)) }, true},
@@ -115,8 +117,8 @@ func TestQuota(t *testing.T) {
 			t.Errorf("step %d: the error must be EDQUOT with a hint: %v", i, err)
 		}
 	}
-	if w.used != 100 || w.measure() != 100 {
-		t.Errorf("used %d, measured %d, want 100", w.used, w.measure())
+	if want := (usage{100, 2}); w.used != want || w.below(".") != want {
+		t.Errorf("used %v, measured %v, want %v", w.used, w.below("."), want)
 	}
 }
 
