@@ -48,6 +48,7 @@ type guest struct {
 	made     uint32 // calls so far
 	underWay int    // calls without a result so far, but for synchronous ones
 	gone     bool   // the host is, so that nobody hears a last word
+	warnings []string
 
 	// What the prelude gives.
 	preload, prepare, importModule, exported, startLater, parsed, revived, failed, fire, finish, describe quickjs.Value
@@ -93,6 +94,7 @@ func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 	if g.gone {
 		return nil
 	}
+	done.Warnings = append(done.Warnings, g.warnings...)
 	if g.underWay > 0 {
 		done.Warnings = append(done.Warnings, fmt.Sprintf("calls still under way when the program ended: %d; whether they have had their effects is not known", g.underWay))
 	}
@@ -248,12 +250,15 @@ func (g *guest) await(promise quickjs.Value) (value quickjs.Value, fulfilled boo
 	}
 }
 
-// drain runs the jobs that are ready. A job throws only for want of memory or
-// for a fault of the engine's: exceptions of programs become rejections.
+// drain runs the jobs that are ready, and those that they make, without a bound: what
+// bounds a program is its deadline, at which the host ends the process. The library stops
+// with an error after a million jobs, of which none is lost. A job throws only for want of
+// memory or for a fault of the engine's: exceptions of programs become rejections.
 func (g *guest) drain() error {
 	for {
 		n, err := g.js.ExecutePendingJobs()
-		if err != nil || n == 0 {
+		var thrown *quickjs.Error
+		if n == 0 || errors.As(err, &thrown) {
 			return err
 		}
 	}

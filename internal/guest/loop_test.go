@@ -1,8 +1,10 @@
 package guest
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +147,25 @@ func TestCallsLeftUnderWay(t *testing.T) {
 			end := runProgram(t, run.Program{Code: code, Namespaces: demoNamespaces}, &fakeHost{})
 			if len(end.Warnings) != 1 || !strings.Contains(end.Warnings[0], "under way when the program ended: 1") {
 				t.Errorf("%s: %s %q", code, end.Status, end.Warnings)
+			}
+		}
+	})
+}
+
+// TestManyJobs runs more jobs at once than the library of QuickJS runs without a pause.
+func TestManyJobs(t *testing.T) {
+	const jobs = 1<<20 + 100_000
+	onAll(t, func(t *testing.T, runProgram runner) {
+		for name, code := range map[string]string{
+			"awaits":               "let n = 0; for (; n < jobs; n++) await n; return n",
+			"generator":            "async function* rows() { for (let i = 0; i < jobs / 2; i++) yield i } let n = 0; for await (const row of rows()) n++; return 2 * n",
+			"tasks":                "let n = 0; const task = async () => { await 0; n++; await 0; n++; await 0; n++; await 0; n++ }; await Promise.all(Array.from({length: jobs / 4}, task)); return n",
+			"a call between":       "let n = 0; for (; n < jobs; n++) await n; const {text} = await demo.echo({text: 'x'}); for (let i = 0; i < jobs; i++) await i; return text === 'x' ? n : text",
+			"a failure after them": "try { for (let n = 0; ; n++) { await n; if (n === jobs) null.x } } catch { return jobs }",
+		} {
+			end := runProgram(t, run.Program{Code: fmt.Sprintf("const jobs = %d; ", jobs) + code, Namespaces: demoNamespaces}, &fakeHost{})
+			if end.Status != run.StatusOK || string(end.Value) != strconv.Itoa(jobs) {
+				t.Errorf("%s: %s %v %s", name, end.Status, end.Error, end.Value)
 			}
 		}
 	})
