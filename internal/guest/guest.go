@@ -13,10 +13,12 @@
 // The value becomes JSON, and so do the arguments of calls: a BigInt becomes an
 // integer literal with all its digits, a Date its ISO string, a Map with string
 // keys an object and any other the list of its entries, a Set, typed array or
-// ArrayBuffer a list, an Error {name, message} and its own properties; toJSON
-// is honoured; NaN and infinities become null; functions, symbols and undefined
-// are left out. A promise inside of the value is awaited. A value that contains
-// itself is an error that names the place. Integers beyond 2^53 in what calls
+// ArrayBuffer a list, an Error {name, message} and its own properties, an iterator
+// the list of what it gives, a RegExp its text; toJSON is honoured; NaN, infinities and
+// invalid Dates become null; functions, symbols and undefined are left out. What is lost
+// of a value or of arguments is told as a warning (module losses), but for undefined. A
+// promise inside of the value is awaited. A value that contains itself is an error that
+// names the place. Integers beyond 2^53 in what calls
 // return are BigInts in the program.
 //
 // # When a program is over

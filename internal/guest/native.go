@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"slices"
 	"time"
 	_ "time/tzdata" // Intl knows all time zones, and no sandbox shows it the machine's
 	"unicode/utf16"
@@ -33,6 +34,7 @@ func (g *guest) natives() []native {
 		{"call", direct(g.nativeCall)},
 		{"callSync", host(g.nativeCallSync)},
 		{"print", host(g.nativePrint)},
+		{"warn", host(g.nativeWarn)},
 		{"functions", host(g.nativeFunctions)},
 		{"skill", g.nativeSkill},
 		{"timer", host(g.nativeTimer)},
@@ -106,6 +108,15 @@ func (g *guest) nativeCompile(name string) quickjs.Value {
 
 func (g *guest) nativePrint(args []any) (any, error) {
 	g.print(text(args, 0))
+	return nil, nil
+}
+
+// nativeWarn (text) has the report of the program warn of something, each once.
+func (g *guest) nativeWarn(args []any) (any, error) {
+	const most, long = 5, 4 << 10
+	if warning := clip(text(args, 0), long); len(g.warnings) < most && !slices.Contains(g.warnings, warning) {
+		g.warnings = append(g.warnings, warning)
+	}
 	return nil, nil
 }
 

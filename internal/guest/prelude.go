@@ -83,7 +83,7 @@ const bootstrap = `'use strict'; (function (...names) {
 })`
 
 // warm are the modules that most programs use.
-var warm = []string{"inspect", "console"}
+var warm = []string{"inspect", "console", "losses"}
 
 // preloadWarm evaluates modules that the program is likely to use, while it is
 // waited for.

@@ -223,3 +223,7 @@ func (r *scripted) run(t testing.TB, program run.Program, h wire.Host) wire.End 
 	}
 	return end
 }
+
+func TestLosses(t *testing.T) {
+	onAll(t, func(t *testing.T, runProgram runner) { guesttest.TestLosses(t, reference, runProgram) })
+}

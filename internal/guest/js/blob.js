@@ -17,6 +17,11 @@ class Blob {
 	async text() { return this.#bytes.toString(); }
 	async arrayBuffer() { return copy(this.#bytes); }
 	async bytes() { return new Uint8Array(copy(this.#bytes)); }
+	toJSON() {
+		const text = this.#bytes.toString();
+		return { ...this, type: this.#type, size: this.size, ...(text.includes('\ufffd') ? { base64: this.#bytes.toString('base64') } : { text }) };
+	}
+
 	slice(start, end, type = '') { return new Blob([Uint8Array.prototype.slice.call(this.#bytes, start, end)], { type }); }
 }
 

@@ -2,7 +2,7 @@
 // promise, which Go fulfils with the result, or rejects with what failed makes.
 'use strict';
 const { ToolError } = require('errors');
-const { render } = require('values');
+const { render, renderArguments } = require('values');
 const { parse } = JSON;
 const { isSafeInteger } = Number;
 const { defineProperty } = Object;
@@ -20,7 +20,7 @@ function uncurry(method) {
 // engine's own functions.
 exports.callee = function callee(server, tool) {
 	let target;
-	return (args) => native.call(target ??= native.target(server, tool), render(args) ?? '{}');
+	return (args) => native.call(target ??= native.target(server, tool), renderArguments(args, server, tool) ?? '{}');
 };
 
 // callNamed gives the function that calls a tool by a name which the program has as text. What a
@@ -29,7 +29,7 @@ exports.callNamed = function callNamed() {
 	const target = native.target('', 'call');
 	const beginnings = { __proto__: null };
 	return (name, args, fresh) => {
-		const text = args === undefined || args === null ? '{}' : render(args) ?? '{}';
+		const text = args === undefined || args === null ? '{}' : renderArguments(args, '', name) ?? '{}';
 		const beginning = beginnings[name] ??= '{"name":' + render(name) + ',"arguments":';
 		return native.call(target, beginning + text + (fresh ? ',"no_cache":true}' : '}'));
 	};

@@ -11,6 +11,8 @@ const mapForEach = Map.prototype.forEach, setForEach = Set.prototype.forEach;
 const weakGet = WeakMap.prototype.get, weakHas = WeakMap.prototype.has, weakSet = WeakMap.prototype.set;
 const isEnumerable = Object.prototype.propertyIsEnumerable;
 const bigIntText = BigInt.prototype.toString;
+const regExpText = RegExp.prototype.toString;
+const includes = Function.prototype.call.bind(String.prototype.includes);
 const TypedArray = getPrototypeOf(Uint8Array);
 
 function addToJSON(prototype, toJSON) {
@@ -86,6 +88,38 @@ function listOf(array) {
 const Bytes = Uint8Array;
 addToJSON(TypedArray.prototype, function toJSON() { return listOf(this); });
 addToJSON(ArrayBuffer.prototype, function toJSON() { return listOf(new Bytes(this)); });
+addToJSON(DataView.prototype, function toJSON() { return listOf(new Bytes(this.buffer, this.byteOffset, this.byteLength)); });
+addToJSON(RegExp.prototype, function toJSON() { return apply(regExpText, this, []); });
+
+// Functions have no JSON. That there was something that has none is remembered, see warn.
+let lossy = false;
+addToJSON(Function.prototype, function toJSON() {
+	lossy = true;
+	return undefined;
+});
+
+// What iterators gave, as they give it once. JSON.stringify of a program leaves them alone.
+const consumed = new WeakMap();
+const mostItems = 10_000_000;
+
+addToJSON(getPrototypeOf(getPrototypeOf([][Symbol.iterator]())), function toJSON() {
+	const next = rendering ? this.next : undefined;
+	if (typeof next !== 'function') {
+		return this;
+	}
+	if (apply(weakHas, consumed, [this])) {
+		return apply(weakGet, consumed, [this]);
+	}
+	const list = [];
+	apply(weakSet, consumed, [this, list]);
+	for (let n = 0, item = apply(next, this, []); !item.done; item = apply(next, this, [])) {
+		if (n === mostItems) {
+			throw new TypeError('the value has an iterator without an end');
+		}
+		list[n++] = item.value;
+	}
+	return list;
+});
 
 // Promises inside of a value are collected while it is rendered for the first
 // time, awaited, and replaced by what they were fulfilled with.
@@ -93,15 +127,42 @@ const fulfilled = new WeakMap();
 const rounds = 10; // of promises that are fulfilled with promises inside
 let unawaited = null;
 
-addToJSON(Promise.prototype, function toJSON() {
+addToJSON(Promise.prototype, function toJSON(key) {
 	if (apply(weakHas, fulfilled, [this])) {
-		return apply(weakGet, fulfilled, [this]);
+		const value = apply(weakGet, fulfilled, [this]); // which nobody else asks for its toJSON
+		return typeof value?.toJSON === 'function' ? value.toJSON(key) : value;
 	}
 	if (unawaited !== null) {
 		unawaited[unawaited.length] = this;
+	} else {
+		lossy = true;
 	}
 	return {};
 });
+
+// An asynchronous iterator is a promise of the list of what it gives.
+addToJSON(getPrototypeOf(getPrototypeOf((async function* () {}).prototype)), function toJSON() {
+	if (!apply(weakHas, consumed, [this])) {
+		if (unawaited === null || typeof this.next !== 'function') {
+			lossy = true;
+			return this;
+		}
+		apply(weakSet, consumed, [this, collected(this)]);
+	}
+	return apply(weakGet, consumed, [this]).toJSON();
+});
+
+async function collected(items) {
+	const list = [];
+	let n = 0;
+	for (let item = await items.next(); !item.done; item = await items.next()) {
+		if (n === mostItems) {
+			throw new TypeError('the value has an iterator without an end');
+		}
+		list[n++] = item.value;
+	}
+	return list;
+}
 
 // render is the JSON of a value, or undefined if it has none.
 function render(value) {
@@ -124,9 +185,43 @@ function render(value) {
 }
 exports.render = render;
 
+// renderArguments is render for the arguments of a call, of which losses are told too.
+exports.renderArguments = function renderArguments(value, server, tool) {
+	lossy = false;
+	const text = render(value);
+	if (text !== undefined && (lossy || includes(text, 'null'))) {
+		warn(value, `the arguments of ${server === '' ? tool : `${server}.${tool}`}`);
+	}
+	return text;
+};
+
+// warn tells what JSON lost of a value that was just rendered.
+function warn(value, name) {
+	let found = [];
+	rendering = true;
+	shadows = null;
+	try {
+		found = require('losses').lossesOf(value, (promise) => apply(weakHas, fulfilled, [promise]));
+	} catch {
+		// A getter or toJSON of the program's that works once.
+	}
+	rendering = false;
+	shadows = null;
+	let list = '';
+	for (let i = 0; i < found.length; i++) {
+		list += `${i === 0 ? '' : '; '}${found[i]}`;
+	}
+	if (list !== '') {
+		native.warn(`JSON does not hold all of ${name}: ${list}`);
+	}
+}
+
+const small = 16 << 10; // JSON below it is always looked through
+
 // renderAwaited is render for a value that may contain promises. A value found
 // to contain some is rendered again when they are fulfilled.
 exports.renderAwaited = async function renderAwaited(value) {
+	lossy = false;
 	for (let round = 0; ; round++) {
 		const found = unawaited = [];
 		let text;
@@ -136,6 +231,9 @@ exports.renderAwaited = async function renderAwaited(value) {
 			unawaited = null;
 		}
 		if (found.length === 0 || round === rounds) {
+			if (value !== undefined && (text === undefined || text.length < small || lossy || includes(text, 'null') || includes(text, '{}'))) {
+				warn(value, 'the result');
+			}
 			return text;
 		}
 		for (let i = 0; i < found.length; i++) {

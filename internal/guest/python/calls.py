@@ -103,7 +103,7 @@ class Callable:
     _renames = True
 
     def _encode(self, arguments):
-        return render(arguments)
+        return render(arguments, "the arguments of " + self.__qualname__)
 
     def __repr__(self):
         return "<tool %s>" % self.__qualname__
@@ -156,7 +156,7 @@ class Tool(Callable):
         if None in arguments.values():
             params, nulls = self._params, self._nulls
             arguments = {k: v for k, v in arguments.items() if v is not None or k in nulls or k not in params}
-        return render(arguments)
+        return super()._encode(arguments)
 
 
 class ByName(Callable):
@@ -174,7 +174,7 @@ class ByName(Callable):
         begin = self._begins.get(name)
         if begin is None:
             begin = self._begins[name] = b'{"name":%b,"arguments":' % render(name)
-        body = render(arguments) if arguments else b"{}"
+        body = render(arguments, "the arguments of %s" % name) if arguments else b"{}"
         return begin + body + (b',"no_cache":true}' if fresh else b"}")
 
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/guest/guesttest"
 	"retort/internal/run"
 	"retort/internal/testenv"
 	"retort/internal/wire"
@@ -200,5 +201,21 @@ func TestParse(t *testing.T) {
 	end, err := wire.Serve(context.Background(), conn, run.Program{Code: "print('ran')\n1", Limits: run.DefaultLimits()}, &fakeHost{})
 	if err != nil || string(end.Value) != "1" || string(end.Output) != "ran\n" {
 		t.Errorf("%v %+v", err, end)
+	}
+}
+
+func TestLosses(t *testing.T) { guesttest.TestLosses(t, "python", newStarter(t).run) }
+
+// TestManyTasks runs as many tasks and awaits as end programs of other runtimes that pause too rarely.
+func TestManyTasks(t *testing.T) {
+	s := newStarter(t)
+	for _, program := range []run.Program{
+		code("import asyncio", "async def step(i):", "    await asyncio.sleep(0)", "    return 1", "result = sum(await asyncio.gather(*(step(i) for i in range(100_000))))"),
+		code("import asyncio", "async def rows():", "    for i in range(100_000): yield i", "n = 0", "async for row in rows(): n += 1", "result = n"),
+		code("import asyncio", "n = 0", "while n < 100_000:", "    await asyncio.sleep(0)", "    n += 1", "result = n"),
+	} {
+		if end := s.run(t, program, &fakeHost{}); string(end.Value) != "100000" {
+			t.Errorf("%s: %s %v", program.Code, end.Status, end.Error)
+		}
 	}
 }

@@ -110,7 +110,7 @@ class Program:
             loop = need("loop").main_loop()
             for container, key, item in found:
                 container[key] = loop.run_until_complete(item)
-        return values.render(value)
+        return values.render(value, values.RESULT)
 
     def get_source(self, name):
         """For tracebacks that the program prints."""

@@ -99,8 +99,10 @@ def run(channel, start, source, mapped):
     caller = need("calls").Caller(channel)
     need("files").use(caller)
     done, body = outcome(start, source, caller)
+    if need("values").warnings:
+        done["warnings"] = need("values").warnings
     if caller.under_way > 0:
-        done["warnings"] = ["calls still under way when the program ended: %d; whether they have had their effects is not known" % caller.under_way]
+        done["warnings"] = need("values").warnings + ["calls still under way when the program ended: %d; whether they have had their effects is not known" % caller.under_way]
     channel.post(channel_part.DONE, 0, render(done), body)
     channel.flush()
     while True:  # the watching thread ends the process

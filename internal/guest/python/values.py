@@ -2,12 +2,14 @@
 
 What JSON knows is written by the interpreter's own encoder. Where a value has
 something else inside, the whole is written here: a date as its ISO text, a
-Decimal as a number with all its digits, a Fraction, UUID, path or duration as
-text, bytes as their text or else base64, a set, iterator or view as a list, a
-named tuple, dataclass or any other instance as an object, an exception as
-{name, message} and its attributes, what has tolist, item, model_dump, to_dict
-or _asdict as that gives it. NaN and infinities become null. Functions, classes
-and modules are left out. Keys become text.
+Decimal as a number, or in results as text if a double does not hold all of its
+digits, a Fraction, UUID, path or duration as text, bytes as their text or else
+base64, a set, iterator or view as a list, a named tuple, dataclass or any other
+instance as an object, an exception as {name, message} and its attributes, what
+has tolist, item, model_dump, to_dict or _asdict as that gives it. Keys become
+text; a dict of which two keys have the same text becomes the list of its items.
+NaN and infinities become null. Functions, classes and modules are left out. The
+last two are told as warnings, see warnings.
 """
 
 import sys
@@ -56,17 +58,36 @@ MAX_DEPTH = 5000
 MAX_ITEMS = 50_000_000  # of an iterator
 
 
-def render(value):
-    """The JSON of a value, as bytes; None if it has none."""
+RESULT = "the result"
+MAX_WARNINGS, MAX_LISTED, MAX_PARTS, MAX_KEY = 5, 5, 8, 40
+
+warnings = []  # of the report: what JSON does not hold, each once
+
+
+def render(value, name=None):
+    """The JSON of a value, as bytes; None if it has none. What JSON does not hold of it
+    is warned of if the value has a name."""
     text = quickly(value)
     if text is None:
-        text = Writer().text(value)
+        writer = Writer(exact=name == RESULT)
+        text = writer.text(value)
+        if name is not None:
+            warn(name, writer)
     if text is None:
         return None
     try:
         return text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair
         return escaped(text).encode()
+
+
+def warn(name, writer):
+    listed = writer.lost
+    if writer.losses > len(listed):
+        listed = listed + ["and %d more" % (writer.losses - len(listed))]
+    warning = "JSON does not hold all of %s: %s" % (name, "; ".join(listed))
+    if listed and warning not in warnings and len(warnings) < MAX_WARNINGS:
+        warnings.append(warning)
 
 
 def quickly(value):
@@ -105,16 +126,25 @@ def is_plain(value):
 class Writer:
     """Writes one value."""
 
-    def __init__(self):
+    def __init__(self, exact=False):
+        self.exact = exact  # whoever reads the value reads numbers as doubles
         self.parents = set()
         self.path = []
+        self.lost, self.losses = [], 0
+
+    def lose(self, what):
+        self.losses += 1
+        if len(self.lost) < MAX_LISTED:
+            parts = self.path[-MAX_PARTS:]
+            start = "$" if len(parts) == len(self.path) else "$…"
+            self.lost.append("%s%s: %s" % (start, "".join(part if len(part) <= MAX_KEY else '["…"]' for part in parts), what))
 
     def text(self, value):
         out = []
         written = self.write(value, out.append)
         return "".join(out) if written else None
 
-    def write(self, value, put):
+    def write(self, value, put, gone="was left out"):
         """Writes a value, unless it is left out; then the answer is False."""
         kind = type(value)
         if kind is str:
@@ -128,13 +158,17 @@ class Writer:
         elif kind is int:
             put(int_text(value))
         elif kind is float:
-            put(float_text(value) if value - value == 0 else "null")
+            if value - value == 0:
+                put(float_text(value))
+            else:
+                self.lose("%s became null" % value)
+                put("null")
         elif kind is dict:
             self.inside(value, self.mapping, put)
         elif kind is list or kind is tuple:
             self.inside(value, self.sequence, put)
         else:
-            return self.other(value, put)
+            return self.other(value, put, gone)
         return True
 
     def inside(self, value, write, put, *more):
@@ -150,7 +184,12 @@ class Writer:
         self.parents.discard(mark)
 
     def mapping(self, value, put):
-        self.pairs(value.items(), put)
+        pairs = list(value.items())
+        if len({key if type(key) is str else key_text(key) for key, _ in pairs}) == len(pairs):
+            self.pairs(pairs, put)
+        else:  # 1 and "1"
+            self.lose("a dict with keys that have the same text became the list of its items")
+            self.sequence(pairs, put)
 
     def pairs(self, pairs, put):
         put("{")
@@ -173,19 +212,26 @@ class Writer:
             if i:
                 put(",")
             self.path.append("[%d]" % i)
-            if not self.write(item, put):
+            if not self.write(item, put, "became null"):
                 put("null")
             self.path.pop()
         put("]")
 
-    def other(self, value, put):
+    def other(self, value, put, gone):
         plain, write = translate(value)
         if plain is LEFT_OUT:
+            self.lose("a %s %s" % (kind_of(value), gone))
             return False
         if write is None:
+            if plain is None:
+                self.lose("%s became null" % value)
             return self.write(plain, put)
-        if write == "raw":
+        if write == "decimal":
+            self.decimal(value, put)
+        elif write == "raw":
             put(plain)
+        elif write == "dict":
+            self.inside(value, self.mapping, put)
         elif write == "pairs":
             self.inside(value, lambda _, put: self.pairs(plain, put), put)
         elif write == "list":
@@ -195,6 +241,22 @@ class Writer:
         return True
 
 
+    def decimal(self, value, put):
+        if not value.is_finite():
+            self.lose("%s became null" % value)
+            put("null")
+        elif self.exact and value != value.to_integral_value() and type(value)(float_text(float(value))) != value:
+            put(quoted(str(value)))
+        else:
+            put(str(value))
+
+
+def kind_of(value):
+    if isinstance(value, type):
+        return "class"
+    return "coroutine" if is_awaitable(value) else type(value).__name__.replace("builtin_function_or_method", "function")
+
+
 def key_text(key):
     """How a key is written that is no text."""
     if key is None or key is True or key is False:
@@ -202,7 +264,7 @@ def key_text(key):
     if isinstance(key, (str, tuple)):
         return str(key)
     plain, how = translate(key)
-    return str(key if how in ("pairs", "list", "inside") or plain is LEFT_OUT else plain)
+    return str(key if how in ("pairs", "dict", "list", "inside") or plain is LEFT_OUT else plain)
 
 
 def translate(value):
@@ -228,7 +290,7 @@ def translate(value):
         return str(value), None
     if isinstance(value, BaseException):
         return exception_pairs(value), "pairs"
-    if isinstance(value, LEFT_OUT_TYPES):
+    if isinstance(value, LEFT_OUT_TYPES) or is_awaitable(value) or hasattr(kind, "__anext__"):
         return LEFT_OUT, None
     return instance(value, kind)
 
@@ -244,7 +306,7 @@ def instance(value, kind):
         except (TypeError, ValueError):
             continue
     if isinstance(value, dict):
-        return value.items(), "pairs"
+        return value, "dict"
     if isinstance(value, (set, frozenset)):
         return in_order(value), "list"
     fields = getattr(kind, "__dataclass_fields__", None)
@@ -305,7 +367,7 @@ def exception_pairs(error):
 
 
 def decimal_text(value):
-    return str(value) if value.is_finite() else "null"
+    return str(value)
 
 
 def iso(value):
@@ -321,7 +383,7 @@ def match_text(value):
 
 
 def how_of(write):
-    return "raw" if write is decimal_text else None
+    return "decimal" if write is decimal_text else None
 
 
 # Types that are looked for only when their module is loaded.

@@ -14,7 +14,7 @@ const { stringify } = JSON;
 const { defineProperty } = Object;
 const { min } = Math;
 const slice = Function.prototype.call.bind(String.prototype.slice);
-const { begin } = require('natives');
+const { begin, warned } = require('natives');
 const { Script } = native.load('node:vm');
 const { head, tail, setFile, addFile } = require('stack');
 
@@ -142,11 +142,11 @@ function end(done, value = '') {
 // encodeDone is the JSON of a wire.Done.
 function encodeDone(done, left) {
 	const text = stringify(done);
-	if (left === 0) {
-		return text;
+	let warnings = warned();
+	if (left > 0) {
+		warnings += (warnings === '' ? '' : ',') + stringify(`calls still under way when the program ended: ${left}; whether they have had their effects is not known`);
 	}
-	const warning = stringify(`calls still under way when the program ended: ${left}; whether they have had their effects is not known`);
-	return `${slice(text, 0, -1)},"warnings":[${warning}]}`;
+	return warnings === '' ? text : `${slice(text, 0, -1)},"warnings":[${warnings}]}`;
 }
 
 function compile(code) {

@@ -5,6 +5,7 @@ const host = require('host');
 const alarms = require('alarms');
 const { now } = require('clock');
 const { load } = native;
+const { stringify } = JSON;
 const slice = Function.prototype.call.bind(String.prototype.slice);
 const charCodeAt = Function.prototype.call.bind(String.prototype.charCodeAt);
 
@@ -25,6 +26,20 @@ native.print = function print(text) {
 		from = to;
 	}
 };
+
+// What the report of the program warns of, each once, as members of a JSON list.
+const warnings = { __proto__: null };
+let warned = '', count = 0;
+native.warn = (text) => {
+	const most = 5, long = 4 << 10;
+	const warning = stringify(text.length <= long ? text : `${slice(text, 0, long)}…`);
+	if (!(warning in warnings) && count < most) {
+		count++;
+		warnings[warning] = true;
+		warned += (warned === '' ? '' : ',') + warning;
+	}
+};
+exports.warned = () => warned;
 
 let began = 0, namespaces = [];
 native.now = () => now() - began;
