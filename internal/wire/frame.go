@@ -54,6 +54,17 @@ type Violation struct{ What string }
 
 func (v *Violation) Error() string { return "protocol violation: " + v.What }
 
+// errLarge is a call whose arguments are larger than they may be. It was read to its end and
+// dropped, so that what follows can be read.
+type errLarge struct {
+	id         uint32
+	size, most int64 // bytes
+}
+
+func (e *errLarge) Error() string {
+	return fmt.Sprintf("the arguments of the call have %s, more than the %s allowed", Bytes(e.size), Bytes(e.most))
+}
+
 func violation(format string, args ...any) error {
 	return &Violation{What: fmt.Sprintf(format, args...)}
 }
@@ -75,7 +86,7 @@ func appendHeader(b []byte, f Frame) []byte {
 // readFrame reads one frame. At the end of the input between two frames the
 // error is io.EOF, within one io.ErrUnexpectedEOF; a frame that is not in
 // sizes or larger than it may be is a *Violation, and nothing was allocated
-// for it.
+// for it. A call that is too large is an *errLarge.
 func readFrame(r *bufio.Reader, sizes Sizes) (Frame, error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -90,6 +101,12 @@ func readFrame(r *bufio.Reader, sizes Sizes) (Frame, error) {
 		return Frame{}, violation("unexpected frame %q", f.Kind)
 	case size < 0 || headLen > size:
 		return Frame{}, violation("frame %q with impossible lengths %d and %d", f.Kind, length, headLen)
+	case size > int64(most) && f.Kind == KindCall:
+		_, err := io.CopyN(io.Discard, r, size)
+		if err != nil {
+			return Frame{}, unexpected(err)
+		}
+		return Frame{}, &errLarge{f.ID, size, int64(most)}
 	case size > int64(most):
 		return Frame{}, violation("frame %q of %d bytes, at most %d are allowed", f.Kind, size, most)
 	}

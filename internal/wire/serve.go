@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -138,6 +139,10 @@ func (s *session) sizes() Sizes {
 // receive deals with one frame. An error ends the session.
 func (s *session) receive() error {
 	f, err := s.conn.Read()
+	var large *errLarge
+	if errors.As(err, &large) {
+		return s.refuseLarge(large)
+	}
 	if err != nil {
 		return err
 	}
@@ -179,17 +184,42 @@ func (s *session) call(f Frame) error {
 	if err != nil {
 		return err
 	}
-	if !json.Valid(f.Body) {
-		return violation("the arguments of a call are not JSON")
-	}
 	if head.Server != "" || head.Tool == "call" {
-		if s.made++; s.made > s.limits.ToolCalls {
-			return callStop(s.limits.ToolCalls)
+		if err := s.count(); err != nil {
+			return err
 		}
+	}
+	if !isJSON(f.Body) {
+		s.answer(f.ID, run.Result{}, run.Errorf(run.KindInvalidArguments, "isolate.run", "the arguments of the call are %s", noJSON).At(head.Server, head.Tool))
+		return nil
 	}
 	s.calls.submit(call{f.ID, run.Call{Server: head.Server, Tool: head.Tool, Arguments: f.Body}})
 	return nil
 }
+
+// count counts one more call towards the limit.
+func (s *session) count() error {
+	if s.made++; s.made > s.limits.ToolCalls {
+		return callStop(s.limits.ToolCalls)
+	}
+	return nil
+}
+
+// refuseLarge answers a call that was dropped. It counts, whatever it was for.
+func (s *session) refuseLarge(large *errLarge) error {
+	if err := s.count(); err != nil {
+		return err
+	}
+	s.answer(large.id, run.Result{}, run.Errorf(run.KindLimit, "isolate.run", "%w", large).
+		WithHint("write the data to a file in ./workspace and pass its path, or send it in parts"))
+	return nil
+}
+
+const noJSON = "not JSON in UTF-8, or nested more than 10,000 levels deep"
+
+// isJSON reports whether data is JSON in valid UTF-8 that is not nested too deeply. Package json
+// alone takes any bytes within strings.
+func isJSON(data []byte) bool { return utf8.Valid(data) && json.Valid(data) }
 
 // destination is what the head of a call says, which is usually what that of the
 // last one said.
@@ -228,7 +258,7 @@ func (s *session) finish(f Frame) error {
 	if err := decode(f, &head); err != nil {
 		return err
 	}
-	s.end = End{Status: head.Status, Error: s.sanitize(head.Error), Warnings: head.Warnings}
+	s.end = End{Status: head.Status, Error: s.sanitize(head.Error), Warnings: bounded(head.Warnings)}
 	switch head.Status {
 	case run.StatusOK:
 		s.end.Error = nil
@@ -246,8 +276,9 @@ func (s *session) finish(f Frame) error {
 		if int64(len(f.Body)) > s.limits.Result {
 			return ResultStop(int64(len(f.Body)), s.limits.Result)
 		}
-		if !json.Valid(f.Body) {
-			return violation("the program's value is not JSON")
+		if !isJSON(f.Body) {
+			return &Stop{Status: run.StatusError, Reason: run.Errorf(run.KindRuntime, "isolate.run", "the returned value is %s", noJSON).
+				WithHint("return it in a flatter form, such as a list of rows")}
 		}
 		s.end.Value = f.Body
 	}
@@ -255,7 +286,8 @@ func (s *session) finish(f Frame) error {
 	return nil
 }
 
-// denials are what the policy has said to a guest, which may end with it.
+// denials are the errors of the policy, and other errors that are the host's alone, that
+// a guest has got and may end with.
 type denials struct {
 	mu   sync.Mutex
 	said map[string]bool
@@ -263,7 +295,7 @@ type denials struct {
 
 func (d *denials) add(e *run.Error) {
 	const most = 256
-	if !e.Denies() {
+	if ofGuests[e.Kind] {
 		return
 	}
 	d.mu.Lock()
@@ -282,19 +314,40 @@ func (d *denials) has(message string) bool {
 	return d.said[message]
 }
 
-// sanitize bounds the error of a guest, and keeps it from blaming the host. Only
-// what the policy has said is the policy's.
+// sanitize bounds the error of a guest, and keeps it from blaming the host. Only what
+// the policy has said is the policy's, and only faults that the host told of are its own.
 func (s *session) sanitize(e *run.Error) *run.Error {
 	if e == nil {
 		return nil
 	}
 	c := *e
-	if c.Kind == "" || c.Denies() && !s.denied.has(c.Message) || c.Kind == run.KindSandboxUnavailable {
+	if !ofGuests[c.Kind] && !s.denied.has(c.Message) {
 		c.Kind = run.KindRuntime
 	}
 	c.Message, c.Hint, c.Stack, c.Frame = clip(c.Message), clip(c.Hint), clip(c.Stack), ""
 	c.Line, c.Column = max(c.Line, 0), max(c.Column, 0)
 	return &c
+}
+
+// bounded bounds the warnings of a guest. None is cut: a part of what is personal would not
+// be recognised.
+func bounded(warnings []string) []string {
+	const most, long = 16, 4 << 10
+	var kept []string
+	for _, w := range warnings[:min(most, len(warnings))] {
+		if len(w) > long {
+			w = fmt.Sprintf("a warning of %d bytes was left out", len(w))
+		}
+		kept = append(kept, w)
+	}
+	return kept
+}
+
+// ofGuests are the kinds of errors that a guest may give its own failure. Those of other
+// kinds have come from the host, or are made up.
+var ofGuests = map[run.Kind]bool{
+	run.KindSyntax: true, run.KindType: true, run.KindRuntime: true, run.KindToolError: true, run.KindToolNotFound: true, run.KindInvalidArguments: true,
+	run.KindUpstreamGone: true, run.KindUpstreamTimeout: true, run.KindLimit: true, run.KindCancelled: true,
 }
 
 func clip(text string) string {
@@ -332,7 +385,9 @@ func (s *session) settle(err, cause error) (End, error) {
 	return end, nil
 }
 
-// breach ends a program whose guest does not keep to the protocol.
+// breach ends a program whose guest does not keep to the protocol: no harness breaks it,
+// but programs reach the descriptors that it is spoken on.
 func breach(err error) *Stop {
-	return &Stop{Status: run.StatusError, Reason: run.Errorf(run.KindInternal, "isolate.run", "the sandbox was ended: %w", err)}
+	return &Stop{Status: run.StatusError, Reason: run.Errorf(run.KindRuntime, "isolate.run", "the sandbox was ended: %w", err).
+		WithHint("a program must leave alone the descriptors that it was started with")}
 }

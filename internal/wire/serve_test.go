@@ -201,7 +201,7 @@ func TestServeNamesABreach(t *testing.T) {
 	}{readerFunc(func([]byte) (int, error) { return 0, fmt.Errorf("%w: part 3 is missing", ring.ErrBroken) }), near}
 	end, err := Serve(t.Context(), NewConn(breaks), run.Program{Code: "1", Limits: run.DefaultLimits()}, echo)
 	const want = "the sandbox was ended: protocol violation: shared memory: part 3 is missing"
-	if err != nil || end.Status != run.StatusError || end.Error.Kind != run.KindInternal || end.Error.Message != want {
+	if err != nil || end.Status != run.StatusError || end.Error.Kind != run.KindRuntime || end.Error.Message != want {
 		t.Errorf("%s %v, %v", end.Status, end.Error, err)
 	}
 }
@@ -423,5 +423,89 @@ func TestServeKeepsDenials(t *testing.T) {
 		if err != nil || end.Error.Kind != want {
 			t.Errorf("%s: %+v %v", message, end.Error, err)
 		}
+	}
+}
+
+// TestRefusedArguments sends calls whose arguments no tool may get. Each is refused by
+// itself, and the next call is answered.
+func TestRefusedArguments(t *testing.T) {
+	deep := strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001)
+	for name, test := range map[string]struct {
+		arguments string
+		kind      run.Kind
+		want      string
+	}{
+		"not JSON":           {"{not json", run.KindInvalidArguments, "not JSON"},
+		"nothing":            {"", run.KindInvalidArguments, "not JSON"},
+		"not UTF-8":          {"{\"a\":\"\xff\xfe\"}", run.KindInvalidArguments, "not JSON in UTF-8"},
+		"half a surrogate":   {"{\"a\":\"\xed\xa0\x80\"}", run.KindInvalidArguments, "not JSON in UTF-8"},
+		"an overlong slash":  {"{\"a\":\"\xc0\xaf\"}", run.KindInvalidArguments, "not JSON in UTF-8"},
+		"not UTF-8 in a key": {"{\"\xff\":1}", run.KindInvalidArguments, "not JSON in UTF-8"},
+		"too deep":           {deep, run.KindInvalidArguments, "nested more than 10,000"},
+		"too large":          {`"` + strings.Repeat("x", maxArguments) + `"`, run.KindLimit, "more than the 16 MB allowed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			end, err := serve(t, t.Context(), run.Limits{}, echo, func(c *Conn, _ Start) {
+				_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte(test.arguments)))
+				var refused Answer
+				f, err := c.Read()
+				if err != nil || f.ID != 1 || json.Unmarshal(f.Head, &refused) != nil || refused.Error == nil || refused.Error.Kind != test.kind || !strings.Contains(refused.Error.Message, test.want) {
+					t.Errorf("%v %s", err, f.Head)
+				}
+				_ = c.Send(CallFrame(2, Call{Server: "s", Tool: "t"}, []byte(`{}`)))
+				if f, err := c.Read(); err != nil || f.ID != 2 || string(f.Body) != "{}" {
+					t.Errorf("the next call: %v %s %s", err, f.Head, f.Body)
+				}
+				done(c, Done{Status: run.StatusOK}, "")
+			})
+			if err != nil || end.Status != run.StatusOK {
+				t.Errorf("%+v, %v", end, err)
+			}
+		})
+	}
+}
+
+// TestForgedKinds ends programs with kinds of errors that are the host's alone. They stay
+// if the host has used them for the same error before.
+func TestForgedKinds(t *testing.T) {
+	failing := hostFunc(func(context.Context, run.Call) (run.Result, error) {
+		return run.Result{}, &run.Error{Kind: run.KindInternal, Message: "the host's fault"}
+	})
+	for name, test := range map[string]struct {
+		kind    run.Kind
+		message string
+		want    run.Kind
+	}{
+		"internal":         {run.KindInternal, "made up", run.KindRuntime},
+		"policy":           {run.KindPolicy, "made up", run.KindRuntime},
+		"no kind of ours":  {"x", "made up", run.KindRuntime},
+		"of a tool":        {run.KindToolError, "made up", run.KindToolError},
+		"of the host":      {run.KindInternal, "the host's fault", run.KindInternal},
+		"no kind at all":   {"", "made up", run.KindRuntime},
+		"of no sandbox":    {run.KindSandboxUnavailable, "made up", run.KindRuntime},
+		"a longer message": {run.KindInternal, "the host's fault, or not", run.KindRuntime},
+	} {
+		end, err := serve(t, t.Context(), run.Limits{}, failing, func(c *Conn, _ Start) {
+			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte(`{}`)))
+			_, _ = c.Read()
+			done(c, Done{Status: run.StatusError, Error: &run.Error{Kind: test.kind, Message: test.message}}, "")
+		})
+		if err != nil || end.Error == nil || end.Error.Kind != test.want {
+			t.Errorf("%s: %+v, %v", name, end.Error, err)
+		}
+	}
+}
+
+// TestWarningsAreBounded has a guest warn of more than an Outcome should have.
+func TestWarningsAreBounded(t *testing.T) {
+	end, err := serve(t, t.Context(), run.Limits{}, echo, func(c *Conn, _ Start) {
+		warnings := []string{strings.Repeat("x", 5000)}
+		for range 100 {
+			warnings = append(warnings, "w")
+		}
+		done(c, Done{Status: run.StatusOK, Warnings: warnings}, "")
+	})
+	if err != nil || len(end.Warnings) != 16 || end.Warnings[0] != "a warning of 5000 bytes was left out" || end.Warnings[15] != "w" {
+		t.Errorf("%q, %v", end.Warnings, err)
 	}
 }

@@ -38,11 +38,11 @@ func TestFrames(t *testing.T) {
 }
 
 func TestBadFrames(t *testing.T) {
-	sizes := Sizes{KindCall: 100}
+	sizes := Sizes{KindCall: 100, KindOutput: 100}
 	whole := frameBytes(Frame{Kind: KindCall, Head: []byte("{}"), Body: []byte("b")})
 	lengths := func(length, head uint32) []byte {
 		b := binary.BigEndian.AppendUint32(nil, length)
-		b = append(b, byte(KindCall), 0, 0, 0, 0)
+		b = append(b, byte(KindOutput), 0, 0, 0, 0)
 		return binary.BigEndian.AppendUint32(b, head)
 	}
 	for name, test := range map[string]struct {
@@ -54,7 +54,9 @@ func TestBadFrames(t *testing.T) {
 		"half a body":     {whole[:len(whole)-1], "unexpected EOF"},
 		"not accepted":    {frameBytes(Frame{Kind: KindDone}), `unexpected frame "done"`},
 		"unknown":         {frameBytes(Frame{Kind: 200}), `unexpected frame "kind 200"`},
-		"too large":       {frameBytes(Frame{Kind: KindCall, Body: make([]byte, 101)}), "at most 100"},
+		"too large":       {frameBytes(Frame{Kind: KindOutput, Body: make([]byte, 101)}), "at most 100"},
+		"too large call":  {frameBytes(Frame{Kind: KindCall, Body: make([]byte, 101)}), "more than the 100 bytes allowed"},
+		"half of it":      {frameBytes(Frame{Kind: KindCall, Body: make([]byte, 101)})[:50], "unexpected EOF"},
 		"4 GB":            {lengths(1<<32-1, 0), "at most 100"},
 		"too short":       {lengths(8, 0), "impossible lengths"},
 		"head beyond end": {lengths(20, 12), "impossible lengths"},

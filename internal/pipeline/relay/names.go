@@ -70,7 +70,7 @@ func own(ctx context.Context, x Execution, c run.Call) (run.Result, error) {
 	f, ok := x.Functions[c.Tool]
 	if !ok {
 		have := slices.Sorted(maps.Keys(x.Functions))
-		return run.Result{}, run.Errorf(run.KindInternal, "relay.own", "%s is not built in this version of Retort", c.Tool).
+		return run.Result{}, run.Errorf(run.KindRuntime, "relay.own", "%s is not built in this version of Retort", c.Tool).
 			WithHint("programs can use: %s", strings.Join(have, ", "))
 	}
 	answer, err := f(ctx, c.Arguments)

@@ -1,7 +1,7 @@
 // Package relay carries the calls of programs out to the upstreams. It is a
 // chain of guards, each of which can only subtract: refuse, delay, rewrite.
 //
-//	refusals → names → cache → budget → arguments → trust → policy → approval → journal → upstream
+//	refusals → well-formed → names → cache → budget → arguments → trust → policy → approval → journal → upstream
 package relay
 
 import (
@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+	"unicode/utf8"
 
 	"retort/internal/deadline"
 	"retort/internal/pipeline/isolate"
@@ -108,6 +109,7 @@ func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
 	}
 	host := Chain(r.out(x),
 		refusals(x.Refused),
+		wellFormed,
 		names(x),
 		r.cache.guard(x, tally.hit),
 		tally.guard,
@@ -117,6 +119,17 @@ func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
 		journal(x.Carried),
 	)
 	return host, tally
+}
+
+// wellFormed refuses calls whose arguments are not valid UTF-8: servers, rules and people
+// would each read something else in them.
+func wellFormed(next isolate.Host) isolate.Host {
+	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+		if !utf8.Valid(c.Arguments) {
+			return run.Result{}, run.Errorf(run.KindInvalidArguments, "relay.arguments", "the arguments are not valid UTF-8").At(c.Server, c.Tool)
+		}
+		return next.Call(ctx, c)
+	})
 }
 
 // refusals tells of calls that a rule or a limit kept from leaving.

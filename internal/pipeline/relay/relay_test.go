@@ -180,7 +180,7 @@ func TestNames(t *testing.T) {
 		{run.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.listIssue"}`)}, `error tool_not_found: there is no tool "gitHub.listIssue" | did you mean gitHub.listIssues?`, ""},
 		{run.Call{Server: "nowhere", Tool: "x"}, `error tool_not_found: there is no tool "nowhere.x" | search_tools finds tools by what they do`, ""},
 		{run.Call{Tool: "double", Arguments: json.RawMessage(`1`)}, `[1,1]`, ""},
-		{run.Call{Tool: "state_get"}, `error internal: state_get is not built in this version of Retort | programs can use: double`, ""},
+		{run.Call{Tool: "state_get"}, `error runtime: state_get is not built in this version of Retort | programs can use: double`, ""},
 	} {
 		x, _ := execution(nil)
 		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
@@ -241,5 +241,27 @@ func BenchmarkCall(b *testing.B) {
 	host, _ := New(&recorder{answer: `{"content":[{"type":"text","text":"{\"a\":1}"}]}`}, nil).Open(x)
 	for b.Loop() {
 		_, _ = host.Call(b.Context(), run.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"o","repo":"r","state":"open"}`)})
+	}
+}
+
+// TestArgumentsMustBeUTF8 sends bytes that are no UTF-8 to a tool without a usable schema,
+// by its name and by a computed name.
+func TestArgumentsMustBeUTF8(t *testing.T) {
+	up := &recorder{answer: `{"content":[]}`}
+	x, _ := execution(nil)
+	host, _ := New(up, nil).Open(x)
+	for _, c := range []run.Call{
+		{Server: "git-hub", Tool: "anything", Arguments: json.RawMessage("{\"a\":\"\xff\"}")},
+		{Tool: "call", Arguments: json.RawMessage("{\"name\":\"git-hub.anything\",\"arguments\":{\"a\":\"\xff\"}}")},
+	} {
+		if _, err := host.Call(t.Context(), c); run.AsError(err) == nil || run.AsError(err).Kind != run.KindInvalidArguments {
+			t.Errorf("%s: %v", c.Arguments, err)
+		}
+	}
+	if len(up.calls) != 0 {
+		t.Errorf("calls have left: %q", up.calls)
+	}
+	if _, err := host.Call(t.Context(), run.Call{Server: "git-hub", Tool: "anything", Arguments: json.RawMessage(`{"a":"grün"}`)}); err != nil || len(up.calls) != 1 {
+		t.Errorf("valid UTF-8: %v", err)
 	}
 }

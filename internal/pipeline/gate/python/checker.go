@@ -186,7 +186,7 @@ func (p *program) look(lines []string, known *told, pickle []byte) error {
 	p.scopes = scopes
 	p.facts = factsOf(lines, scopes, known)
 	if !p.facts.short() {
-		return errFacts
+		return errMuch
 	}
 	return nil
 }

@@ -165,11 +165,24 @@ func TestHostileFacts(t *testing.T) {
 	for _, s := range []says{
 		{"", empty, "{}"}, {"null1", empty, "{}"}, {"[]", empty, "{}"}, {`{"error":{"line":-1}}`, empty, "{}"}, {`{"error":{"line":3,"column":1}}`, empty, "{}"},
 		{"{}", "", "{}"}, {"{}", empty, ""}, {"{}", empty, "[]"}, {"{}", empty, `{"error":{"line":0}}`},
-		{`{"lacks":[{"near":["` + strings.Repeat("x", 3000) + `"]}]}`, empty, "{}"},
+	} {
+		if _, refusal := New(s).Check(context.Background(), Source{Code: "x", Level: rules.Standard}, sample()); refusal == nil || refusal.Kind != run.KindInternal {
+			t.Errorf("%.100q: %v", s, refusal)
+		}
+	}
+}
+
+// TestTooMuchToCheck shows that names which are too long or too many are the program's own fault.
+func TestTooMuchToCheck(t *testing.T) {
+	const empty = "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}b."
+	long := strings.Repeat("x", 3000)
+	for _, s := range []says{
+		{`{"lacks":[{"near":["` + long + `"]}]}`, empty, "{}"}, {`{"error":{"line":1,"column":1,"message":"` + long + `"}}`, empty, "{}"},
+		{`{"unknown":[` + strings.Repeat(`"a",`, 5001) + `"a"]}`, empty, "{}"}, {`{"unknown":["` + strings.Repeat("x", 2<<20) + `"]}`, empty, "{}"},
 		{"{}", "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}(\x8c\x04body](\x8c\x03ast\x8c\x04Name\x93)R}(\x8c\x02idX\xb8\x0b\x00\x00" + strings.Repeat("x", 3000) +
 			"\x8c\x03ctx\x8c\x03ast\x8c\x04Load\x93)R}bubeub.", "{}"},
 	} {
-		if _, refusal := New(s).Check(context.Background(), Source{Code: "x", Level: rules.Standard}, sample()); refusal == nil || refusal.Kind != run.KindInternal {
+		if _, refusal := New(s).Check(context.Background(), Source{Code: "x", Level: rules.Standard}, sample()); refusal == nil || refusal.Kind != run.KindLimit || refusal.Hint == "" {
 			t.Errorf("%.100q: %v", s, refusal)
 		}
 	}

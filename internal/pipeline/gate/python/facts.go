@@ -3,6 +3,7 @@ package python
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -109,18 +110,27 @@ const (
 
 var errFacts = errors.New("what the interpreter says of the program makes no sense")
 
+// errMuch is what programs with very many or very long names lead to.
+var errMuch = fmt.Errorf("it has too many names, or one of more than %d bytes", maxText)
+
 // decode reads what a guest says of a program with this many lines.
 func decode(raw json.RawMessage, lines int) (*told, error) {
 	t := &told{}
-	if len(raw) > maxTold || json.Unmarshal(raw, t) != nil || len(t.Unknown) > maxItems || len(t.Lacks) > maxItems {
+	if len(raw) <= maxTold && json.Unmarshal(raw, t) != nil {
 		return nil, errFacts
 	}
-	if e := t.Error; e != nil && !(short(e.Name, e.Message) && 1 <= e.Line && e.Line <= lines+1 && 1 <= e.Column && e.Column < 1<<24) {
+	if e := t.Error; len(raw) > maxTold || len(t.Unknown) > maxItems || len(t.Lacks) > maxItems || e != nil && !short(e.Name, e.Message) {
+		return nil, errMuch
+	}
+	if e := t.Error; e != nil && !(1 <= e.Line && e.Line <= lines+1 && 1 <= e.Column && e.Column < 1<<24) {
 		return nil, errFacts
 	}
 	for _, l := range t.Lacks {
-		if len(l.Near) > maxNear || !short(l.Near...) {
+		if len(l.Near) > maxNear {
 			return nil, errFacts
+		}
+		if !short(l.Near...) {
+			return nil, errMuch
 		}
 	}
 	return t, nil
@@ -163,6 +173,8 @@ func failure(err error) *run.Error {
 		return e
 	case errors.Is(err, rules.ErrLarge), errors.Is(err, rules.ErrDeep):
 		return run.Errorf(run.KindLimit, "gate.python", "%w", err).WithHint("build nested values and long expressions in several statements, and put data into a workspace file")
+	case errors.Is(err, errMuch):
+		return run.Errorf(run.KindLimit, "gate.python", "the program could not be checked: %w", err).WithHint("use fewer and shorter names")
 	case errors.Is(err, rules.ErrTree):
 		err = errFacts
 	}

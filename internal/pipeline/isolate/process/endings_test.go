@@ -111,8 +111,6 @@ func misbehave(conn *wire.Conn, manner string) {
 		_ = conn.Send(wire.Frame{Kind: wire.KindStart})
 	case "ready twice":
 		_ = conn.Send(wire.ReadyFrame("quickjs"))
-	case "bad call":
-		_ = conn.Send(wire.CallFrame(1, wire.Call{Server: "s", Tool: "t"}, []byte("{not json")))
 	case "bad head":
 		_ = conn.Send(wire.Frame{Kind: wire.KindCall, Head: []byte("]["), Body: []byte("{}")})
 	case "bad value":
@@ -154,15 +152,14 @@ func TestRogueGuests(t *testing.T) {
 		kind   run.Kind
 		says   string
 	}{
-		{"rubbish", run.StatusError, run.KindInternal, "protocol violation"},
-		{"huge", run.StatusError, run.KindInternal, "at most"},
-		{"kind", run.StatusError, run.KindInternal, "unexpected frame"},
-		{"ready twice", run.StatusError, run.KindInternal, "unexpected frame"},
-		{"bad call", run.StatusError, run.KindInternal, "not JSON"},
-		{"bad head", run.StatusError, run.KindInternal, "the head of frame"},
-		{"bad value", run.StatusError, run.KindInternal, "not JSON"},
-		{"bad status", run.StatusError, run.KindInternal, "denied"},
-		{"failed without an error", run.StatusError, run.KindInternal, "without an error"},
+		{"rubbish", run.StatusError, run.KindRuntime, "protocol violation"},
+		{"huge", run.StatusError, run.KindRuntime, "at most"},
+		{"kind", run.StatusError, run.KindRuntime, "unexpected frame"},
+		{"ready twice", run.StatusError, run.KindRuntime, "unexpected frame"},
+		{"bad head", run.StatusError, run.KindRuntime, "the head of frame"},
+		{"bad value", run.StatusError, run.KindRuntime, "not JSON"},
+		{"bad status", run.StatusError, run.KindRuntime, "denied"},
+		{"failed without an error", run.StatusError, run.KindRuntime, "without an error"},
 		{"large value", run.StatusOutputLimit, run.KindLimit, "the returned value"},
 		{"blames the host", run.StatusError, run.KindRuntime, "�xxx"},
 		{"half a frame", run.StatusError, run.KindRuntime, "ended unexpectedly (exit status 0)"},
