@@ -157,11 +157,9 @@ func TestManyJobs(t *testing.T) {
 	const jobs = 1<<20 + 100_000
 	onAll(t, func(t *testing.T, runProgram runner) {
 		for name, code := range map[string]string{
-			"awaits":               "let n = 0; for (; n < jobs; n++) await n; return n",
-			"generator":            "async function* rows() { for (let i = 0; i < jobs / 2; i++) yield i } let n = 0; for await (const row of rows()) n++; return 2 * n",
-			"tasks":                "let n = 0; const task = async () => { await 0; n++; await 0; n++; await 0; n++; await 0; n++ }; await Promise.all(Array.from({length: jobs / 4}, task)); return n",
-			"a call between":       "let n = 0; for (; n < jobs; n++) await n; const {text} = await demo.echo({text: 'x'}); for (let i = 0; i < jobs; i++) await i; return text === 'x' ? n : text",
-			"a failure after them": "try { for (let n = 0; ; n++) { await n; if (n === jobs) null.x } } catch { return jobs }",
+			"generator":      "async function* rows() { for (let i = 0; i < jobs / 2; i++) yield i } let n = 0; for await (const row of rows()) n++; return 2 * n",
+			"tasks":          "let n = 0; const task = async () => { await 0; n++; await 0; n++; await 0; n++; await 0; n++ }; await Promise.all(Array.from({length: jobs / 4}, task)); return n",
+			"a call between": "let n = 0; for (; n < jobs; n++) await n; const {text} = await demo.echo({text: 'x'}); return text === 'x' ? n : text",
 		} {
 			end := runProgram(t, run.Program{Code: fmt.Sprintf("const jobs = %d; ", jobs) + code, Namespaces: demoNamespaces}, &fakeHost{})
 			if end.Status != run.StatusOK || string(end.Value) != strconv.Itoa(jobs) {

@@ -32,8 +32,8 @@ type Answers struct {
 // maxAnswer bounds one answer, in bytes.
 const maxAnswer = 8 << 20
 
-// NewAnswers keeps answers under dir for as long as life says, and at most so many bytes
-// of them.
+// NewAnswers keeps answers under dir for as long as life says, and at most so many bytes,
+// of which each answer counts entryCost beside its own.
 func NewAnswers(dir string, life time.Duration, most int64) *Answers {
 	return &Answers{dir: dir, life: life, most: most, now: time.Now, added: -1}
 }
@@ -79,7 +79,7 @@ func (a *Answers) Put(server, key string, value json.RawMessage) {
 		return
 	}
 	if seal.Replace(a.path(server, key), slices.Concat(head, []byte("\n"), value)) == nil {
-		a.grown(int64(len(value)))
+		a.grown(int64(len(value)) + entryCost)
 	}
 }
 
@@ -107,7 +107,7 @@ func (a *Answers) grown(bytes int64) {
 			return nil
 		}
 		if info, err := e.Info(); err == nil {
-			all, total = append(all, aged{path, info.Size(), info.ModTime()}), total+info.Size()
+			all, total = append(all, aged{path, info.Size() + entryCost, info.ModTime()}), total+info.Size()+entryCost
 		}
 		return nil
 	})

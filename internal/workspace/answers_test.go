@@ -84,3 +84,23 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Errorf("%d bytes, the last %.5s, the first %.5s", total, kept(a, "crm", "59"), kept(a, "crm", "0"))
 	}
 }
+
+// Answers of a few bytes take room too, so that their number is bounded.
+func TestSmallAnswersAreBounded(t *testing.T) {
+	const most = 32
+	dir := t.TempDir()
+	a := NewAnswers(dir, time.Hour, most*entryCost)
+	for i := range 10 * most {
+		a.Put("crm", fmt.Sprint(i), []byte("1"))
+	}
+	files := 0
+	_ = filepath.Walk(dir, func(_ string, info os.FileInfo, _ error) error {
+		if info.Mode().IsRegular() {
+			files++
+		}
+		return nil
+	})
+	if files > most+most/16+1 || files < most/2 {
+		t.Errorf("%d answers are kept, want about %d", files, most)
+	}
+}
