@@ -4,7 +4,7 @@
 'use strict';
 const { stringify, rawJSON } = JSON;
 const { apply, ownKeys, getPrototypeOf } = Reflect;
-const { defineProperty } = Object;
+const { defineProperty, keys, getOwnPropertySymbols } = Object;
 const isArray = Array.isArray;
 const MapType = Map, SetType = Set;
 const mapForEach = Map.prototype.forEach, setForEach = Set.prototype.forEach;
@@ -189,11 +189,15 @@ exports.render = render;
 exports.renderArguments = function renderArguments(value, server, tool) {
 	lossy = false;
 	const text = render(value);
-	if (text !== undefined && (lossy || includes(text, 'null'))) {
+	if (text !== undefined && (lossy || hasNull(text))) {
 		warn(value, `the arguments of ${server === '' ? tool : `${server}.${tool}`}`);
 	}
 	return text;
 };
+
+// hasNull says whether JSON has a null, or text like it. Engines look for the first letter of a text
+// byte by byte, and u is rarer than n.
+function hasNull(text) { return includes(text, 'ull') && includes(text, 'null'); }
 
 // warn tells what JSON lost of a value that was just rendered.
 function warn(value, name) {
@@ -216,7 +220,33 @@ function warn(value, name) {
 	}
 }
 
-const small = 16 << 10; // JSON below it is always looked through
+const mostLooked = 1000; // values in which symbols are looked for
+
+// hidesSymbols says whether a value has symbols, or a list members that are no elements: that
+// is lost without a trace in the JSON.
+function hidesSymbols(value) {
+	let looked = 0;
+	function seek(node) {
+		if (typeof node !== 'object' || node === null || ++looked > mostLooked || typeof node.toJSON === 'function') {
+			return typeof node === 'symbol';
+		}
+		const names = isArray(node) && node.length > mostLooked ? [] : keys(node);
+		if (getOwnPropertySymbols(node).length > 0 || isArray(node) && names.length > node.length) {
+			return true;
+		}
+		for (let i = 0; i < names.length; i++) {
+			if (seek(node[names[i]])) {
+				return true;
+			}
+		}
+		return false;
+	}
+	try {
+		return seek(value);
+	} catch {
+		return false; // a getter of the program's that works once
+	}
+}
 
 // renderAwaited is render for a value that may contain promises. A value found
 // to contain some is rendered again when they are fulfilled.
@@ -231,7 +261,7 @@ exports.renderAwaited = async function renderAwaited(value) {
 			unawaited = null;
 		}
 		if (found.length === 0 || round === rounds) {
-			if (value !== undefined && (text === undefined || text.length < small || lossy || includes(text, 'null') || includes(text, '{}'))) {
+			if (value !== undefined && (text === undefined || lossy || hasNull(text) || includes(text, '{}') || hidesSymbols(value))) {
 				warn(value, 'the result');
 			}
 			return text;
