@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"retort/internal/audit"
 	"retort/internal/catalog"
@@ -190,7 +191,10 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	}
 	changed := func(server string) { p.live.Changed(server) }
 	spool := upstream.Spool{Dir: filepath.Join(p.home, "spool"), Above: c.spoolAbove, Bytes: c.Limits.Or(settings.Limits()).Disk}
-	p.pool = upstream.New(p.servers, upstream.Options{ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, ExitPatience: c.exitPatience})
+	identify := func(definition json.RawMessage) (name, pin string) {
+		return catalog.Identify(p.secrets.Mask(definition))
+	}
+	p.pool = upstream.New(p.servers, upstream.Options{Identify: identify, ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, ExitPatience: c.exitPatience})
 	p.onClose(p.pool.Close)
 	p.live = catalog.NewLive(p.catalog, maskedListing{lister{p.pool}, p.secrets}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
 	p.onClose(p.live.Close)
@@ -240,6 +244,17 @@ func (l lister) Link(server string) (count int, up bool) { return l.pool.Connect
 
 func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, string, error) {
 	listing, err := l.pool.List(ctx, server)
+	return listing.Tools, listing.Instructions, err
+}
+
+func (l lister) Own(ctx context.Context, server string) bool { return l.pool.Own(ctx, server) }
+
+func (l lister) Pin(ctx context.Context, server, tool string, since time.Time) (string, error) {
+	return l.pool.Pin(ctx, server, tool, since)
+}
+
+func (l lister) ListOwn(ctx context.Context, server string) ([]json.RawMessage, string, error) {
+	listing, err := l.pool.ListOwn(ctx, server)
 	return listing.Tools, listing.Instructions, err
 }
 

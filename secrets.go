@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"retort/internal/run"
 	"retort/internal/seal"
@@ -140,7 +141,19 @@ type maskedListing struct {
 }
 
 func (l maskedListing) List(ctx context.Context, server string) ([]json.RawMessage, string, error) {
-	tools, instructions, err := l.lister.List(ctx, server)
+	return l.masked(l.lister.List(ctx, server))
+}
+
+func (l maskedListing) ListOwn(ctx context.Context, server string) ([]json.RawMessage, string, error) {
+	return l.masked(l.lister.ListOwn(ctx, server))
+}
+
+func (l maskedListing) Pin(ctx context.Context, server, tool string, since time.Time) (string, error) {
+	pin, err := l.lister.Pin(ctx, server, tool, since)
+	return pin, masked(l.secrets, err)
+}
+
+func (l maskedListing) masked(tools []json.RawMessage, instructions string, err error) ([]json.RawMessage, string, error) {
 	for i := range tools {
 		tools[i] = l.secrets.Mask(tools[i])
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -48,6 +49,20 @@ func (c *Catalog) judge(server string, tools []*run.Tool) {
 			t.shown(tool, c.scanner())
 		}
 	}
+}
+
+// variant makes a tool of the definition that one connection of its server lists in place of
+// known. It is marked if it is not the one that was trusted.
+func (c *Catalog) variant(known *run.Tool, definition json.RawMessage) (*run.Tool, error) {
+	t, _, err := read(known.Server, definition, c.scanner())
+	if err != nil {
+		return nil, run.Errorf(run.KindToolChanged, "catalog.trust", "the definition of the tool has changed and can't be read: %w", err)
+	}
+	t.TypeScript, t.Python, t.Category, t.Sealed = known.TypeScript, known.Python, known.Category, known.Sealed
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.judge(known.Server, []*run.Tool{t})
+	return t, nil
 }
 
 // watch has the files of servers looked at of which tools have changed. The caller

@@ -100,6 +100,20 @@ func read(server string, raw json.RawMessage, s *prose.Scanner) (*run.Tool, []st
 	return t, notes, err
 }
 
+// Identify returns the name of a tool and the pin of its definition; both are empty if the
+// definition can't be used.
+func Identify(definition json.RawMessage) (name, digest string) {
+	if !json.Valid(definition) {
+		return "", ""
+	}
+	d := parse(definition, maxDepth)
+	name, err := readName(d)
+	if err != nil || d.tooDeep {
+		return "", ""
+	}
+	return name, pin(d)
+}
+
 // recall makes a tool of a definition that was read before, without going
 // through all of it again.
 func recall(server string, raw json.RawMessage, pin string) (*run.Tool, []string, error) {

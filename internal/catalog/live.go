@@ -25,6 +25,18 @@ type Linker interface {
 	Link(server string) (count int, up bool)
 }
 
+// Prober is a Lister that can list a server over the connection that a call uses.
+type Prober interface {
+	// Own reports whether the run.Caller of ctx has a connection of their own to a server.
+	Own(ctx context.Context, server string) bool
+	// Pin returns the pin of a tool as the server lists it over the connection that a call of
+	// the run.Caller of ctx would use; empty if it is not listed. The server is listed again if
+	// the last listing began before since.
+	Pin(ctx context.Context, server, tool string, since time.Time) (string, error)
+	// ListOwn is List over that connection.
+	ListOwn(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
+}
+
 // LiveOptions say what a Live keeps current.
 type LiveOptions struct {
 	Servers []string
@@ -215,23 +227,99 @@ func (l *Live) refresh(ctx context.Context, name string) {
 	}
 }
 
-// Vet says whether a tool that an execution knows may be called now, before a call of
-// it leaves: its definition must be trusted still. A warning is for those who read the
-// Outcome. A tool that is not listed any more is left to its server.
-func (l *Live) Vet(ctx context.Context, t *run.Tool) (warning string, refused *run.Error) {
+// Vet says whether the run.Caller of ctx may call a tool now that an execution knows as t, before
+// the call is sent: its definition must still be trusted. If since is not zero, a person was
+// asked at that time, and the server is listed again if it was not listed since.
+//
+// now is the tool as it is listed over the connection that the call will use, and nil if there is
+// no definition to compare. A person must be asked about the call if now.Asks. A warning is for
+// those who read the Outcome. A tool that is not listed any more is left to its server.
+func (l *Live) Vet(ctx context.Context, t *run.Tool, since time.Time) (now *run.Tool, warning string, refused *run.Error) {
 	l.refresh(ctx, t.Server)
 	tools := l.catalog.Toolset()
 	now, ok := tools.Exact(t.Server, t.Name)
-	switch {
-	case !ok:
-		return "", tools.RefusedExact(t.Server, t.Name)
-	case now.Change == nil || now.Change.Pin == t.Pin && now.Change.Policy == run.ChangesAsk && t.Change != nil:
-		return "", nil
-	case now.Change.Policy == run.ChangesNote:
-		return now.Change.Warning(), nil
+	if !ok {
+		return t, "", tools.RefusedExact(t.Server, t.Name)
 	}
-	return "", run.Errorf(run.KindToolChanged, "catalog.trust", "the definition of %s.%s has changed since the program was checked; the call did not leave", t.Server, t.Name).
+	if s, ok := tools.Server(t.Server); l.servers[t.Server] == nil || ok && s.Name == t.Server && s.Static {
+		return nil, "", nil
+	}
+	now, own, refused := l.probe(ctx, now, since)
+	switch {
+	case refused != nil:
+		return t, "", refused
+	case now.Change == nil || now.Change.Policy == run.ChangesAsk && (own || now.Change.Pin == t.Pin && t.Change != nil):
+		return now, "", nil
+	case now.Change.Policy == run.ChangesNote:
+		return now, now.Change.Warning(), nil
+	case own:
+		return t, "", now.Change.Error()
+	}
+	return t, "", run.Errorf(run.KindToolChanged, "catalog.trust", "the definition of %s.%s has changed since the program was checked; the call did not leave", t.Server, t.Name).
 		WithHint("run the program anew: then a person is asked about the call").At(t.Server, t.Name)
+}
+
+// probe returns a known tool as it is listed over the connection that a call of ctx will use. own
+// is true if that is another definition than the one in the catalog.
+func (l *Live) probe(ctx context.Context, known *run.Tool, since time.Time) (now *run.Tool, own bool, refused *run.Error) {
+	p, ok := l.lister.(Prober)
+	if !ok {
+		return known, false, nil
+	}
+	asked := !since.IsZero()
+	switch old := time.Now().Add(-fresh); {
+	case p.Own(ctx, known.Server) && since.Before(old):
+		since = old
+	case !asked:
+		if _, up := l.link(known.Server); !up {
+			return known, false, nil // refresh has tried
+		}
+	}
+	pin, err := p.Pin(ctx, known.Server, known.Name, since)
+	switch {
+	case err != nil && asked:
+		return nil, false, run.AsError(err).At(known.Server, known.Name)
+	case err != nil || pin == "" || pin == known.Pin:
+		return known, false, nil // a call that can't be listed for fails in the same way
+	case !p.Own(ctx, known.Server):
+		return l.relisted(ctx, known)
+	}
+	now, err = l.variant(ctx, p, known)
+	if err != nil {
+		return nil, false, run.AsError(err).At(known.Server, known.Name)
+	}
+	return now, now.Pin != known.Pin, nil
+}
+
+// relisted returns a tool of a server that everybody shares after the catalog has taken in a new
+// listing.
+func (l *Live) relisted(ctx context.Context, known *run.Tool) (now *run.Tool, own bool, refused *run.Error) {
+	if err := l.list(ctx, known.Server); err != nil {
+		return nil, false, run.AsError(err).At(known.Server, known.Name)
+	}
+	tools := l.catalog.Toolset()
+	now, ok := tools.Exact(known.Server, known.Name)
+	if !ok {
+		if refused = tools.RefusedExact(known.Server, known.Name); refused != nil {
+			return nil, false, refused
+		}
+		return known, false, nil
+	}
+	return now, false, nil
+}
+
+// variant returns known as the server lists it over the connection that a call of ctx will use.
+func (l *Live) variant(ctx context.Context, p Prober, known *run.Tool) (*run.Tool, error) {
+	definitions, _, err := p.ListOwn(ctx, known.Server)
+	if err != nil {
+		return nil, err
+	}
+	for _, definition := range definitions {
+		if name, _ := Identify(definition); name == known.Name {
+			return l.catalog.variant(known, definition)
+		}
+	}
+	return known, nil
 }
 
 // Problem is why a server could not be listed the last time, or nil.

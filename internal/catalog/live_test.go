@@ -72,14 +72,14 @@ func TestVetNoticesWithoutNotification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l, tool := living(t, run.ChangesBlock)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
-		if _, err := l.Vet(t.Context(), tool); err != nil || s.listings != 1 {
+		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil || s.listings != 1 {
 			t.Errorf("%v after %d listings", err, s.listings)
 		}
 		time.Sleep(fresh)
 		var all sync.WaitGroup
 		for range 50 { // who calls at once, waits for one listing
 			all.Go(func() {
-				if _, err := l.Vet(t.Context(), tool); err == nil || err.Kind != run.KindToolChanged {
+				if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != run.KindToolChanged {
 					t.Errorf("vetted: %v", err)
 				}
 			})
@@ -90,7 +90,7 @@ func TestVetNoticesWithoutNotification(t *testing.T) {
 		}
 		s.set(func() { s.tools = []string{define("a", "Adds.")} })
 		time.Sleep(fresh)
-		if _, err := l.Vet(t.Context(), tool); err != nil {
+		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil {
 			t.Errorf("what is trusted again is refused: %v", err)
 		}
 	})
@@ -105,7 +105,7 @@ func TestVetListsOverANewConnection(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, l, tool := living(t, run.ChangesBlock)
 				s.set(func() { s.tools = []string{define("a", "Evil.")}; s.slow = 20 * time.Second; change(s) })
-				if _, err := l.Vet(t.Context(), tool); err == nil || err.Kind != run.KindToolChanged {
+				if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != run.KindToolChanged {
 					t.Errorf("vetted: %v", err)
 				}
 			})
@@ -135,11 +135,11 @@ func TestVetDoesNotHang(t *testing.T) {
 		time.Sleep(fresh)
 		s.set(func() { s.slow = time.Hour })
 		began := time.Now()
-		if _, err := l.Vet(t.Context(), tool); err != nil || time.Since(began) != patience {
+		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil || time.Since(began) != patience {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		s.set(func() { s.slow, s.err = 0, errors.New("no") })
-		if _, err := l.Vet(t.Context(), tool); err != nil {
+		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -150,7 +150,7 @@ func TestVetByPolicy(t *testing.T) {
 		s, l, tool := living(t, run.ChangesNote)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		time.Sleep(fresh)
-		if warning, err := l.Vet(t.Context(), tool); err != nil || !strings.Contains(warning, "retort tools --changed s") {
+		if _, warning, err := l.Vet(t.Context(), tool, time.Time{}); err != nil || !strings.Contains(warning, "retort tools --changed s") {
 			t.Errorf("%q, %v", warning, err)
 		}
 	})
@@ -158,11 +158,11 @@ func TestVetByPolicy(t *testing.T) {
 		s, l, tool := living(t, run.ChangesAsk)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
 		time.Sleep(fresh)
-		if _, err := l.Vet(t.Context(), tool); err == nil { // who knows it as it was, would not be asked
+		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil { // who knows it as it was, would not be asked
 			t.Error("a call left without a question")
 		}
 		now, _ := l.Toolset().Exact("s", "a")
-		if _, err := l.Vet(t.Context(), now); err != nil {
+		if _, _, err := l.Vet(t.Context(), now, time.Time{}); err != nil {
 			t.Errorf("the question can't be put: %v", err)
 		}
 	})
@@ -179,7 +179,7 @@ func BenchmarkVet(b *testing.B) {
 	l.Settle(b.Context())
 	tool, _ := l.Toolset().Exact("s", "a")
 	for b.Loop() {
-		if _, err := l.Vet(b.Context(), tool); err != nil {
+		if _, _, err := l.Vet(b.Context(), tool, time.Time{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -123,7 +123,7 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 		rule = q.Rule
 	}
 	if rule != "" || planned {
-		if err := x.unchanged(t, c); err != nil {
+		if err := x.unchanged(ctx, t, c); err != nil {
 			return c, err
 		}
 	}
@@ -158,13 +158,19 @@ func (x *execution) aboutCall(rule string, t *run.Tool, c run.Call, d policy.Dec
 	return q
 }
 
-// unchanged reports what is no longer as it was when a person was asked.
-func (x *execution) unchanged(t *run.Tool, c run.Call) *run.Error {
-	now, ok := x.pipeline.Tools.Toolset().Exact(t.Server, t.Name)
-	if x.exact != nil && x.exact.Method != "" {
-		now, ok = t, true // it stands for a method, which has no definition
+// unchanged refuses a call if anything is no longer as it was when a person was asked. The server
+// is listed again for that.
+func (x *execution) unchanged(ctx context.Context, t *run.Tool, c run.Call) *run.Error {
+	now, refused := t, (*run.Error)(nil)
+	if x.exact == nil || x.exact.Method == "" { // else it stands for a method, which has no definition
+		if now, refused = x.vet(ctx, t); refused != nil {
+			return refused
+		}
+		if now == nil {
+			now, _ = x.pipeline.Tools.Toolset().Exact(t.Server, t.Name)
+		}
 	}
-	if !ok || now.Pin != t.Pin {
+	if now == nil || now.Pin != t.Pin {
 		return run.Errorf(run.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call did not leave", t.Server, t.Name).
 			WithHint("read its definition again and run the program anew").At(t.Server, t.Name)
 	}

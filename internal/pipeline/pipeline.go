@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"retort/internal/egress"
@@ -34,9 +35,11 @@ type Tools interface {
 	Pending() []string
 	// Wait waits for those, at most for patience.
 	Wait(ctx context.Context, patience time.Duration)
-	// Vet says whether a tool of an earlier Toolset may be called now: its definition may
-	// have changed. It may ask the tool's server. A warning belongs into the Outcome.
-	Vet(ctx context.Context, t *run.Tool) (warning string, refused *run.Error)
+	// Vet says whether the run.Caller of ctx may call a tool of an earlier Toolset now: its
+	// definition may have changed. It may list the tool's server, and does so if it was not
+	// listed since a time that is not zero. now is the tool as the server lists it; nil if
+	// there is no definition to compare. A warning belongs into the Outcome.
+	Vet(ctx context.Context, t *run.Tool, since time.Time) (now *run.Tool, warning string, refused *run.Error)
 	// Tokens is what the definitions of all tools cost in a model's context.
 	Tokens(tools *run.Toolset) int
 }
@@ -253,6 +256,8 @@ type execution struct {
 	network  *egress.Session // of the program, while it runs and afterwards; nil where there is none
 	commands *commands
 
+	approved atomic.Pointer[time.Time] // when a person last approved something; nil if nobody was asked
+
 	callTimeout time.Duration // of a call without a program
 	exact       *run.Passed   // nil unless the answer is given back as it is
 }
@@ -330,7 +335,7 @@ func (x *execution) seesMore(ctx context.Context) bool {
 func (x *execution) see(tools *run.Toolset) {
 	x.tools = tools
 	r := relay.Execution{
-		ID: x.req.ID, Caller: run.Caller{Principal: x.pipeline.Policy.Principal(), Session: x.req.Session}, Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
+		ID: x.req.ID, Caller: x.caller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
 		Vet: x.vet, Approve: x.approveCall, Asked: x.flight.record.asked, Login: x.login, CallTimeout: x.callTimeout, Leaves: x.goes, Refused: x.flight.record.refusal,
@@ -346,6 +351,11 @@ func (x *execution) see(tools *run.Toolset) {
 		r.Learn = func(t *run.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personal()) }
 	}
 	x.host, x.tally = x.pipeline.Relay.Open(r)
+}
+
+// caller is on whose behalf the calls of the execution are made.
+func (x *execution) caller() run.Caller {
+	return run.Caller{Principal: x.pipeline.Policy.Principal(), Session: x.req.Session}
 }
 
 // filing is a workspace as the relay asks for it.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"time"
 
 	"retort/internal/policy"
 	"retort/internal/run"
@@ -63,7 +64,11 @@ func (x *execution) asks(ctx context.Context, q run.Question) *run.Error {
 	e := r.event(run.EventQuestion)
 	e.Server, e.Tool, e.Effect = q.Server, q.Tool, q.Effect
 	inside, end := r.step(ctx, run.StepApproval, e)
-	refused := x.pipeline.Approvals.Table.Ask(inside, q)
+	asked, refused := x.pipeline.Approvals.Table.Put(inside, q)
+	if asked && refused == nil {
+		now := time.Now()
+		x.approved.Store(&now)
+	}
 	end(came(refused))
 	return refused
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"retort/internal/run"
 )
@@ -22,13 +23,18 @@ func (n *notes) add(text string) {
 	}
 }
 
-// vet refuses a call of a tool of which the definition is not trusted any more.
-func (x *execution) vet(ctx context.Context, t *run.Tool) *run.Error {
-	warning, refused := x.pipeline.Tools.Vet(ctx, t)
+// vet refuses a call of a tool whose definition is not trusted any more, and returns the tool as
+// its server lists it now. Once a person has approved something, the listing must be younger.
+func (x *execution) vet(ctx context.Context, t *run.Tool) (now *run.Tool, refused *run.Error) {
+	var since time.Time
+	if at := x.approved.Load(); at != nil {
+		since = *at
+	}
+	now, warning, refused := x.pipeline.Tools.Vet(run.WithCaller(ctx, x.caller()), t, since)
 	if warning != "" {
 		x.notes.add(warning)
 	}
-	return refused
+	return now, refused
 }
 
 // changed is why a person is asked about every call of a tool, "" if it is as it was

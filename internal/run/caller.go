@@ -18,3 +18,17 @@ func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
+
+type pinKey struct{}
+
+// WithPin returns a context whose call of a tool is sent only over a connection on which the
+// server lists the tool with this pin, or does not list it. An empty pin allows any definition.
+func WithPin(ctx context.Context, pin string) context.Context {
+	return context.WithValue(ctx, pinKey{}, pin)
+}
+
+// PinOf returns the pin that the tool of a call must have; empty if any will do.
+func PinOf(ctx context.Context) string {
+	pin, _ := ctx.Value(pinKey{}).(string)
+	return pin
+}

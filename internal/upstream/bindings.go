@@ -46,6 +46,13 @@ func (b *bindings) learn(tools []json.RawMessage, refused func(tool string, why 
 	return kept
 }
 
+// clone returns a copy that learns apart from b.
+func (b *bindings) clone() *bindings {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return &bindings{tools: b.tools} // learn replaces the map and never changes it
+}
+
 // of are the bindings of one tool.
 func (b *bindings) of(tool string) []headers.Binding {
 	b.mu.Lock()

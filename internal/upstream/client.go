@@ -255,6 +255,7 @@ func (l *link) heard(req *jsonrpc.Request, x *exchange) {
 	case methodAcknowledged:
 		l.acknowledged(req.Params)
 	case methodListChanged:
+		l.outdated.Store(true)
 		l.changed()
 	case methodCancelled:
 		l.taken(req.Params)

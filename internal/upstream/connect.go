@@ -114,7 +114,7 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *run.Er
 		if e.protocol >= protocolModern {
 			e.probe = c.spec.ConnectTimeout // next time there is no doubt
 		}
-		s := &session{sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client, self: self, level: c.level, joint: c.spec.URL != "", streams: map[string]context.CancelFunc{}}
+		s := &session{sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client, self: self, level: c.level, joint: c.spec.URL != "", streams: map[string]context.CancelFunc{}, listed: newListed()}
 		s.setLevel(c.level())
 		return s, nil, nil
 	}

@@ -102,6 +102,8 @@ type link struct {
 	client Client                                      // what the server may have of it
 	news   func(method string, params json.RawMessage) // of resources and prompts; may be nil
 
+	outdated atomic.Bool // the server has said since it was last listed that its tools changed
+
 	incoming  chan jsonrpc.Message
 	answering chan struct{} // bounds the answers under way to the server's requests
 	asking    chan struct{} // bounds what waits for a person

@@ -34,6 +34,8 @@ type server struct {
 	changes *debounce
 	log     *slog.Logger
 
+	identify func(definition json.RawMessage) (name, pin string) // nil: definitions are not compared
+
 	mu       sync.Mutex
 	session  *session
 	dialing  *dialing // the connecting under way, shared by all who wait for it
@@ -69,7 +71,7 @@ func newServer(base context.Context, spec Server, o Options, place *spool, level
 	if spec.MaxMessage <= 0 {
 		spec.MaxMessage = defaultMaxMessage
 	}
-	s := &server{spec: spec, base: base, state: StateIdle, since: time.Now(), era: firstEra(spec), log: slog.New(slog.DiscardHandler)}
+	s := &server{spec: spec, base: base, state: StateIdle, since: time.Now(), era: firstEra(spec), log: slog.New(slog.DiscardHandler), identify: o.Identify}
 	if o.Log != nil {
 		s.log = o.Log.With("server", spec.Name)
 	}
@@ -130,6 +132,9 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage, sp
 
 func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *run.Spooled, _ *run.Error) {
 	err := s.do(ctx, "upstream.call", func(ctx context.Context, sess *session, x *exchange) (err error) {
+		if err := s.checkPin(ctx, sess, tool); err != nil {
+			return err
+		}
 		if s.aboutResources(tool) {
 			result, err = sess.callResources(ctx, x, tool, args, s.spec.MaxMessage)
 			return err
@@ -149,23 +154,11 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 // list asks for all tools.
 func (s *server) list(ctx context.Context) (Listing, *run.Error) {
 	var l Listing
-	var spoken era
 	err := s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
-		spoken = sess.era
-		l = sess.listing() // x stays unsent: listing has no effects and may be tried again
-		l.Tools, err = sess.list(ctx, methodList, "tools", s.spec.MaxMessage)
+		l, err = s.listOver(ctx, sess) // the exchange stays unsent: listing has no effects and may be tried again
 		return err
 	})
-	if err != nil {
-		return Listing{}, err
-	}
-	s.connect.tasks.learn(l.Tools)
-	if spoken.transport == transportHTTP && spoken.protocol >= protocolModern {
-		l.Tools = s.connect.bindings.learn(l.Tools, func(tool string, why error) {
-			s.log.Warn("tool left out", "tool", cut(tool, 100), "why", why)
-		})
-	}
-	return s.withResources(l), nil
+	return l, err
 }
 
 // another is a server of the same kind whose session nobody shares with s. It begins with
@@ -177,7 +170,7 @@ func (s *server) another(base context.Context, o Options, place *spool, level fu
 		spec.Auth = p.For(run.CallerOf(base))
 	}
 	twin := newServer(base, spec, o, place, level)
-	twin.connect.bindings, twin.connect.tasks = s.connect.bindings, s.connect.tasks
+	twin.connect.bindings, twin.connect.tasks = s.connect.bindings.clone(), s.connect.tasks.clone()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	twin.era = s.era

@@ -27,6 +27,7 @@ type session struct {
 	self   *mcp.Implementation
 	level  func() string // of log lines; "" if nobody wants any
 	pid    int
+	listed *listed
 
 	listening sync.Mutex
 	joint     bool                          // one stream of news is for all resources

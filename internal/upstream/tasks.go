@@ -57,6 +57,13 @@ func (t *taskTools) learn(tools []json.RawMessage) {
 	t.names = names
 }
 
+// clone returns a copy that learns apart from t.
+func (t *taskTools) clone() *taskTools {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &taskTools{names: t.names} // learn replaces the map and never changes it
+}
+
 func (t *taskTools) has(tool string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -81,6 +81,12 @@ type Options struct {
 	// goroutine of its own and may call the Pool.
 	OnChange func(server string)
 
+	// Identify returns the name of a tool and the pin of its definition, a text that differs if
+	// two definitions do; both are empty if the definition can't be used. With it calls whose
+	// context has a pin (run.WithPin) are sent only where the server lists that definition. Nil:
+	// definitions are not compared.
+	Identify func(definition json.RawMessage) (name, pin string)
+
 	// OnNews is told of notifications about resources and prompts, and to whose instance of the
 	// server they came; nobody's for the one that all share. It must not wait.
 	OnNews func(server string, owner run.Caller, method string, params json.RawMessage)

@@ -52,8 +52,9 @@ type Execution struct {
 	Carried   func([]byte)    // is told of data that stays out of the model's context
 	Progress  func(calls int) // may be nil
 	// Vet refuses tools of which the definition is not trusted any more. It may ask their
-	// server. Nil trusts all.
-	Vet func(ctx context.Context, t *run.Tool) *run.Error
+	// server. now is the tool as the server lists it; nil allows any definition. A nil Vet
+	// trusts all.
+	Vet func(ctx context.Context, t *run.Tool) (now *run.Tool, refused *run.Error)
 	// Approve is asked about each call that the policy lets pass and that may have
 	// effects, or of which the tool has changed, or that takes personal data elsewhere.
 	// It may wait for a person, refuse the call, or spell its arguments in another way;
@@ -156,10 +157,9 @@ func police(x Execution) Guard {
 			if !ok {
 				return run.Result{}, x.Tools.NotFound(c.Server+"."+c.Tool).At(c.Server, c.Tool)
 			}
-			if x.Vet != nil {
-				if refused := x.Vet(ctx, tool); refused != nil {
-					return run.Result{}, refused
-				}
+			tool, ctx, refused := x.vetted(ctx, tool)
+			if refused != nil {
+				return run.Result{}, refused
 			}
 			d := x.Policy.Call(tool, c.Arguments)
 			if d.Verdict == policy.Deny {
@@ -181,6 +181,23 @@ func police(x Execution) Guard {
 			return leave(ctx, x, next, tool, c, d)
 		})
 	}
+}
+
+// vetted returns the tool to go by, and a context in which the call is sent only where the server
+// lists that definition.
+func (x Execution) vetted(ctx context.Context, t *run.Tool) (*run.Tool, context.Context, *run.Error) {
+	if x.Vet == nil {
+		return t, ctx, nil
+	}
+	now, refused := x.Vet(ctx, t)
+	if refused != nil || now == nil {
+		return t, ctx, refused
+	}
+	ctx = run.WithPin(ctx, now.Pin)
+	if now.Asks() {
+		return now, ctx, nil // the person sees the definition that is listed now
+	}
+	return t, ctx, nil
 }
 
 // leave makes a call of which is told that it leaves.
@@ -268,7 +285,8 @@ func (x Execution) loggedIn(ctx context.Context, c run.Call, needed *run.Error) 
 		return failed
 	}
 	if t, ok := x.Tools.Exact(c.Server, c.Tool); ok && x.Vet != nil {
-		return x.Vet(ctx, t)
+		_, refused := x.Vet(ctx, t)
+		return refused
 	}
 	return nil
 }

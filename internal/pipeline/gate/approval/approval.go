@@ -84,13 +84,20 @@ func (t *Table) Also(c run.Channel) { t.also = append(t.also, c) }
 // cancelled when ctx ends. The caller checks that what it does then is still what
 // was asked.
 func (t *Table) Ask(ctx context.Context, q run.Question) *run.Error {
+	_, refused := t.Put(ctx, q)
+	return refused
+}
+
+// Put is Ask, and also reports whether the question was put to a person; it is not if an earlier
+// answer covers it.
+func (t *Table) Put(ctx context.Context, q run.Question) (put bool, _ *run.Error) {
 	e := t.open(q)
 	if e == nil {
-		return t.note(q, run.EventDecision, "covered", nil)
+		return false, t.note(q, run.EventDecision, "covered", nil)
 	}
 	if refused := t.note(q, run.EventQuestion, "", map[string]any{"question": e.ID, "digest": e.Digest}); refused != nil {
 		_ = t.settle(ctx, e)
-		return refused
+		return true, refused
 	}
 	if t.attend != nil {
 		t.attend()
@@ -121,9 +128,9 @@ func (t *Table) Ask(ctx context.Context, q run.Question) *run.Error {
 		facts["scope"] = e.answer.Scope
 	}
 	if unrecorded := t.note(q, run.EventDecision, e.outcome(ctx), facts); refused == nil {
-		return unrecorded
+		return true, unrecorded
 	}
-	return refused
+	return true, refused
 }
 
 // outcome is what became of a question, in a word.
