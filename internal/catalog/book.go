@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	pinsFormat   = 1
+	pinsFormat   = 2 // 1 had pins without _meta, icons and execution
 	pinsSuffix   = ".pins"
 	lockFile     = "pins.lock"
 	lockPatience = 5 * time.Second
@@ -100,7 +100,7 @@ func (b *book) load(path, server string, seen uint64, t *trust) error {
 	}
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
 	var h pinsHeader
-	if json.Unmarshal(first, &h) != nil || h.Format != pinsFormat {
+	if json.Unmarshal(first, &h) != nil || h.Format != pinsFormat && h.Format != 1 {
 		return errors.New("it is no file of this version, or damaged")
 	}
 	key, err := seal.ReadKey(b.key)
@@ -116,12 +116,26 @@ func (b *book) load(path, server string, seen uint64, t *trust) error {
 	}
 	t.writes = h.Writes
 	t.records, err = readRecords(rest)
+	if h.Format == 1 {
+		repin(t.records)
+	}
 	return err
 }
 
 // sealed are the parts that a seal is made of.
 func sealed(path string, h pinsHeader, rest []byte) [][]byte {
 	return [][]byte{[]byte("pins"), []byte(path), []byte(h.Server), strconv.AppendUint(nil, h.Writes, 10), rest}
+}
+
+// repin gives records of format 1 the pins of today. One whose definition was not kept has its old
+// pin, and a person is asked about the tool if that pin is another now.
+func repin(records map[string]record) {
+	for name, r := range records {
+		if d := parse(r.raw, maxDepth); r.raw != nil && pinOver(d, pinnedBefore()) == r.pin {
+			r.pin = pin(d)
+			records[name] = r
+		}
+	}
 }
 
 const recordFields = 7

@@ -178,17 +178,27 @@ func unquote(quoted []byte) (string, bool) {
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// pinned are the members of a definition that its pin covers: what a model or
-// a program goes by. Icons and _meta are not among them.
-var pinned = []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
+// pinned returns the members of a definition that its pin covers: what a model or a program goes by,
+// and what clients of exposed servers are given. Others go to nobody.
+func pinned() []string {
+	return []string{"_meta", "annotations", "description", "execution", "icons", "inputSchema", "name", "outputSchema", "title"}
+}
+
+// pinnedBefore returns the members that pins of format 1 covered.
+func pinnedBefore() []string {
+	return []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
+}
 
 // pin is the hex SHA-256 of the canonical form of a definition: a JSON object of
 // the pinned members that are there and not null; at every level without white
 // space, keys in the order of their bytes, strings with no more escapes than JSON
 // needs, numbers as written. A key that occurs twice is hashed twice, in the order given.
-func pin(definition node) string {
+func pin(definition node) string { return pinOver(definition, pinned()) }
+
+// pinOver is pin over these members, which are sorted.
+func pinOver(definition node, members []string) string {
 	form := []byte{'{'}
-	for _, key := range pinned {
+	for _, key := range members {
 		if value, ok := definition.member(key); ok {
 			form = append(appendString(form, key), ':')
 			form = append(value.appendCanonical(form), ',')

@@ -303,29 +303,39 @@ func bare(n node) []byte {
 }
 
 // Offered is the definition of a tool as it was received, without what its flags say does not
-// belong into it.
+// belong into it. Members that the pin does not cover are left out, since a server could change
+// them unseen.
 func Offered(t *run.Tool) json.RawMessage {
-	if len(t.Flags) == 0 {
-		return t.Raw
-	}
 	d := parse(t.Raw, maxDepth)
 	clean := map[string]any{"title": t.Title, "description": t.Description, "inputSchema": t.InputSchema, "outputSchema": t.OutputSchema}
-	values := make([][]byte, len(d.items))
-	for i, item := range d.items {
-		values[i] = item.raw
+	return d.rewritten(func(i int) []byte {
 		key, _ := unquote(d.keys[i])
-		if key == "annotations" || key == "_meta" || key == "icons" {
-			values[i] = nil // nobody has looked into them
+		switch value, ok := clean[key]; {
+		case !slices.Contains(pinned(), key) || d.repeats(i, key):
+			return nil
+		case len(t.Flags) == 0 || key == "name":
+			return d.items[i].raw
+		case ok:
+			return offeredPart(value)
+		case key == "execution":
+			return d.items[i].raw
 		}
-		if value, ok := clean[key]; ok {
-			if text, err := json.Marshal(value); err == nil && string(text) != "null" && string(text) != `""` {
-				values[i] = text
-			} else {
-				values[i] = nil
-			}
-		}
+		return nil // nobody has looked into it
+	})
+}
+
+// repeats reports whether a later member of an object has the key of the member i.
+func (n node) repeats(i int, key string) bool {
+	return slices.ContainsFunc(n.keys[i+1:], func(later []byte) bool { text, _ := unquote(later); return text == key })
+}
+
+// offeredPart is a cleaned part of a definition as JSON; nil if nothing is left of it.
+func offeredPart(value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil || string(text) == "null" || string(text) == `""` {
+		return nil
 	}
-	return d.with(values)
+	return text
 }
 
 // Listed is one thing that a server lists beside its tools, a resource or a prompt, as a model may

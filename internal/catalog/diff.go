@@ -34,7 +34,7 @@ func bounded(text string) string {
 func describe(was, now json.RawMessage) string {
 	a, b := parse(was, maxDepth), parse(now, maxDepth)
 	var out strings.Builder
-	for _, field := range []string{"title", "description", "inputSchema", "outputSchema", "annotations"} {
+	for _, field := range []string{"title", "description", "inputSchema", "outputSchema", "annotations", "execution", "icons", "_meta"} {
 		before, after := fieldLines(a, field), fieldLines(b, field)
 		changed := compareLines(before, after)
 		if changed == nil {
