@@ -115,7 +115,7 @@ var owners = []struct {
 	why    string
 }{
 	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/upstream", "internal/upstream/oauth", "internal/mcpserver", "internal/bench"}, "the protocol has two edges, and its plain client is the yardstick"},
-	{"github.com/segmentio/encoding", []string{"internal/upstream"}, "messages are read with the decoder of the SDK, without its copies"},
+	{"github.com/segmentio/encoding", []string{"internal/upstream", "internal/pipeline/relay"}, "messages and results are read with the decoder of the SDK, without its copies, and with exact names"},
 	{"github.com/microsoft/typescript-go/tsc", []string{"internal/pipeline/gate/typescript"}, "nothing else sees the compiler"},
 	{"modernc.org/quickjs", []string{"internal/guest"}, "untrusted code never runs in the host's own process"},
 	{"modernc.org/libquickjs", []string{"internal/guest"}, "the same engine, one floor below"},

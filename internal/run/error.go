@@ -94,3 +94,10 @@ var ErrLogin = errors.New("a login is needed")
 // ErrPage is what errors.Is finds in the error of a call for which a person has to open a page
 // first, where nobody could be asked to or nobody did.
 var ErrPage = errors.New("a page has to be opened")
+
+// ErrOutcomeUnknown is what errors.Is finds in the error of a call that was sent and may have taken
+// effect although no answer came, or none that can be read.
+var ErrOutcomeUnknown = errors.New("it is unknown whether the call took effect")
+
+// HintOutcomeUnknown is the first part of the hint of an error whose call may have taken effect.
+const HintOutcomeUnknown = "the call may have taken effect and was not repeated: look at what is there before it is made again"

@@ -29,7 +29,7 @@ func (b *bindings) learn(tools []json.RawMessage, refused func(tool string, why 
 			Name   string          `json:"name"`
 			Schema json.RawMessage `json:"inputSchema"`
 		}
-		if json.Unmarshal(raw, &tool) != nil {
+		if unmarshal(raw, &tool) != nil {
 			return false // the catalogue says what is wrong with it
 		}
 		bound, err := headers.Of(tool.Schema)

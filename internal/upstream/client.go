@@ -151,7 +151,7 @@ func (c Client) lacking(failed error) *run.Missing {
 	var data struct {
 		Required run.Missing `json:"requiredCapabilities"`
 	}
-	if !errors.As(failed, &rpc) || rpc.Code != codeMissing || json.Unmarshal(rpc.Data, &data) != nil {
+	if !errors.As(failed, &rpc) || rpc.Code != codeMissing || unmarshal(rpc.Data, &data) != nil {
 		return nil
 	}
 	needs := &data.Required
@@ -172,7 +172,7 @@ func isForm(params json.RawMessage) bool {
 		Mode string `json:"mode"`
 		URL  string `json:"url"`
 	}
-	return json.Unmarshal(params, &p) == nil && (p.Mode == "" || p.Mode == "form") && p.URL == ""
+	return unmarshal(params, &p) == nil && (p.Mode == "" || p.Mode == "form") && p.URL == ""
 }
 
 func (c Client) roots() json.RawMessage {
@@ -200,7 +200,7 @@ func (l *link) taken(params json.RawMessage) {
 	var p struct {
 		ID any `json:"requestId"`
 	}
-	if json.Unmarshal(params, &p) != nil {
+	if unmarshal(params, &p) != nil {
 		return
 	}
 	id, err := jsonrpc.MakeID(p.ID)
@@ -282,7 +282,7 @@ func (l *link) progressed(params json.RawMessage) {
 	var p struct {
 		Token any `json:"progressToken"`
 	}
-	if json.Unmarshal(params, &p) != nil {
+	if unmarshal(params, &p) != nil {
 		return
 	}
 	token, _ := p.Token.(string)

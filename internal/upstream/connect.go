@@ -174,7 +174,7 @@ func olderProtocol(asked string, cause error) string {
 	var data struct {
 		Supported []string `json:"supported"`
 	}
-	_ = json.Unmarshal(rpc.Data, &data)
+	_ = unmarshal(rpc.Data, &data)
 	for _, v := range mcp.SupportedProtocolVersions() {
 		if v < asked && (len(data.Supported) == 0 || slices.Contains(data.Supported, v)) {
 			return v

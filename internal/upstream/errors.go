@@ -26,6 +26,10 @@ const (
 	codeInputRequiredURL = -32042
 )
 
+// opReceive is the operation of errors about an answer that came and could not be taken in, so that
+// nobody knows what it said.
+const opReceive = "upstream.receive"
+
 func errClosed() *run.Error {
 	return run.Errorf(run.KindUpstreamGone, "upstream", "the connection to the server was closed")
 }
@@ -63,7 +67,7 @@ func (s *server) explain(ctx context.Context, op string, limited context.Context
 		c.Err = errors.Join(e.Err, lacks)
 		return &c
 	}
-	if x.sent.Load() && (e.Kind == run.KindUpstreamGone || e.Kind == run.KindUpstreamTimeout || ctx.Err() != nil) {
+	if x.sent.Load() && (e.Kind == run.KindUpstreamGone || e.Kind == run.KindUpstreamTimeout || e.Op == opReceive || ctx.Err() != nil) {
 		c := *e
 		c.Err = errors.Join(e.Err, ErrOutcomeUnknown)
 		return &c

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -110,7 +111,7 @@ func (f *frames) skip(head, part []byte, err error) error {
 }
 
 // idFinder reads a JSON object piece by piece and remembers the value of its
-// member "id" if that is a number or a short string. It holds on to nothing else
+// member "id", in any case, if that is a number or a short string. It holds on to nothing else
 // and makes no judgement on the rest.
 type idFinder struct {
 	depth   int
@@ -120,6 +121,8 @@ type idFinder struct {
 	token   []byte // the current string or number at depth 1, cut
 	key     []byte // the last key at depth 1, cut
 	found   []byte
+	answers bool // there is a member "jsonrpc" or "result"
+	asks    bool // there is a member "method"
 }
 
 const idWidth = 64
@@ -164,9 +167,16 @@ func (f *idFinder) byte(c byte) {
 		f.key = append(f.key[:0], f.token...)
 		f.token = f.token[:0]
 		f.value = true
+		f.answers = f.answers || is(f.key, `"jsonrpc"`) || is(f.key, `"result"`)
+		f.asks = f.asks || is(f.key, `"method"`)
 	case c > ' ':
 		f.keep(c)
 	}
+}
+
+// is reports whether a key is a name in any case.
+func is(key []byte, name string) bool {
+	return len(key) == len(name) && strings.EqualFold(string(key), name)
 }
 
 func (f *idFinder) inString(c byte) {
@@ -188,7 +198,7 @@ func (f *idFinder) keep(c byte) {
 }
 
 func (f *idFinder) endValue() {
-	if f.depth == 1 && f.value && string(f.key) == `"id"` {
+	if f.depth == 1 && f.value && is(f.key, `"id"`) {
 		f.found = append(f.found[:0], f.token...)
 	}
 	if f.depth == 1 {

@@ -42,7 +42,7 @@ func (h *streamable) about(header http.Header, req *jsonrpc.Request) string {
 		Arguments json.RawMessage `json:"arguments"`
 		Meta      map[string]any  `json:"_meta"`
 	}
-	_ = json.Unmarshal(req.Params, &params)
+	_ = unmarshal(req.Params, &params)
 	protocol, _ := params.Meta[mcp.MetaKeyProtocolVersion].(string)
 	if protocol < protocolModern {
 		return ""

@@ -254,10 +254,6 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 	}},
 	"no tools": {"tools/list": func(s *scripted, r request) bool { s.fail(r, -32601, "Method not found"); return true }},
 	"bad list": {"tools/list": func(s *scripted, r request) bool { s.reply(r, `{"tools":{"a":1}}`); return true }},
-	"invalid JSON": {"tools/call": func(s *scripted, r request) bool {
-		s.line(`{"jsonrpc":"2.0","id":%s,"result":{"content":[}`, r.ID)
-		return true
-	}},
 	"wrong ids": {"tools/call": func(s *scripted, r request) bool {
 		s.line(`{"jsonrpc":"2.0","id":"no such","result":{}}`)
 		s.line(`{"jsonrpc":"2.0","id":999999,"result":{}}`)

@@ -92,14 +92,14 @@ func (s *sse) receive() {
 			s.link.lose(long.id, errTooLong(long.limit))
 			continue
 		case err != nil:
-			s.link.fail(run.Errorf(run.KindUpstreamGone, "upstream.receive", "the server ended the stream: %w", err))
+			s.link.fail(run.Errorf(run.KindUpstreamGone, opReceive, "the server ended the stream: %w", err))
 			return
 		case ev.name != "message":
 			continue
 		}
 		msgs, ok := decode(ev.data)
 		if !ok {
-			s.link.rubbish.line(ev.data)
+			s.link.refuse(ev.data)
 			continue
 		}
 		for _, msg := range msgs {

@@ -102,7 +102,8 @@ type link struct {
 	client Client                                      // what the server may have of it
 	news   func(method string, params json.RawMessage) // of resources and prompts; may be nil
 
-	outdated atomic.Bool // the server has said since it was last listed that its tools changed
+	received atomic.Int64 // bytes or messages that the server has sent so far
+	outdated atomic.Bool  // the server has said since it was last listed that its tools changed
 
 	incoming  chan jsonrpc.Message
 	answering chan struct{} // bounds the answers under way to the server's requests
@@ -225,6 +226,7 @@ func (l *link) Read(context.Context) (jsonrpc.Message, error) {
 // accept deals with a message and reports whether the SDK is to see it. x is the call on whose
 // stream it came, if that is known.
 func (l *link) accept(msg jsonrpc.Message, x *exchange) bool {
+	l.received.Add(1)
 	switch m := msg.(type) {
 	case *jsonrpc.Response:
 		return l.settle(m)
@@ -248,6 +250,10 @@ func (l *link) settle(m *jsonrpc.Response) bool {
 		m.ID = l.sole()
 	}
 	x, ok := l.pending[m.ID]
+	if meant, wrong := l.misspelled(m.ID); !ok && wrong {
+		x, ok = l.pending[meant], true
+		m = &jsonrpc.Response{ID: meant, Error: errGarbled("its id is a text and not the number of the call")}
+	}
 	if !ok {
 		if m.ID.IsValid() && m.ID == l.probing {
 			l.modern = l.modern || m.Error == nil

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	fastjson "github.com/segmentio/encoding/json"
@@ -40,10 +41,20 @@ func decodeOne(data []byte) (jsonrpc.Message, bool) {
 		ID      *any           `json:"id"`
 		Error   *jsonrpc.Error `json:"error"`
 	}
-	if json.Unmarshal(data, &lost) != nil || lost.Version != "2.0" || lost.ID != nil || lost.Error == nil {
+	if unmarshal(data, &lost) != nil || lost.Version != "2.0" || lost.ID != nil || lost.Error == nil {
 		return nil, false
 	}
 	return &jsonrpc.Response{Error: lost.Error}, true
+}
+
+// unmarshal is json.Unmarshal that matches the names of members exactly, as MCP does: encoding/json
+// takes "Content" for "content", too. Of members with one name the last counts.
+func unmarshal(data []byte, v any) error {
+	rest, err := fastjson.Parse(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
+	if err == nil && len(bytes.TrimSpace(rest)) > 0 {
+		err = errors.New("text follows the JSON value")
+	}
+	return err
 }
 
 // maxDepth is how deep a message may be nested; the decoder is recursive.

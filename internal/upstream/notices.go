@@ -91,7 +91,7 @@ func (h *streamable) readNews(in *events) (count int) {
 		}
 		msgs, ok := decode(ev.data)
 		if !ok {
-			h.link.rubbish.line(ev.data)
+			h.link.refuse(ev.data)
 		}
 		for _, msg := range msgs {
 			if req, ok := msg.(*jsonrpc.Request); ok {

@@ -40,7 +40,7 @@ func readPage(params json.RawMessage) (p page, _ *run.Error) {
 		return run.Errorf(run.KindToolError, "upstream.page", format, args...).
 			WithHint("report it to the maker of the server; nothing was opened")
 	}
-	if json.Unmarshal(params, &p) != nil || p.Mode != "url" && p.Mode != "" {
+	if unmarshal(params, &p) != nil || p.Mode != "url" && p.Mode != "" {
 		return p, e("the server asks a person for something that is neither a form nor a page")
 	}
 	u, err := url.Parse(p.URL)
@@ -99,7 +99,7 @@ func onlyAction(answer json.RawMessage) json.RawMessage {
 	var a struct {
 		Action string `json:"action"`
 	}
-	_ = json.Unmarshal(answer, &a) // one that can't be read is no yes
+	_ = unmarshal(answer, &a) // one that can't be read is no yes
 	text, _ := json.Marshal(a)
 	return text
 }
@@ -133,7 +133,7 @@ func (l *link) completed(params json.RawMessage) {
 	var p struct {
 		ID string `json:"elicitationId"`
 	}
-	if json.Unmarshal(params, &p) != nil {
+	if unmarshal(params, &p) != nil {
 		return
 	}
 	l.mu.Lock()
@@ -165,7 +165,7 @@ func wantedPages(err error) (pages []json.RawMessage, refused *run.Error) {
 	var data struct {
 		Elicitations []json.RawMessage `json:"elicitations"`
 	}
-	if json.Unmarshal(rpc.Data, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxOpened {
+	if unmarshal(rpc.Data, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxOpened {
 		return nil, run.Errorf(run.KindToolError, "upstream.page", "the server wants pages opened first, and names none or too many: %w", rpc).
 			WithHint("report it to the maker of the server")
 	}
@@ -258,7 +258,7 @@ func (l *link) ended(x *exchange, result json.RawMessage, err error) (json.RawMe
 	var failed struct {
 		IsError bool `json:"isError"`
 	}
-	if why != nil && (errors.As(err, &rpc) || err == nil && json.Unmarshal(result, &failed) == nil && failed.IsError) {
+	if why != nil && (errors.As(err, &rpc) || err == nil && unmarshal(result, &failed) == nil && failed.IsError) {
 		return nil, why
 	}
 	return result, err

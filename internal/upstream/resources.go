@@ -53,7 +53,7 @@ func (s *server) withResources(l Listing) Listing {
 		var t struct {
 			Name string `json:"name"`
 		}
-		if json.Unmarshal(raw, &t) == nil {
+		if unmarshal(raw, &t) == nil {
 			s.taken[plainName(t.Name)] = true
 		}
 	}
@@ -93,7 +93,7 @@ func (s *session) callResources(ctx context.Context, x *exchange, tool string, a
 	var asked struct {
 		URI string `json:"uri"`
 	}
-	if json.Unmarshal(args, &asked) != nil || asked.URI == "" {
+	if unmarshal(args, &asked) != nil || asked.URI == "" {
 		return nil, run.Errorf(run.KindInvalidArguments, "upstream.read", "%s wants the uri of a resource", toolRead)
 	}
 	answer, err := s.ask(ctx, x, methodRead, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, args) })
@@ -131,13 +131,13 @@ func resourceResult(answer json.RawMessage) (json.RawMessage, error) {
 	var read struct {
 		Contents []json.RawMessage `json:"contents"`
 	}
-	if err := json.Unmarshal(answer, &read); err != nil {
+	if err := unmarshal(answer, &read); err != nil {
 		return nil, run.Errorf(run.KindToolError, "upstream.read", "the server's answer is not the content of a resource: %v", err)
 	}
 	var sole struct {
 		Text json.RawMessage `json:"text"`
 	}
-	if len(read.Contents) == 1 && json.Unmarshal(read.Contents[0], &sole) == nil && firstByte(sole.Text) == '"' {
+	if len(read.Contents) == 1 && unmarshal(read.Contents[0], &sole) == nil && firstByte(sole.Text) == '"' {
 		return json.Marshal(map[string]any{"content": []any{}, "structuredContent": sole.Text})
 	}
 	content := make([]map[string]any, len(read.Contents))

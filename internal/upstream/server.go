@@ -36,24 +36,25 @@ type server struct {
 
 	identify func(definition json.RawMessage) (name, pin string) // nil: definitions are not compared
 
-	mu       sync.Mutex
-	session  *session
-	dialing  *dialing // the connecting under way, shared by all who wait for it
-	era      era      // what worked last
-	breaker  breaker
-	state    State
-	since    time.Time
-	last     Listing // of the last session, without tools
-	watched  watched
-	taken    map[string]bool // names of the tools it listed, plain; nil: it has listed none yet
-	lastErr  *run.Error
-	connects int
-	took     time.Duration // the last connecting
-	latency  time.Duration
-	called   time.Time   // when the last call began or ended, or the session began
-	rest     *time.Timer // of the session, when it may have been idle for long enough
-	closed   bool
-	wg       sync.WaitGroup // goroutines of dialings and sessions
+	mu         sync.Mutex
+	session    *session
+	dialing    *dialing // the connecting under way, shared by all who wait for it
+	era        era      // what worked last
+	breaker    breaker
+	state      State
+	since      time.Time
+	last       Listing // of the last session, without tools
+	watched    watched
+	taken      map[string]bool // names of the tools it listed, plain; nil: it has listed none yet
+	lastErr    *run.Error
+	connects   int
+	took       time.Duration // the last connecting
+	latency    time.Duration
+	unanswered int         // pings in a row, while it is suspected to hang
+	called     time.Time   // when the last call began or ended, or the session began
+	rest       *time.Timer // of the session, when it may have been idle for long enough
+	closed     bool
+	wg         sync.WaitGroup // goroutines of dialings and sessions
 }
 
 // dialing is a connecting under way.
@@ -203,7 +204,7 @@ func (s *server) use(ctx context.Context, op string, sess *session, x *exchange,
 		s.touch()
 		defer s.touch()
 	}
-	began := time.Now()
+	began, life := time.Now(), s.life(sess)
 	limited, cancel := deadline.With(ctx, s.spec.CallTimeout)
 	defer cancel()
 	cause := f(limited, sess, x)
@@ -212,6 +213,9 @@ func (s *server) use(ctx context.Context, op string, sess *session, x *exchange,
 	}
 	if cause == nil {
 		return nil
+	}
+	if limited.Err() != nil {
+		s.suspect(sess, life)
 	}
 	var known *run.Error
 	if sess.link.isDown() && !errors.As(cause, &known) {
@@ -251,6 +255,7 @@ func (s *server) status() Status {
 		Version: s.last.Version, Since: s.since, Connects: s.connects, Restarts: max(0, s.connects-1),
 		Failures: s.breaker.failures, LastError: s.lastErr, Connect: s.took, Latency: s.latency,
 		Stderr: s.stderr.last(20), Rubbish: s.rubbish.report(),
+		Unanswered: s.unanswered,
 	}
 	if s.state == StateFailing || s.state == StateOpen {
 		st.RetryAt = s.breaker.retryAt

@@ -28,6 +28,7 @@ type session struct {
 	level  func() string // of log lines; "" if nobody wants any
 	pid    int
 	listed *listed
+	pinged bool // server.suspect is at it; guarded by the mutex of the server
 
 	listening sync.Mutex
 	joint     bool                          // one stream of news is for all resources
@@ -101,7 +102,7 @@ func checkType(raw json.RawMessage) error {
 	var result struct {
 		Type *string `json:"resultType"`
 	}
-	if err := json.Unmarshal(raw, &result); err != nil {
+	if err := unmarshal(raw, &result); err != nil {
 		return run.Errorf(run.KindToolError, "upstream.call", "the server's answer has a resultType that is no text")
 	}
 	if t := result.Type; t != nil && *t != "complete" && *t != "input_required" {
@@ -157,7 +158,7 @@ func checkResult(raw json.RawMessage) (need *needed, err error) {
 		return nil, nil
 	}
 	var result needed
-	if json.Unmarshal(raw, &result) == nil && result.Type == "input_required" {
+	if unmarshal(raw, &result) == nil && result.Type == "input_required" {
 		return &result, nil
 	}
 	return nil, nil
@@ -215,12 +216,12 @@ func (s *session) listPage(ctx context.Context, method, member, cursor string) (
 		return nil, "", err
 	}
 	var page map[string]json.RawMessage
-	err = json.Unmarshal(result, &page)
+	err = unmarshal(result, &page)
 	if err == nil && len(page[member]) > 0 {
-		err = json.Unmarshal(page[member], &items)
+		err = unmarshal(page[member], &items)
 	}
 	if err == nil && len(page["nextCursor"]) > 0 {
-		err = json.Unmarshal(page["nextCursor"], &next) // null is ""
+		err = unmarshal(page["nextCursor"], &next) // null is ""
 	}
 	if err != nil {
 		return nil, "", run.Errorf(run.KindUpstreamGone, "upstream.list", "the server's list of %s can't be read: %w", member, err)

@@ -179,10 +179,10 @@ func (m *spooled) why(limit int64) *run.Error {
 	case errors.Is(m.full, errSpoolFull):
 		return errTooLong(m.spool.Bytes)
 	case m.full != nil:
-		return run.Errorf(run.KindLimit, "upstream.receive", "the server's answer is too large for memory and could not be kept on disk: %w", m.full).
+		return run.Errorf(run.KindLimit, opReceive, "the server's answer is too large for memory and could not be kept on disk: %w", m.full).
 			WithHint("free some disk space, or ask for less: a filter, a page size, a range")
 	case m.end() != nil:
-		return run.Errorf(run.KindToolError, "upstream.receive", "the server's answer of %d bytes can't be read: %w", m.size, m.end()).
+		return run.Errorf(run.KindToolError, opReceive, "the server's answer of %d bytes can't be read: %w", m.size, m.end()).
 			WithHint("ask for less: a filter, a page size, a range")
 	}
 	return errTooLong(limit)

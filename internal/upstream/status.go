@@ -22,25 +22,26 @@ const (
 
 // Status is what is known of a server without asking it.
 type Status struct {
-	Server    string
-	State     State
-	Transport string // "stdio", "http", "sse" or "dial"; what answered last
-	Protocol  string // negotiated version, empty before the first connection
-	Name      string // of the implementation
-	Version   string // of the implementation
-	Since     time.Time
-	Connects  int // successful ones
-	Restarts  int // successful ones after the first
-	Failures  int // in a row
-	RetryAt   time.Time
-	LastError *run.Error
-	Connect   time.Duration // how long the last connecting took
-	Latency   time.Duration // of the last answered request
-	PID       int           // of the child process; 0 if there is none
-	Stderr    []string      // the last lines, cut and without terminal sequences
-	Rubbish   Rubbish
-	Isolation Isolation
-	Instances int // beside the one that all else here is about
+	Server     string
+	State      State
+	Transport  string // "stdio", "http", "sse" or "dial"; what answered last
+	Protocol   string // negotiated version, empty before the first connection
+	Name       string // of the implementation
+	Version    string // of the implementation
+	Since      time.Time
+	Connects   int // successful ones
+	Restarts   int // successful ones after the first
+	Failures   int // in a row
+	RetryAt    time.Time
+	LastError  *run.Error
+	Connect    time.Duration // how long the last connecting took
+	Latency    time.Duration // of the last answered request
+	PID        int           // of the child process; 0 if there is none
+	Stderr     []string      // the last lines, cut and without terminal sequences
+	Rubbish    Rubbish
+	Unanswered int // pings in a row that it has not answered, after a call that it did not answer
+	Isolation  Isolation
+	Instances  int // beside the one that all else here is about
 }
 
 // Rubbish is what a server wrote where only JSON-RPC messages belong.

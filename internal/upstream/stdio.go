@@ -88,10 +88,10 @@ type child interface {
 func errEnded(process child, logged <-chan struct{}, patience time.Duration) *run.Error {
 	if !within(process.Done(), patience) {
 		process.Stop(0)
-		return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the server closed its output without exiting")
+		return run.Errorf(run.KindUpstreamGone, opReceive, "the server closed its output without exiting")
 	}
 	within(logged, patience)
-	return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the server process ended: %s", process.State())
+	return run.Errorf(run.KindUpstreamGone, opReceive, "the server process ended: %s", process.State())
 }
 
 func errStart(spec Server, err error) *run.Error {
@@ -228,7 +228,7 @@ func startDial(ctx context.Context, spec Server, place *spool) (wire, *run.Error
 	return &stream{
 		in: conn, out: conn, limit: spec.MaxMessage, spool: place, finish: closing,
 		ended: func(err error) *run.Error {
-			return run.Errorf(run.KindUpstreamGone, "upstream.receive", "the connection to the server ended: %w", err)
+			return run.Errorf(run.KindUpstreamGone, opReceive, "the connection to the server ended: %w", err)
 		},
 	}, nil
 }

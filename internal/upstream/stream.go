@@ -75,7 +75,7 @@ func (s *stream) transmit() {
 }
 
 func (s *stream) receive() {
-	lines := newFrames(s.in, s.limit)
+	lines := newFrames(counted{s.in, &s.link.received}, s.limit)
 	lines.spool = s.spool
 	for {
 		line, err := lines.next()
@@ -123,13 +123,18 @@ func (s *stream) spooled(m *spooled) bool {
 // begin with such a text and go on with a message.
 func (s *stream) take(line []byte) {
 	msgs, ok := decode(line)
+	if !ok {
+		if _, batch := s.link.refuseBatch(line); batch {
+			return
+		}
+	}
 	if at := bytes.Index(line, []byte(`{"jsonrpc"`)); !ok && at > 0 {
 		s.link.rubbish.line(line[:at])
 		line = line[at:]
 		msgs, ok = decode(line)
 	}
 	if !ok {
-		s.link.rubbish.line(line)
+		s.link.refuse(line)
 		return
 	}
 	for _, msg := range msgs {
@@ -139,6 +144,6 @@ func (s *stream) take(line []byte) {
 
 // errTooLong is the error of the call whose answer was over the limit.
 func errTooLong(limit int64) *run.Error {
-	return run.Errorf(run.KindLimit, "upstream.receive", "the server sent a message over the limit of %s", bytesText(limit)).
+	return run.Errorf(run.KindLimit, opReceive, "the server sent a message over the limit of %s", bytesText(limit)).
 		WithHint("ask for less: a filter, a page size, a range")
 }

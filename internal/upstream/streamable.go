@@ -3,7 +3,6 @@ package upstream
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -344,7 +343,9 @@ func (h *streamable) readAnswer(m outgoing, in *events) (bool, error) {
 		}
 		msgs, ok := decode(ev.data)
 		if !ok {
-			h.link.rubbish.line(ev.data)
+			if id := h.link.refuse(ev.data); id.IsValid() && id == m.call.id {
+				return true, nil
+			}
 		} else if h.take(m, msgs) {
 			return true, nil
 		}
@@ -426,7 +427,7 @@ func (h *streamable) negotiated(m outgoing, r *jsonrpc.Response) {
 	var result struct {
 		Protocol string `json:"protocolVersion"`
 	}
-	_ = json.Unmarshal(r.Result, &result)
+	_ = unmarshal(r.Result, &result)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.protocol = result.Protocol

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -15,6 +16,8 @@ const (
 // bytes and freed from terminal sequences and control characters. Its memory is
 // bounded whatever is written.
 type tail struct {
+	written atomic.Int64 // bytes
+
 	mu    sync.Mutex
 	lines []string
 	line  []byte // the unfinished one, cut
@@ -22,6 +25,7 @@ type tail struct {
 }
 
 func (t *tail) Write(p []byte) (int, error) {
+	t.written.Add(int64(len(p)))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, c := range p {

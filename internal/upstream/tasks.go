@@ -48,7 +48,7 @@ func (t *taskTools) learn(tools []json.RawMessage) {
 				TaskSupport string `json:"taskSupport"`
 			} `json:"execution"`
 		}
-		if bytes.Contains(raw, []byte(`"taskSupport"`)) && json.Unmarshal(raw, &d) == nil {
+		if bytes.Contains(raw, []byte(`"taskSupport"`)) && unmarshal(raw, &d) == nil {
 			names[d.Name] = d.Execution.TaskSupport == "required" || d.Execution.TaskSupport == "optional"
 		}
 	}
@@ -83,7 +83,7 @@ func offersTasks(result json.RawMessage) bool {
 			} `json:"tasks"`
 		} `json:"capabilities"`
 	}
-	return json.Unmarshal(result, &r) == nil && r.Capabilities.Tasks.Requests.Tools.Call != nil
+	return unmarshal(result, &r) == nil && r.Capabilities.Tasks.Requests.Tools.Call != nil
 }
 
 // task is one of a server, of either era.
@@ -136,7 +136,7 @@ func taskAnswered(result json.RawMessage, era era) *task {
 		task
 		Task *task `json:"task"`
 	}
-	if json.Unmarshal(result, &made) != nil {
+	if unmarshal(result, &made) != nil {
 		return nil
 	}
 	t := made.Task
@@ -240,7 +240,7 @@ func (s *session) awaitTask(ctx context.Context, x *exchange, t *task) (json.Raw
 // 1 if there was any of it.
 func (s *session) answerTask(ctx context.Context, x *exchange, t *task, answered map[string]bool) (int, error) {
 	var need needed
-	if len(t.Questions) > 0 && json.Unmarshal(t.Questions, &need.Requests) != nil {
+	if len(t.Questions) > 0 && unmarshal(t.Questions, &need.Requests) != nil {
 		return 0, run.Errorf(run.KindToolError, "upstream.call", "the server's task asks for what can't be read")
 	}
 	maps.DeleteFunc(need.Requests, func(key string, _ serverAsks) bool { return answered[key] })
@@ -280,7 +280,7 @@ func (s *session) taskNow(ctx context.Context, x *exchange, id string) (*task, e
 		return nil, lostTask(err)
 	}
 	t := &task{}
-	if err := json.Unmarshal(result, t); err != nil || t.ID != id || t.Status == "" {
+	if err := unmarshal(result, t); err != nil || t.ID != id || t.Status == "" {
 		return nil, unknownTask("its answer about the task is none")
 	}
 	return t, nil

@@ -8,7 +8,6 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -146,7 +145,7 @@ type Listing struct {
 
 // ErrOutcomeUnknown is what errors.Is finds in the error of a call that the
 // server may have executed although no answer came.
-var ErrOutcomeUnknown = errors.New("it is unknown whether the call took effect")
+var ErrOutcomeUnknown = run.ErrOutcomeUnknown
 
 // Pool holds one client for each server, and more where callers are kept apart. It is safe for use by several
 // goroutines. All its errors are *run.Error.

@@ -266,7 +266,7 @@ func (l *link) acknowledged(params json.RawMessage) {
 			Resources []string `json:"resourceSubscriptions"`
 		} `json:"notifications"`
 	}
-	if json.Unmarshal(params, &p) != nil {
+	if unmarshal(params, &p) != nil {
 		return
 	}
 	id, err := jsonrpc.MakeID(p.Meta[mcp.MetaKeySubscriptionID])

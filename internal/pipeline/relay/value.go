@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	fastjson "github.com/segmentio/encoding/json"
 
 	"retort/internal/run"
 )
@@ -41,10 +44,23 @@ type part struct {
 	raw json.RawMessage
 }
 
+// unmarshal is json.Unmarshal that matches the names of members exactly, as MCP does: encoding/json
+// takes "Content" for "content", too.
+func unmarshal(data []byte, v any) error {
+	_, err := fastjson.Parse(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
+	return err
+}
+
 // read takes in a result. Parts that are not text, which can be large and is never
 // needed twice, keep their bytes.
 func (a *answer) read(result json.RawMessage) error {
-	if err := json.Unmarshal(result, a); err != nil {
+	if !json.Valid(result) {
+		return errors.New("it is not valid JSON")
+	}
+	if err := unmarshal(result, a); err != nil {
+		return err
+	}
+	if err := a.unambiguous(result); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(a.Content, func(p part) bool { return p.Type != "text" }) {
@@ -53,7 +69,7 @@ func (a *answer) read(result json.RawMessage) error {
 	var again struct {
 		Content []json.RawMessage `json:"content"`
 	}
-	if err := json.Unmarshal(result, &again); err != nil {
+	if err := unmarshal(result, &again); err != nil {
 		return err
 	}
 	for i := range a.Content {

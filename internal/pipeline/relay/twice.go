@@ -1,0 +1,92 @@
+package relay
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"retort/internal/jsonscan"
+)
+
+// unambiguous refuses a result in which a member that a program sees stands twice in one object: it
+// would not be clear which of them counts. The pool refuses the same in an answer that is not in
+// memory. Nearly every result is seen to be unambiguous without a look at each member.
+func (a *answer) unambiguous(result json.RawMessage) error {
+	count := func(name string) int { return bytes.Count(result, []byte(name)) }
+	if count(`"content"`) < 2 && count(`"structuredContent"`) < 2 && count(`"isError"`) < 2 && count(`\u00`) == 0 &&
+		count(`"type"`) <= len(a.Content) && count(`"text"`) <= 2*len(a.Content) {
+		return nil
+	}
+	var t twice
+	return t.write(result)
+}
+
+// twice looks for members that stand twice in a result, in its parts, or in their resources.
+type twice struct {
+	scan jsonscan.Scanner
+	seen []map[string]bool // by depth, of the objects that are open
+	key  []byte
+}
+
+// depths of the objects of a result: the result, content[i], content[i].resource.
+const (
+	depthResult   = 1
+	depthPart     = 3
+	depthResource = 4
+)
+
+func (t *twice) write(p []byte) error {
+	for len(p) > 0 {
+		kind, n, err := t.scan.Next(p)
+		if err != nil {
+			return err
+		}
+		if err := t.piece(kind, p[:n]); err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+func (t *twice) piece(kind jsonscan.Kind, p []byte) error {
+	depth := t.scan.Depth()
+	switch {
+	case depth > depthResource:
+	case kind == jsonscan.Open:
+		for len(t.seen) <= depth {
+			t.seen = append(t.seen, nil)
+		}
+		t.seen[depth] = map[string]bool{}
+	case kind == jsonscan.Key:
+		if t.key = append(t.key, p...); t.scan.InString() {
+			return nil
+		}
+		var name string
+		err := json.Unmarshal(t.key, &name)
+		t.key = t.key[:0]
+		if err != nil || !matters(depth, name) {
+			return err
+		}
+		if t.seen[depth][name] {
+			return fmt.Errorf("the member %q stands there twice", name)
+		}
+		t.seen[depth][name] = true
+	}
+	return nil
+}
+
+// matters reports whether a program sees a member of this name in an object of this depth.
+func matters(depth int, name string) bool {
+	switch name {
+	case "content", "structuredContent", "isError":
+		return depth == depthResult
+	case "type", "data", "resource":
+		return depth == depthPart
+	case "text", "mimeType":
+		return depth == depthPart || depth == depthResource
+	case "uri", "blob":
+		return depth == depthResource
+	}
+	return false
+}
