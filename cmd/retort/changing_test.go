@@ -15,9 +15,9 @@ import (
 
 // changing is an MCP server of which the definitions are those of a file, as it is
 // when it is asked: changing FILE [notify]. With notify it says when the file has
-// changed. Its tool "exit" ends it, "swap" puts next.json in the file's place, "env" tells the
+// changed. Its tools "exit" and "look" end it, "swap" puts next.json in the file's place, "env" tells the
 // environment, and "ask" asks the person and the model at the client, and for roots, and tells what came of it.
-// "refuse", "script", "disguised" and "midst" want a page opened.
+// "hang" never answers. "refuse", "script", "disguised" and "midst" want a page opened.
 func changing() {
 	file, notify := os.Args[1], len(os.Args) > 2
 	var mu sync.Mutex
@@ -61,8 +61,11 @@ func changing() {
 			tools, _ := os.ReadFile(file)
 			result = `{"tools":` + strings.ReplaceAll(string(tools), "\n", " ") + `}`
 		case "tools/call":
-			if m.Params.Name == "exit" {
+			if m.Params.Name == "exit" || m.Params.Name == "look" {
 				os.Exit(0)
+			}
+			if m.Params.Name == "hang" {
+				continue
 			}
 			if m.Params.Name == "swap" {
 				next, _ := os.ReadFile("next.json")

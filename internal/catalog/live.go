@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode"
 
 	"retort/internal/run"
 )
@@ -331,6 +332,40 @@ func (l *Live) Problem(server string) *run.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
+}
+
+// Down returns the server whose name a tool's name begins with, in any spelling, if none of its
+// tools are known, and why they are not. why is nil if there is no such server.
+func (l *Live) Down(name string) (server string, why *run.Error) {
+	tools := l.catalog.Toolset()
+	for known := range l.servers {
+		if s, ok := tools.Server(known); ok && s.Name == known || !begins(name, known) || len(known) < len(server) {
+			continue
+		}
+		server, why = known, run.Errorf(run.KindUpstreamGone, "catalog.live", "it has not answered yet")
+		if e := l.Problem(known); e != nil {
+			why = e
+		}
+	}
+	return server, why
+}
+
+// begins reports whether a tool's name begins with a server's, in any spelling, or is it.
+func begins(name, server string) bool {
+	rest := []rune(name)
+	for _, r := range server {
+		if r = unicode.ToLower(r); !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			continue
+		}
+		for len(rest) > 0 && !unicode.IsLetter(rest[0]) && !unicode.IsDigit(rest[0]) {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 || unicode.ToLower(rest[0]) != r {
+			return false
+		}
+		rest = rest[1:]
+	}
+	return len(rest) == 0 || !unicode.IsLetter(rest[0]) && !unicode.IsDigit(rest[0])
 }
 
 // Settle waits until the servers named, or all, have answered or failed once.

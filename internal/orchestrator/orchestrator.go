@@ -239,6 +239,9 @@ func (w *work) report(o run.Outcome) run.Outcome {
 		}
 		o.Stats.Model = &use
 	}
+	if o.Status != run.StatusOK && o.Status != run.StatusPendingApproval {
+		o.Calls = nil // all that were sent are listed
+	}
 	for _, m := range w.effects.List() {
 		if m.Execution != o.ExecutionID || o.Status != run.StatusOK && o.Status != run.StatusPendingApproval {
 			o.Calls = append(o.Calls, run.SentCall{Server: m.Server, Tool: m.Tool, Arguments: bounded(m.Shown)})

@@ -17,15 +17,16 @@ import (
 // with. What it opens is closed by end, which must be called.
 func (x *execution) connect() (host isolate.Host, end func()) {
 	network := x.pipeline.Network
+	host = &arriving{execution: x, host: x.host}
 	if network.Closed() {
-		return x.host, func() {}
+		return host, func() {}
 	}
 	to := egress.Execution{Note: x.flight.record.attempt, Rehearses: x.rehearses()}
 	if x.pipeline.Secrets != nil {
 		to.Mask = x.pipeline.Secrets.Mask
 	}
 	x.network = network.Open(to)
-	return proxying{x.host, x.network}, x.network.Close
+	return proxying{host, x.network}, x.network.Close
 }
 
 // proxied reports whether a program that is to run reaches its network over connections of its

@@ -35,6 +35,8 @@ type Tools interface {
 	Pending() []string
 	// Wait waits for those, at most for patience.
 	Wait(ctx context.Context, patience time.Duration)
+	// Down says which configured server a name means, of which no tools are known, and why.
+	Down(name string) (server string, why *run.Error)
 	// Vet says whether the run.Caller of ctx may call a tool of an earlier Toolset now: its
 	// definition may have changed. It may list the tool's server, and does so if it was not
 	// listed since a time that is not zero. now is the tool as the server lists it; nil if
@@ -236,25 +238,26 @@ func (p *Pipeline) call(ctx context.Context, req run.Request, name string, argum
 
 // execution is one request on its way.
 type execution struct {
-	pipeline *Pipeline
-	req      run.Request // complete
-	tools    *run.Toolset
-	files    *workspace.Workspace // of the session
-	draft    *workspace.Workspace // what the program sees of it in a dry run; else nil
-	state    *workspace.State     // a draft in a dry run
-	plan     *plan                // nil if effects are judged one by one
-	screen   *screen.Session      // nil if nothing is hidden
-	whole    *run.Toolset         // of which tools are those that the request may reach
-	code     string               // of the request, with tokens for what is sealed
-	host     isolate.Host
-	tally    *relay.Tally
-	risk     *rules.Risk // of the program, once it has passed the gate
-	skills   []run.Skill // that it uses, as they were checked
-	entry    *ledger.Entry
-	flight   *flight
-	notes    notes
-	network  *egress.Session // of the program, while it runs and afterwards; nil where there is none
-	commands *commands
+	pipeline  *Pipeline
+	req       run.Request // complete
+	tools     *run.Toolset
+	files     *workspace.Workspace // of the session
+	draft     *workspace.Workspace // what the program sees of it in a dry run; else nil
+	state     *workspace.State     // a draft in a dry run
+	plan      *plan                // nil if effects are judged one by one
+	screen    *screen.Session      // nil if nothing is hidden
+	whole     *run.Toolset         // of which tools are those that the request may reach
+	code      string               // of the request, with tokens for what is sealed
+	host      isolate.Host
+	tally     *relay.Tally
+	risk      *rules.Risk // of the program, once it has passed the gate
+	skills    []run.Skill // that it uses, as they were checked
+	entry     *ledger.Entry
+	flight    *flight
+	notes     notes
+	uncertain uncertainCalls
+	network   *egress.Session // of the program, while it runs and afterwards; nil where there is none
+	commands  *commands
 
 	approved atomic.Pointer[time.Time] // when a person last approved something; nil if nobody was asked
 
@@ -334,6 +337,11 @@ func (x *execution) seesMore(ctx context.Context) bool {
 // see makes tools those that the execution can see and call.
 func (x *execution) see(tools *run.Toolset) {
 	x.tools = tools
+	x.host, x.tally = x.pipeline.Relay.Open(x.relaying(tools))
+}
+
+// relaying is what the relay needs to know to make calls of these tools.
+func (x *execution) relaying(tools *run.Toolset) relay.Execution {
 	r := relay.Execution{
 		ID: x.req.ID, Caller: x.caller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
@@ -350,7 +358,7 @@ func (x *execution) see(tools *run.Toolset) {
 	if x.pipeline.Learner != nil {
 		r.Learn = func(t *run.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personal()) }
 	}
-	x.host, x.tally = x.pipeline.Relay.Open(r)
+	return r
 }
 
 // caller is on whose behalf the calls of the execution are made.
@@ -389,11 +397,11 @@ func (p *Pipeline) complete(req run.Request) run.Request {
 }
 
 func (x *execution) refuse(e *run.Error) run.Outcome {
-	return x.end(isolate.Report{Status: run.StatusRejected, Error: e})
+	return x.end(isolate.Report{Status: run.StatusRejected, Error: x.pipeline.explained(e)})
 }
 
 func (x *execution) fail(err error) run.Outcome {
-	e := run.AsError(err)
+	e := x.pipeline.explained(run.AsError(err))
 	return x.end(isolate.Report{Status: statusOf(e), Error: e})
 }
 
@@ -439,7 +447,7 @@ func (x *execution) close(o run.Outcome) run.Outcome {
 	}
 	o.Warnings = append(o.Warnings, x.notes.said...)
 	o = x.pipeline.warned(o)
-	o = x.hidden(o)
+	o = x.hidden(x.uncertain.tell(o))
 	if x.draft != nil {
 		_ = x.draft.Close() // what is left of it is swept away later
 	}

@@ -257,6 +257,9 @@ func (r *record) answered(e run.Event, start time.Time, result run.Result, err e
 	if err != nil {
 		failed := run.AsError(err)
 		e.Status = string(failed.Kind)
+		if e.Kind == run.EventAnswer && errors.Is(err, run.ErrOutcomeUnknown) {
+			e.Status, e.Facts["error"] = string(run.StatusOutcomeUnknown), failed.Kind
+		}
 		e.Body = merged(e.Body, said{Error: r.text(failed.Message)})
 		return e
 	}

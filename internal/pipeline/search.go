@@ -99,7 +99,7 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Langua
 	for _, name := range names[:min(len(names), maxHits)] {
 		t, ok := tools.Tool(name)
 		if !ok {
-			missing = tools.NotFound(name)
+			missing = p.explained(tools.NotFound(name))
 			comment := "//"
 			if lang == run.Python {
 				comment = "#"

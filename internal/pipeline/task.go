@@ -112,7 +112,7 @@ func (p *Pipeline) Offer(ctx context.Context, names []string, lang run.Language,
 	for _, name := range names {
 		t, ok := tools.Tool(name)
 		if !ok {
-			return nil, tools.NotFound(name)
+			return nil, p.explained(tools.NotFound(name))
 		}
 		o := run.Offer{Effect: p.Policy.Tool(t).Effect.Kind.String()}
 		o.FoundTool = run.FoundTool{Name: emit.Stub(tools, t, lang, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category, Definition: p.stub(tools, t, lang, detail)}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"retort/internal/policy"
@@ -43,7 +44,7 @@ func (x *execution) goes(ctx context.Context, t *run.Tool, c run.Call, d policy.
 	if refused != nil {
 		return ctx, answered, refused
 	}
-	answered = x.makes(t, c, d, answered)
+	answered = x.watching(c, d, x.makes(t, c, d, answered))
 	if r.tracer == nil {
 		return ctx, answered, nil
 	}
@@ -56,6 +57,19 @@ func (x *execution) goes(ctx context.Context, t *run.Tool, c run.Call, d policy.
 		out.Bytes = int64(len(result.Value))
 		end(out)
 	}, nil
+}
+
+// watching keeps a call that may have taken effect although no answer came.
+func (x *execution) watching(c run.Call, d policy.Decision, answered func(run.Result, error)) func(run.Result, error) {
+	if d.Effect.Kind == run.EffectRead {
+		return answered
+	}
+	return func(result run.Result, err error) {
+		if errors.Is(err, run.ErrOutcomeUnknown) {
+			x.uncertain.add(c, x.masked(c.Arguments))
+		}
+		answered(result, err)
+	}
 }
 
 // asks asks a person, or whoever said yes before.

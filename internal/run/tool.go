@@ -237,6 +237,11 @@ func (ts *Toolset) Qualified(t *Tool) string {
 	return t.Server + "." + t.Name
 }
 
+// NoTool is what errors.As finds in the error for the name of a tool that there is not.
+type NoTool struct{ Name string }
+
+func (e *NoTool) Error() string { return "there is no tool " + e.Name }
+
 // NotFound is the error for a tool name that nothing answers to; it names the
 // nearest tools. One that was taken out is refused for the reason of that.
 func (ts *Toolset) NotFound(name string) *Error {
@@ -244,6 +249,7 @@ func (ts *Toolset) NotFound(name string) *Error {
 		return e
 	}
 	e := Errorf(KindToolNotFound, "toolset", "there is no tool %q", name)
+	e.Err = &NoTool{Name: name}
 	if near := ts.Near(name, 3); len(near) > 0 {
 		return e.WithHint("did you mean %s?", strings.Join(near, ", "))
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -47,6 +48,7 @@ type Execution struct {
 	Tools     *run.Toolset // what this execution may see and call
 	Policy    *policy.View // by which calls are judged
 	Limits    run.Limits   // complete
+	Tally     *Tally       // counts the calls; nil for a new one
 	Functions map[string]Function
 	Files     Files           // where images and blobs from tools go
 	Carried   func([]byte)    // is told of data that stays out of the model's context
@@ -104,7 +106,11 @@ func New(u Upstream, cache *Cache) *Relay {
 
 // Open returns the Host of one execution and the tally of its calls.
 func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
-	tally := &Tally{limit: x.Limits.ToolCalls, tools: x.Tools, progress: x.Progress, calls: map[string]int{}}
+	tally := x.Tally
+	if tally == nil {
+		tally = &Tally{calls: map[string]int{}}
+	}
+	tally.serve(x)
 	if r.cache != nil && x.Files != nil {
 		x.Files = noting{x.Files}
 	}
@@ -203,15 +209,31 @@ func (x Execution) vetted(ctx context.Context, t *run.Tool) (*run.Tool, context.
 // leave makes a call of which is told that it leaves.
 func leave(ctx context.Context, x Execution, next isolate.Host, t *run.Tool, c run.Call, d policy.Decision) (run.Result, error) {
 	if x.Leaves == nil {
-		return next.Call(ctx, c)
+		result, err := next.Call(ctx, c)
+		return result, uncertain(err, d)
 	}
 	out, came, refused := x.Leaves(ctx, t, c, d)
 	if refused != nil {
 		return run.Result{}, refused
 	}
 	result, err := next.Call(out, c)
+	err = uncertain(err, d)
 	came(result, err)
 	return result, err
+}
+
+// uncertain returns the error of a call that may have effects. If it is unknown whether the call
+// took effect, the message and the hint say so.
+func uncertain(err error, d policy.Decision) error {
+	if d.Effect.Kind == run.EffectRead || !errors.Is(err, run.ErrOutcomeUnknown) {
+		return err
+	}
+	e := *run.AsError(err)
+	if !strings.Contains(e.Message, run.ErrOutcomeUnknown.Error()) {
+		e.Message += "; " + run.ErrOutcomeUnknown.Error()
+	}
+	e.Hint = strings.TrimSuffix(run.HintOutcomeUnknown+"; "+e.Hint, "; ")
+	return &e
 }
 
 func rehearse(x Execution, t *run.Tool, c run.Call, d policy.Decision) (run.Result, error) {

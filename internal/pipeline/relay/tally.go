@@ -11,14 +11,20 @@ import (
 
 // Tally counts the calls of one execution and ends them at the budget.
 type Tally struct {
+	mu       sync.Mutex
 	limit    int
 	tools    *run.Toolset
 	progress func(int)
+	total    int
+	calls    map[string]int
+	hits     int
+}
 
-	mu    sync.Mutex
-	total int
-	calls map[string]int
-	hits  int
+// serve has t count the calls of x, beside those that it has counted.
+func (t *Tally) serve(x Execution) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.limit, t.tools, t.progress = x.Limits.ToolCalls, x.Tools, x.Progress
 }
 
 // hit counts an answer that was given again.

@@ -1,0 +1,92 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+)
+
+// arriving is the Host of a program. A tool that the program names in a text, and that is not known,
+// may be one of a server that is still starting: such servers are waited for once.
+type arriving struct {
+	*execution
+	once sync.Once
+
+	mu   sync.Mutex
+	host isolate.Host
+}
+
+func (a *arriving) current() isolate.Host {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.host
+}
+
+// Call implements isolate.Host.
+func (a *arriving) Call(ctx context.Context, c run.Call) (run.Result, error) {
+	result, err := a.current().Call(ctx, c)
+	if c.Server != "" || c.Tool != "call" || !missesTool(err) {
+		return result, err
+	}
+	a.once.Do(func() { a.await(ctx) })
+	if result, err = a.current().Call(ctx, c); missesTool(err) {
+		err = a.pipeline.explained(run.AsError(err))
+	}
+	return result, err
+}
+
+// await waits for servers of which nothing is known and lets the program call the tools that are
+// known then. They are counted together with those before.
+func (a *arriving) await(ctx context.Context) {
+	a.pipeline.Tools.Wait(ctx, patience)
+	now := a.visible()
+	if now == a.tools {
+		return
+	}
+	r := a.relaying(now)
+	r.Tally = a.tally
+	host, _ := a.pipeline.Relay.Open(r)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.host = host
+}
+
+func missesTool(err error) bool {
+	var missing *run.NoTool
+	return errors.As(err, &missing)
+}
+
+// noSuch finds the name in what the gate says of one that is not known.
+var noSuch = regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")`)
+
+// explained returns an error about a tool that is not known. If the name is that of a server that is
+// configured, the error says why its tools are not known.
+func (p *Pipeline) explained(e *run.Error) *run.Error {
+	if e == nil || e.Kind != run.KindToolNotFound {
+		return e
+	}
+	var missing *run.NoTool
+	var name string
+	if errors.As(e, &missing) {
+		name = missing.Name
+	} else if m := noSuch.FindStringSubmatch(e.Message); m != nil {
+		name, _ = strconv.Unquote(m[1])
+	}
+	server, why := p.Tools.Down(name)
+	if why == nil {
+		return e
+	}
+	c := *e
+	c.Message = fmt.Sprintf("%s: the server %s is configured, but its tools are not known: %s", strings.TrimSuffix(e.Message, "."), server, why.Message)
+	if c.Hint = why.Hint; c.Hint == "" {
+		c.Hint = "retort doctor says what is wrong with it; try again when it runs"
+	}
+	return &c
+}

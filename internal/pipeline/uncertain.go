@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"retort/internal/run"
+)
+
+const (
+	maxUncertain          = 100     // calls that one Outcome lists
+	maxUncertainArguments = 4 << 10 // bytes of the arguments of one of them
+)
+
+// uncertainCalls are the calls of an execution that were sent and may have taken effect although no
+// answer came. It is safe for concurrent use.
+type uncertainCalls struct {
+	mu    sync.Mutex
+	calls []run.SentCall
+	more  int // calls beyond maxUncertain
+}
+
+// add keeps a call. Large arguments are left out.
+func (u *uncertainCalls) add(c run.Call, arguments json.RawMessage) {
+	if len(arguments) > maxUncertainArguments {
+		arguments = nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.calls) == maxUncertain {
+		u.more++
+		return
+	}
+	u.calls = append(u.calls, run.SentCall{Server: c.Server, Tool: c.Tool, Arguments: arguments})
+}
+
+// tell adds the calls to an Outcome, with a warning, and with a hint that replaces any advice to
+// run the program again at once.
+func (u *uncertainCalls) tell(o run.Outcome) run.Outcome {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.calls) == 0 {
+		return o
+	}
+	o.Calls = append(o.Calls, u.calls...)
+	var names []string
+	for _, c := range u.calls {
+		names = append(names, c.Server+"."+c.Tool)
+	}
+	slices.Sort(names)
+	o.Warnings = append(o.Warnings, fmt.Sprintf("%d calls were sent and not answered, so it is unknown whether they took effect: %s; look at what is there before they are made again",
+		len(u.calls)+u.more, strings.Join(slices.Compact(names), ", ")))
+	if o.Error != nil && !strings.Contains(o.Error.Hint, run.HintOutcomeUnknown) {
+		e := *o.Error
+		e.Hint = strings.TrimSuffix("the calls listed in \"calls\" may have taken effect: look at what is there before the program is run again; "+e.Hint, "; ")
+		o.Error = &e
+	}
+	return o
+}
