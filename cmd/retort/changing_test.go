@@ -141,6 +141,7 @@ func (h *heard) answer() string {
 //	call TOOL ARGUMENTS        calls a tool and prints the answer
 //	until TEXT TOOL ARGUMENTS  calls a tool until the answer contains TEXT, and prints that answer
 //	ask METHOD PARAMS          sends any other request and prints the answer, or its size
+//	raw TEXT                   sends a line that needs not be a message
 //	run COMMAND ARGUMENT…      runs a command
 func client() {
 	script, err := os.ReadFile(os.Args[1])
@@ -174,6 +175,8 @@ func client() {
 				answer = fmt.Sprintf("an answer of %d MB", len(answer)>>20)
 			}
 			fmt.Println(answer)
+		case "raw":
+			_, _ = io.WriteString(in, rest+"\n")
 		case "run":
 			words := strings.Fields(rest)
 			text, err := exec.Command(words[0], words[1:]...).CombinedOutput()

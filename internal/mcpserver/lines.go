@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,165 +15,245 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// lines is what a client writes, one message on a line, without what the SDK takes for
-// the end of the connection or answers with an error that the protocol does not know.
-// Such lines are answered here, and the client goes on.
-type lines struct {
-	io.Closer
-	in    *bufio.Reader
-	out   *lineWriter
-	rest  []byte // of the line that is being read
-	begun bool   // initialize has come: requests need not say their version
+// noBatches is the first version of the protocol without batches.
+const noBatches = "2025-06-18"
+
+// lineTransport is the transport of a client that writes one message on each line. Its
+// connection ends with the stream and not before: the SDK's own ends with the first line that is
+// JSON and no message, and with it everything that runs. Such lines are answered as JSON-RPC 2.0
+// says.
+type lineTransport struct {
+	in  io.ReadCloser
+	out io.WriteCloser
 }
 
-// maxCancelled is how many calls are remembered that were cancelled and not answered.
-const maxCancelled = 1_000
-
-// lineWriter keeps whole messages apart that are written at once, and answers to calls
-// that the client has cancelled from it: nobody waits for them.
-type lineWriter struct {
-	mu sync.Mutex
-	io.WriteCloser
-	cancelled []string // ids, oldest first
+// Connect begins to read.
+func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
+	c := &lineConn{in: t.in, out: t.out, lines: make(chan line), closed: make(chan struct{}), calls: map[jsonrpc.ID]*inCall{}}
+	go c.readLines()
+	return c, nil
 }
 
-func (w *lineWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.unwanted(p) {
-		return len(p), nil
-	}
-	return w.WriteCloser.Write(p)
+// line is what was read up to a newline. It is not whole if it was too long, and has no text
+// then, nor if err is set.
+type line struct {
+	text  []byte
+	whole bool
+	err   error
 }
 
-func (w *lineWriter) cancel(id json.RawMessage) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.cancelled) == maxCancelled {
-		w.cancelled = slices.Delete(w.cancelled, 0, 1)
-	}
-	w.cancelled = append(w.cancelled, idText(id))
+// lineConn is the connection of a lineTransport.
+type lineConn struct {
+	in     io.ReadCloser
+	out    io.WriteCloser
+	lines  chan line
+	queue  []jsonrpc.Message // read and not yet returned
+	begun  bool              // initialize has come: requests need not say their version
+	once   sync.Once
+	closed chan struct{}
+
+	mu      sync.Mutex // for the rest, and for writing
+	calls   map[jsonrpc.ID]*inCall
+	version string // that initialize has led to
 }
 
-// unwanted reports whether a message answers a call that was cancelled.
-func (w *lineWriter) unwanted(message []byte) bool {
-	if len(w.cancelled) == 0 {
-		return false
-	}
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
-	if json.Unmarshal(message, &m) != nil || m.ID == nil || m.Method != "" {
-		return false
-	}
-	i := slices.Index(w.cancelled, idText(m.ID))
-	if i < 0 {
-		return false
-	}
-	w.cancelled = slices.Delete(w.cancelled, i, i+1)
-	return true
+// inCall is a request of the client that has no answer yet.
+type inCall struct {
+	initialize, cancelled bool
+	batch                 *batch // that it came in; nil: in none
 }
 
-// idText is an id as it can be compared: the number 1 is not the text "1".
-func idText(id json.RawMessage) string {
-	var text string
-	if json.Unmarshal(id, &text) == nil {
-		return "text " + text
-	}
-	return string(id)
+// batch collects the answers to the requests of a batch.
+type batch struct {
+	open    int // requests without an answer
+	answers []json.RawMessage
 }
 
-func newLines(in io.ReadCloser, out io.WriteCloser) (*lines, *lineWriter) {
-	w := &lineWriter{WriteCloser: out}
-	return &lines{Closer: in, in: bufio.NewReaderSize(in, 64<<10), out: w}, w
+// SessionID returns none: the stream is the session.
+func (c *lineConn) SessionID() string { return "" }
+
+// Close ends the connection and closes both streams.
+func (c *lineConn) Close() (err error) {
+	c.once.Do(func() {
+		close(c.closed)
+		err = errors.Join(c.in.Close(), c.out.Close())
+	})
+	return err
 }
 
-// Read is of the lines that the SDK is to see.
-func (l *lines) Read(p []byte) (int, error) {
-	for len(l.rest) == 0 {
-		line, whole, err := l.next()
-		if err != nil && len(line) == 0 {
-			return 0, err
+// readLines hands lines to Read, so that Close ends a Read that waits. It stays until in has
+// returned, which an input such as a terminal may not do when it is closed.
+func (c *lineConn) readLines() {
+	in := bufio.NewReaderSize(c.in, 64<<10)
+	for {
+		text, whole, err := nextLine(in)
+		if len(text) > 0 || !whole {
+			if !c.hand(line{text: text, whole: whole}) {
+				return
+			}
 		}
-		id, refused := json.RawMessage("null"), errTooLong
-		if whole {
-			id, refused = l.check(line)
-		}
-		if refused == nil {
-			l.rest = append(liftTask(line), '\n')
-		} else if err := l.refuse(id, refused); err != nil {
-			return 0, err
+		if err != nil {
+			c.hand(line{err: err})
+			return
 		}
 	}
-	n := copy(p, l.rest)
-	l.rest = l.rest[n:]
-	return n, nil
 }
 
-// next is the next line that is not empty, without its end. One that is too long is
+// hand reports whether the connection is still open.
+func (c *lineConn) hand(l line) bool {
+	select {
+	case c.lines <- l:
+		return true
+	case <-c.closed:
+		return false
+	}
+}
+
+// nextLine reads the next line that is not empty, without its end. One that is too long is
 // read past, and is not whole.
-func (l *lines) next() (line []byte, whole bool, err error) {
+func nextLine(in *bufio.Reader) (text []byte, whole bool, err error) {
 	whole = true
 	for {
-		part, err := l.in.ReadSlice('\n')
-		if whole = whole && len(line)+len(part) <= maxLine; whole {
-			line = append(line, part...)
+		part, err := in.ReadSlice('\n')
+		if whole = whole && len(text)+len(part) <= maxLine; whole {
+			text = append(text, part...)
+		} else {
+			text = nil
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		line = bytes.TrimSpace(line)
-		if len(line) > 0 || !whole || err != nil {
-			return line, whole, err
+		text = bytes.TrimSpace(text)
+		if len(text) > 0 || !whole || err != nil {
+			return text, whole, err
 		}
 	}
 }
 
-var (
-	errTooLong = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a message is larger than %d MB", maxLine>>20)}
-	errNoJSON  = &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "a line is not JSON"}
-)
-
-// check says what is wrong with a message, and whose it is; nil lets the SDK see it.
-// Every request of the newer protocol says its version and what its client can do.
-func (l *lines) check(line []byte) (json.RawMessage, *jsonrpc.Error) {
-	null := json.RawMessage("null")
-	if !json.Valid(line) {
-		return null, errNoJSON
+// Read returns the next message that the server is to see.
+func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for len(c.queue) == 0 {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.closed:
+			return nil, io.EOF
+		case l := <-c.lines:
+			if l.err != nil {
+				return nil, l.err
+			}
+			if err := c.receive(l); err != nil {
+				return nil, err
+			}
+		}
 	}
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params struct {
-			Meta      map[string]json.RawMessage `json:"_meta"`
-			RequestID json.RawMessage            `json:"requestId"`
-		} `json:"params"`
-	}
-	if json.Unmarshal(line, &m) != nil {
-		return null, nil // the SDK says what is wrong with its shape
-	}
-	if m.Method == "notifications/cancelled" && m.Params.RequestID != nil {
-		l.out.cancel(m.Params.RequestID)
-	}
-	if m.Method == "" || m.ID == nil || string(m.ID) == "null" {
-		return null, nil
-	}
-	raw, declared := m.Params.Meta[mcp.MetaKeyProtocolVersion]
-	switch {
-	case declared:
-		return m.ID, l.checkVersion(raw)
-	case m.Method == "initialize":
-		l.begun = true
-	case !l.begun && m.Method != "ping":
-		return m.ID, invalidParams("_meta lacks %q; a client of a version before %s begins with initialize", mcp.MetaKeyProtocolVersion, multiRoundTrip)
-	}
-	return m.ID, nil
+	next := c.queue[0]
+	c.queue = c.queue[1:]
+	return next, nil
 }
 
-// checkVersion holds the version that a request declares against those that need no
+// receive puts the messages of a line into the queue, or answers them. The error is one of
+// writing.
+func (c *lineConn) receive(l line) error {
+	if !l.whole {
+		return c.send(refuse(nil, jsonrpc.CodeInvalidRequest, "a message is larger than %d MB", maxLine>>20).Text())
+	}
+	if !isBatch(l.text) {
+		if refused := c.take(l.text, nil); refused != nil {
+			return c.send(refused.Text())
+		}
+		return nil
+	}
+	messages, refused := SplitBatch(l.text)
+	if refused == nil && !c.hasBatches() {
+		refused = refuse(nil, jsonrpc.CodeInvalidRequest, "a batch is for versions of the protocol before %s, after initialize", noBatches)
+	}
+	if refused != nil {
+		return c.send(refused.Text())
+	}
+	return c.receiveBatch(messages)
+}
+
+func (c *lineConn) hasBatches() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version != "" && c.version < noBatches
+}
+
+// receiveBatch takes the messages of a batch. The answer is sent when the last of its requests
+// has one; a batch without requests has none.
+func (c *lineConn) receiveBatch(messages []json.RawMessage) error {
+	b := &batch{open: 1} // until all are taken
+	for _, text := range messages {
+		if refused := c.take(text, b); refused != nil {
+			b.answers = append(b.answers, refused.Text())
+		}
+	}
+	return c.finish(b, nil)
+}
+
+// take puts a message into the queue, or says why it is refused. Some messages are ignored.
+func (c *lineConn) take(text []byte, b *batch) *Refusal {
+	msg, refused := ParseMessage(liftTask(text))
+	if refused != nil || msg == nil {
+		return refused
+	}
+	if r, ok := msg.(*jsonrpc.Request); ok {
+		switch {
+		case r.IsCall():
+			if refused := c.begin(r, b); refused != nil {
+				return refused
+			}
+		case r.Method == "notifications/cancelled" && !c.cancel(r.Params):
+			return nil
+		}
+	}
+	c.queue = append(c.queue, msg)
+	return nil
+}
+
+// begin takes up a request, or says why it is refused.
+func (c *lineConn) begin(r *jsonrpc.Request, b *batch) *Refusal {
+	id, _ := json.Marshal(r.ID.Raw()) // a string or an integer
+	if err := c.checkVersion(r); err != nil {
+		return &Refusal{ID: id, Error: err}
+	}
+	if r.Method == "initialize" && b != nil {
+		return refuse(id, jsonrpc.CodeInvalidRequest, "initialize is no part of a batch")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[r.ID] != nil { // an answer with this id would be taken for that of the other request
+		return refuse(nil, jsonrpc.CodeInvalidRequest, "another request with the id %s has no answer yet", clippedTo(string(id), 100))
+	}
+	c.calls[r.ID] = &inCall{initialize: r.Method == "initialize", batch: b}
+	if b != nil {
+		b.open++
+	}
+	return nil
+}
+
+// checkVersion holds a request to the version that it declares: every request of the newer
+// protocol says its version and what its client can do, and the others follow initialize.
+func (c *lineConn) checkVersion(r *jsonrpc.Request) *jsonrpc.Error {
+	var params, meta map[string]json.RawMessage
+	_ = json.Unmarshal(r.Params, &params) // what is no object declares nothing
+	_ = json.Unmarshal(params["_meta"], &meta)
+	raw, declared := meta[mcp.MetaKeyProtocolVersion]
+	switch {
+	case declared:
+		return c.checkDeclared(raw)
+	case r.Method == "initialize":
+		c.begun = true
+	case !c.begun && r.Method != "ping":
+		return invalidParams("_meta lacks %q; a client of a version before %s begins with initialize", mcp.MetaKeyProtocolVersion, multiRoundTrip)
+	}
+	return nil
+}
+
+// checkDeclared holds the version that a request declares against those that need no
 // initialize.
-func (l *lines) checkVersion(raw json.RawMessage) *jsonrpc.Error {
+func (c *lineConn) checkDeclared(raw json.RawMessage) *jsonrpc.Error {
 	var version string
 	if json.Unmarshal(raw, &version) != nil {
 		return invalidParams("_meta has a %q that is not a string", mcp.MetaKeyProtocolVersion)
@@ -180,7 +261,7 @@ func (l *lines) checkVersion(raw json.RawMessage) *jsonrpc.Error {
 	supported := mcp.SupportedProtocolVersions()
 	known := slices.Contains(supported, version)
 	switch {
-	case known && (version >= multiRoundTrip || l.begun):
+	case known && (version >= multiRoundTrip || c.begun):
 		return nil
 	case known:
 		return invalidParams("version %s begins with initialize", version)
@@ -193,16 +274,102 @@ func invalidParams(format string, args ...any) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// refuse answers a message in the SDK's place.
-func (l *lines) refuse(id json.RawMessage, why *jsonrpc.Error) error {
-	answer, err := json.Marshal(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   *jsonrpc.Error  `json:"error"`
-	}{"2.0", id, why})
+// cancel notes that nobody waits for the answer to a request any more, and reports whether the
+// server is to hear of it. A request that has not come yet, one that was answered or cancelled
+// before, and initialize, which cannot be cancelled, stay as they are.
+func (c *lineConn) cancel(params json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(params, &members) != nil {
+		return false
+	}
+	id, err := parseID(members["requestId"])
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.calls[id]
+	if call == nil || call.cancelled || call.initialize {
+		return false
+	}
+	call.cancelled = true
+	return true
+}
+
+// Write sends a message of the server, but no answer to a request that was cancelled.
+func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, answers := msg.(*jsonrpc.Response)
+	if !answers {
+		text, err := jsonrpc.EncodeMessage(msg)
+		if err != nil {
+			return fmt.Errorf("a message cannot be encoded: %w", err)
+		}
+		return c.send(text)
+	}
+	text, err := jsonrpc.EncodeMessage(r)
+	if err != nil { // the client waits for an answer
+		text, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer cannot be encoded: " + err.Error()}})
+	}
 	if err != nil {
 		return err
 	}
-	_, err = l.out.Write(append(answer, '\n'))
+	return c.answer(r, text)
+}
+
+// answer sends the answer to a request, or adds it to that of its batch.
+func (c *lineConn) answer(r *jsonrpc.Response, text []byte) error {
+	c.mu.Lock()
+	call := c.calls[r.ID]
+	delete(c.calls, r.ID)
+	if call != nil && call.initialize {
+		var chosen struct {
+			Version string `json:"protocolVersion"`
+		}
+		_ = json.Unmarshal(r.Result, &chosen) // an error chooses none
+		c.version = chosen.Version
+	}
+	c.mu.Unlock()
+	switch {
+	case call == nil:
+		return c.send(text)
+	case call.cancelled:
+		text = nil
+	}
+	switch {
+	case call.batch != nil:
+		return c.finish(call.batch, text)
+	case text == nil:
+		return nil
+	}
+	return c.send(text)
+}
+
+// finish adds an answer to those of a batch, and sends them if it was the last one. text is
+// nil if there is none.
+func (c *lineConn) finish(b *batch, text []byte) error {
+	c.mu.Lock()
+	if b.open--; text != nil {
+		b.answers = append(b.answers, text)
+	}
+	whole := b.open == 0 && len(b.answers) > 0
+	c.mu.Unlock()
+	if !whole {
+		return nil
+	}
+	all, err := json.Marshal(b.answers)
+	if err != nil {
+		return err
+	}
+	return c.send(all)
+}
+
+// send writes a message whole.
+func (c *lineConn) send(text []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err := c.out.Write(append(text, '\n'))
 	return err
 }

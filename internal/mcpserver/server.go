@@ -128,8 +128,7 @@ const maxLine = 16 << 20
 // Serve answers one client over a stream of newline-delimited JSON until the
 // stream ends or ctx is done. The end of the stream is no error.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	from, to := newLines(in, out)
-	err := s.mcp.Run(ctx, &mcp.IOTransport{Reader: from, Writer: to, MaxLineLength: maxLine})
+	err := s.mcp.Run(ctx, &lineTransport{in: in, out: out})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, mcp.ErrConnectionClosed) {
 		return nil
 	}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"retort/internal/mcpserver"
 )
 
@@ -49,41 +51,48 @@ func (l *Listener) read(w http.ResponseWriter, r *http.Request) (a asked, ok boo
 	}
 	_ = control.SetReadDeadline(time.Time{})
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	a, ok = look(body)
-	if !ok {
-		l.refuse(w, r, http.StatusBadRequest, "the request is no JSON-RPC message")
+	a, refused := look(body)
+	if refused != nil {
+		l.Log.Info("refused", "status", http.StatusBadRequest, "why", refused.Error.Message, "from", r.RemoteAddr)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write(append(refused.Text(), '\n'))
 	}
-	return a, ok
+	return a, refused == nil
 }
 
 // look reads as much of a body as decides where it goes. What it takes for no message is
 // none for anybody: keys count as they are spelled, and the last of equal ones.
-func look(body []byte) (a asked, ok bool) {
-	messages := []json.RawMessage{body}
-	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
-		if json.Unmarshal(body, &messages) != nil || len(messages) == 0 || len(messages) > maxBatch {
-			return a, false
-		}
+func look(body []byte) (a asked, refused *mcpserver.Refusal) {
+	messages, refused := mcpserver.SplitBatch(body)
+	if refused != nil {
+		return a, refused
 	}
-	for _, m := range messages {
-		var message, params, meta map[string]json.RawMessage
-		if json.Unmarshal(m, &message) != nil || message == nil {
-			return a, false
+	for _, text := range messages {
+		m, refused := mcpserver.ParseMessage(text)
+		if refused != nil {
+			return a, refused
 		}
-		_ = json.Unmarshal(message["params"], &params) // what is no object says nothing
-		_ = json.Unmarshal(params["_meta"], &meta)
-		var method string
-		_ = json.Unmarshal(message["method"], &method)
 		a.messages++
-		if method == "tools/call" {
-			a.calls++
-		}
-		a.begins = a.begins || method == "initialize"
-		if _, ok := meta[versionKey]; ok {
-			a.modern = true
+		if r, ok := m.(*jsonrpc.Request); ok {
+			a.add(r)
 		}
 	}
-	return a, true
+	return a, nil
+}
+
+// add counts a request.
+func (a *asked) add(r *jsonrpc.Request) {
+	var params, meta map[string]json.RawMessage
+	_ = json.Unmarshal(r.Params, &params) // what is no object says nothing
+	_ = json.Unmarshal(params["_meta"], &meta)
+	if r.Method == "tools/call" {
+		a.calls++
+	}
+	a.begins = a.begins || r.Method == "initialize"
+	if _, ok := meta[versionKey]; ok {
+		a.modern = true
+	}
 }
 
 // modern reports whether a request is of the era without sessions: by its header, or by

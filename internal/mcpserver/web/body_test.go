@@ -1,23 +1,31 @@
 package web
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Keys count as they are spelled: what counts here is what is done.
 func TestLook(t *testing.T) {
 	for body, want := range map[string]asked{
-		`{"method":"tools/call"}`:                              {messages: 1, calls: 1},
-		`{"method":"tools\/call","Method":"ping"}`:             {messages: 1, calls: 1},
-		`[{"method":"tools/call"},{"method":"tools/call"},{}]`: {messages: 3, calls: 2},
-		`{"method":"initialize","params":{"_meta":7}}`:         {messages: 1, begins: true},
-		`{"params":{"_meta":{"` + versionKey + `":null}}}`:     {messages: 1, modern: true},
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`:                                                                                           {messages: 1, calls: 1},
+		`{"jsonrpc":"2.0","id":1,"method":"tools\/call","Method":"ping"}`:                                                                          {messages: 1, calls: 1},
+		`[{"jsonrpc":"2.0","id":1,"method":"tools/call"},{"jsonrpc":"2.0","id":2,"method":"tools/call"},{"jsonrpc":"2.0","id":3,"method":"ping"}]`: {messages: 3, calls: 2},
+		`{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"_meta":7}}`:                                                                    {messages: 1, begins: true},
+		`{"jsonrpc":"2.0","method":"x","params":{"_meta":{"` + versionKey + `":null}}}`:                                                            {messages: 1, modern: true},
+		`{"jsonrpc":"2.0","id":7,"result":{}}`:                                                                                                     {messages: 1},
 	} {
-		if got, ok := look([]byte(body)); !ok || got != want {
-			t.Errorf("%s: %+v, %v", body, got, ok)
+		if got, refused := look([]byte(body)); refused != nil || got != want {
+			t.Errorf("%s: %+v, %v", body, got, refused)
 		}
 	}
-	for _, body := range []string{"", "7", "null", "[]", "[7]", `{"a":1}{"b":2}`, "[[]]", "["} {
-		if _, ok := look([]byte(body)); ok {
-			t.Errorf("%s is taken for a message", body)
+	for body, want := range map[string]int64{
+		"": -32700, "[": -32700, `{"a":1}{"b":2}`: -32700, "7": -32600, "null": -32600, "[]": -32600, "[7]": -32600, "[[]]": -32600, "{}": -32600,
+		`{"jsonrpc":"1.0","id":1,"method":"tools/call"}`: -32600, `{"jsonrpc":"2.0","id":true,"method":"tools/call"}`: -32600,
+		`{"jsonrpc":"2.0","id":1,"method":7}`: -32600, "[" + strings.Repeat(`{"jsonrpc":"2.0","method":"x"},`, 64) + `{"jsonrpc":"2.0","method":"x"}]`: -32600,
+	} {
+		if _, refused := look([]byte(body)); refused == nil || refused.Error.Code != want {
+			t.Errorf("%s: %v, want %d", body, refused, want)
 		}
 	}
 }

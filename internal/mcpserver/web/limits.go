@@ -41,7 +41,6 @@ func (l Limits) defaults() Limits {
 const (
 	maxHeaderTime  = 10 * time.Second
 	idleConnection = 2 * time.Minute
-	maxBatch       = 64 // messages in one request, which versions before 2025-06-18 have
 )
 
 // limited accepts so many connections at once; others wait. Those of an address that has its
