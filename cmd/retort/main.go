@@ -33,7 +33,7 @@ func main() {
 
 // mainCode is main without the exit, for tests that run the command in process.
 func mainCode() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible()
 	defer stop()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	root := a.root()
@@ -48,6 +48,37 @@ func mainCode() int {
 	}
 	a.printError(err)
 	return codeOf(err)
+}
+
+// interruptible returns a context that ends with the first signal to end the process: an interrupt, a
+// request to terminate, or the end of the terminal. What is under way is given its time then. The
+// second signal ends the process at once.
+func interruptible() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	told := make(chan os.Signal, 2)
+	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(told, syscall.SIGHUP)
+	}
+	done := make(chan struct{})
+	go func() {
+		for range 2 {
+			select {
+			case <-told:
+			case <-done:
+				return
+			}
+			if ctx.Err() != nil {
+				os.Exit(exitFailed)
+			}
+			cancel()
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(told)
+		close(done)
+		cancel()
+	}
 }
 
 // exitError ends the command with a code when everything was said already.

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,8 +39,7 @@ func (a *app) serve() *cobra.Command {
 	return c
 }
 
-// listen answers clients over HTTP until a signal comes, and then what is under way. A
-// second signal ends it at once.
+// listen answers clients over HTTP until a signal comes, and then what is under way.
 func (a *app) listen(ctx context.Context, e *retort.Engine, address string, lean bool) error {
 	if address == "on" {
 		address = ""
@@ -52,12 +49,6 @@ func (a *app) listen(ctx context.Context, e *retort.Engine, address string, lean
 		return err
 	}
 	fmt.Fprintln(a.stderr, "retort listens on", l.URL())
-	context.AfterFunc(ctx, func() {
-		again := make(chan os.Signal, 1)
-		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
-		<-again
-		os.Exit(exitFailed)
-	})
 	return l.Serve(ctx)
 }
 

@@ -10,10 +10,14 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// codeEnding is the error of a request that comes while the server ends.
+const codeEnding = -32000
 
 // noBatches is the first version of the protocol without batches.
 const noBatches = "2025-06-18"
@@ -22,16 +26,18 @@ const noBatches = "2025-06-18"
 // connection ends with the stream and not before: the SDK's own ends with the first line that is
 // JSON and no message, and with it everything that runs. Such lines are answered as JSON-RPC 2.0
 // says.
-type lineTransport struct {
-	in  io.ReadCloser
-	out io.WriteCloser
+type lineTransport struct{ conn *lineConn }
+
+func newLineTransport(in io.ReadCloser, out io.WriteCloser) *lineTransport {
+	return &lineTransport{&lineConn{
+		in: in, out: out, lines: make(chan line), closed: make(chan struct{}), drained: make(chan struct{}), calls: map[jsonrpc.ID]*inCall{},
+	}}
 }
 
 // Connect begins to read.
 func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
-	c := &lineConn{in: t.in, out: t.out, lines: make(chan line), closed: make(chan struct{}), calls: map[jsonrpc.ID]*inCall{}}
-	go c.readLines()
-	return c, nil
+	go t.conn.readLines()
+	return t.conn, nil
 }
 
 // line is what was read up to a newline. It is not whole if it was too long, and has no text
@@ -52,14 +58,18 @@ type lineConn struct {
 	once   sync.Once
 	closed chan struct{}
 
+	drained chan struct{} // closed when it drains and all requests have their answers
+
 	mu      sync.Mutex // for the rest, and for writing
 	calls   map[jsonrpc.ID]*inCall
 	version string // that initialize has led to
+	drains  bool
 }
 
 // inCall is a request of the client that has no answer yet.
 type inCall struct {
 	initialize, cancelled bool
+	lasts                 bool   // until its stream ends: nobody waits for its answer
 	batch                 *batch // that it came in; nil: in none
 }
 
@@ -130,6 +140,41 @@ func nextLine(in *bufio.Reader) (text []byte, whole bool, err error) {
 	}
 }
 
+// drain has new requests refused, and the connection end when those under way have their answers, or
+// when it was given its time. The connection of the SDK waits for them and sends no answers any more.
+func (c *lineConn) drain(patience time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drains = true
+	c.settle()
+	time.AfterFunc(patience, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.finishDraining()
+	})
+}
+
+// settle ends a connection that drains once no request is without an answer. The caller holds mu.
+func (c *lineConn) settle() {
+	for _, call := range c.calls {
+		if !call.lasts {
+			return
+		}
+	}
+	if c.drains {
+		c.finishDraining()
+	}
+}
+
+// finishDraining has Read return the end of the stream. The caller holds mu.
+func (c *lineConn) finishDraining() {
+	select {
+	case <-c.drained:
+	default:
+		close(c.drained)
+	}
+}
+
 // Read returns the next message that the server is to see.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for len(c.queue) == 0 {
@@ -137,6 +182,8 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-c.closed:
+			return nil, io.EOF
+		case <-c.drained:
 			return nil, io.EOF
 		case l := <-c.lines:
 			if l.err != nil {
@@ -223,10 +270,13 @@ func (c *lineConn) begin(r *jsonrpc.Request, b *batch) *Refusal {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.drains {
+		return refuse(id, codeEnding, "the server is ending; nothing ran")
+	}
 	if c.calls[r.ID] != nil { // an answer with this id would be taken for that of the other request
 		return refuse(nil, jsonrpc.CodeInvalidRequest, "another request with the id %s has no answer yet", clippedTo(string(id), 100))
 	}
-	c.calls[r.ID] = &inCall{initialize: r.Method == "initialize", batch: b}
+	c.calls[r.ID] = &inCall{initialize: r.Method == "initialize", lasts: r.Method == "subscriptions/listen", batch: b}
 	if b != nil {
 		b.open++
 	}
@@ -324,6 +374,7 @@ func (c *lineConn) answer(r *jsonrpc.Response, text []byte) error {
 	c.mu.Lock()
 	call := c.calls[r.ID]
 	delete(c.calls, r.ID)
+	c.settle()
 	if call != nil && call.initialize {
 		var chosen struct {
 			Version string `json:"protocolVersion"`

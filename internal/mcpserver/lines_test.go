@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -122,49 +124,51 @@ func (c *speaker) close() {
 	}
 }
 
+// oddLines are lines of a client with what must be in their answer; empty: there is none.
+var oddLines = map[string]string{
+	`{}`: `"id":null,"error":{"code":-32600,`, `[]`: `-32600`, `7`: `-32600`, `null`: `-32600`, `"x"`: `-32600`, `true`: `-32600`, `[[]]`: `-32600`, `[1,2]`: `-32600`,
+	`nonsense`: `-32700`, `{"jsonrpc":"2.0"`: `-32700`, `{} {}`: `-32700`, "\ufeff{}": `-32700`, "{}\x00": `-32700`,
+	`{"jsonrpc":"2.0","id":7}`:                                                       `"id":null,"error":{"code":-32600,`,
+	`{"id":7,"method":"ping"}`:                                                       `"id":7,"error":{"code":-32600,`,
+	`{"jsonrpc":"1.0","id":7,"method":"ping"}`:                                       `"id":7,"error":{"code":-32600,`,
+	`{"jsonrpc":2.0,"id":"a","method":"ping"}`:                                       `"id":"a","error":{"code":-32600,`,
+	`{"jsonrpc":null,"id":7,"method":"ping"}`:                                        `-32600`,
+	`{"jsonrpc":"2.0","id":true,"method":"ping"}`:                                    `"id":null,"error":{"code":-32600,`,
+	`{"jsonrpc":"2.0","id":{},"method":"ping"}`:                                      `-32600`,
+	`{"jsonrpc":"2.0","id":[1],"method":"ping"}`:                                     `-32600`,
+	`{"jsonrpc":"2.0","id":null,"method":"ping"}`:                                    `-32600`,
+	`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:                                     `-32600`,
+	`{"jsonrpc":"2.0","id":1e999,"method":"ping"}`:                                   `-32600`,
+	`{"jsonrpc":"2.0","id":9007199254740993123,"method":"ping"}`:                     `-32600`,
+	`{"jsonrpc":"2.0","id":7,"method":7}`:                                            `"id":7,"error":{"code":-32600,`,
+	`{"jsonrpc":"2.0","id":7,"method":null}`:                                         `-32600`,
+	`{"jsonrpc":"2.0","id":7,"method":["ping"]}`:                                     `-32600`,
+	`{"jsonrpc":"2.0","id":7,"method":"","params":{` + modernMeta + `}}`:             `-32601`,
+	`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":7}`:                      `-3260`,
+	`[{"jsonrpc":"2.0","id":7,"method":"ping"}]`:                                     `-32600`,
+	`{"JSONRPC":"2.0","ID":7,"METHOD":"ping"}`:                                       `-32600`,
+	`{"jsonrpc":"2.0","method":"ping","id":{"x":` + strings.Repeat("[", 20_000):      `-32700`,
+	`{"jsonrpc":"2.0","method":7}`:                                                   `-32600`,
+	`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}`:             ``,
+	`{"jsonrpc":"2.0","id":"nobody","result":7}`:                                     ``,
+	`{"jsonrpc":"2.0","id":1,"error":"no"}`:                                          ``,
+	`{"jsonrpc":"2.0","id":[],"result":{}}`:                                          ``,
+	`{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":7}}`:                      ``,
+	`{"jsonrpc":"2.0","result":{}}`:                                                  ``,
+	`{"jsonrpc":"2.0","method":"notifications/cancelled"}`:                           ``,
+	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`:               ``,
+	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`: ``,
+	`{"jsonrpc":"2.0","method":"notifications/progress","params":"x"}`:               ``,
+	`{"jsonrpc":"2.0","method":"notifications/nobody","params":{"a":` + strings.Repeat(`[`, 1500) + strings.Repeat(`]`, 1500) + `}}`: ``,
+}
+
 // What is JSON and no message is answered as JSON-RPC says, or ignored, and ends nothing.
 func TestOddLines(t *testing.T) {
-	odd := map[string]string{ // the answer; empty: none
-		`{}`: `"id":null,"error":{"code":-32600,`, `[]`: `-32600`, `7`: `-32600`, `null`: `-32600`, `"x"`: `-32600`, `true`: `-32600`, `[[]]`: `-32600`, `[1,2]`: `-32600`,
-		`nonsense`: `-32700`, `{"jsonrpc":"2.0"`: `-32700`, `{} {}`: `-32700`, "\ufeff{}": `-32700`, "{}\x00": `-32700`,
-		`{"jsonrpc":"2.0","id":7}`:                                                       `"id":null,"error":{"code":-32600,`,
-		`{"id":7,"method":"ping"}`:                                                       `"id":7,"error":{"code":-32600,`,
-		`{"jsonrpc":"1.0","id":7,"method":"ping"}`:                                       `"id":7,"error":{"code":-32600,`,
-		`{"jsonrpc":2.0,"id":"a","method":"ping"}`:                                       `"id":"a","error":{"code":-32600,`,
-		`{"jsonrpc":null,"id":7,"method":"ping"}`:                                        `-32600`,
-		`{"jsonrpc":"2.0","id":true,"method":"ping"}`:                                    `"id":null,"error":{"code":-32600,`,
-		`{"jsonrpc":"2.0","id":{},"method":"ping"}`:                                      `-32600`,
-		`{"jsonrpc":"2.0","id":[1],"method":"ping"}`:                                     `-32600`,
-		`{"jsonrpc":"2.0","id":null,"method":"ping"}`:                                    `-32600`,
-		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:                                     `-32600`,
-		`{"jsonrpc":"2.0","id":1e999,"method":"ping"}`:                                   `-32600`,
-		`{"jsonrpc":"2.0","id":9007199254740993123,"method":"ping"}`:                     `-32600`,
-		`{"jsonrpc":"2.0","id":7,"method":7}`:                                            `"id":7,"error":{"code":-32600,`,
-		`{"jsonrpc":"2.0","id":7,"method":null}`:                                         `-32600`,
-		`{"jsonrpc":"2.0","id":7,"method":["ping"]}`:                                     `-32600`,
-		`{"jsonrpc":"2.0","id":7,"method":"","params":{` + modernMeta + `}}`:             `-32601`,
-		`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":7}`:                      `-3260`,
-		`[{"jsonrpc":"2.0","id":7,"method":"ping"}]`:                                     `-32600`,
-		`{"JSONRPC":"2.0","ID":7,"METHOD":"ping"}`:                                       `-32600`,
-		`{"jsonrpc":"2.0","method":"ping","id":{"x":` + strings.Repeat("[", 20_000):      `-32700`,
-		`{"jsonrpc":"2.0","method":7}`:                                                   `-32600`,
-		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}`:             ``,
-		`{"jsonrpc":"2.0","id":"nobody","result":7}`:                                     ``,
-		`{"jsonrpc":"2.0","id":1,"error":"no"}`:                                          ``,
-		`{"jsonrpc":"2.0","id":[],"result":{}}`:                                          ``,
-		`{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":7}}`:                      ``,
-		`{"jsonrpc":"2.0","result":{}}`:                                                  ``,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled"}`:                           ``,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`:               ``,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`: ``,
-		`{"jsonrpc":"2.0","method":"notifications/progress","params":"x"}`:               ``,
-		`{"jsonrpc":"2.0","method":"notifications/nobody","params":{"a":` + strings.Repeat(`[`, 1500) + strings.Repeat(`]`, 1500) + `}}`: ``,
-	}
 	for _, era := range []string{"2025-11-25", multiRoundTrip} {
 		t.Run(era, func(t *testing.T) {
 			c := speak(t, era)
 			defer c.close()
-			for line, want := range odd {
+			for line, want := range oddLines {
 				if strings.Contains(line, "tools/list") && era != multiRoundTrip {
 					line = strings.Replace(line, "7}", `"x"}`, 1)
 				}
@@ -301,4 +305,66 @@ func FuzzClientLines(f *testing.F) {
 		c.sync()
 		c.close()
 	})
+}
+
+// A server that is told to end answers what is under way and takes nothing more.
+func TestDrain(t *testing.T) {
+	for name, cancelled := range map[string]bool{"ends": false, "does not end": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newEngine()
+				s, err := New(e, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				ctx, end := context.WithCancel(t.Context())
+				fromClient, toServer := io.Pipe()
+				fromServer, toClient := io.Pipe()
+				done := make(chan error, 1)
+				go func() { done <- s.Serve(ctx, fromClient, toClient); _ = toClient.Close() }()
+				answers := bufio.NewReader(fromServer)
+				said := make(chan string, 1)
+				go func() {
+					text, _ := io.ReadAll(answers)
+					said <- string(text)
+				}()
+				c := &speaker{t: t, era: multiRoundTrip, in: toServer}
+				c.write(c.request("8", "execute_code", `{"code":"wait"}`))
+				synctest.Wait()
+				began := time.Now()
+				end()
+				synctest.Wait()
+				c.write(c.request("9", "execute_code", `{"code":"too late"}`))
+				if !cancelled {
+					c.write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8}}`)
+				}
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				want := time.Duration(0)
+				if cancelled {
+					want = draining
+				}
+				if took := time.Since(began); took != want {
+					t.Errorf("it took %s, want %s", took, want)
+				}
+				if text := <-said; !strings.Contains(text, "the server is ending") || strings.Contains(text, `"status":"ok"`) {
+					t.Errorf("said %q", text)
+				}
+				if !isDone(e.cancelled) {
+					t.Error("the program goes on")
+				}
+			})
+		})
+	}
+}
+
+func isDone(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Refusal is the answer to what is no JSON-RPC message.
@@ -140,4 +141,44 @@ func SplitBatch(text []byte) ([]json.RawMessage, *Refusal) {
 		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "a batch has 1 to %d messages", MaxBatch)
 	}
 	return messages, nil
+}
+
+// Content is what a text has, as far as that decides where it goes.
+type Content struct {
+	Messages int
+	Calls    int  // of tools
+	Begins   bool // a session
+	Modern   bool // a message says its version, as since 2026-07-28
+}
+
+// Examine reads a message or a batch. What it takes for no message is none for anybody.
+func Examine(text []byte) (c Content, refused *Refusal) {
+	messages, refused := SplitBatch(text)
+	if refused != nil {
+		return c, refused
+	}
+	for _, text := range messages {
+		m, refused := ParseMessage(text)
+		if refused != nil {
+			return c, refused
+		}
+		c.Messages++
+		if r, ok := m.(*jsonrpc.Request); ok {
+			c.add(r)
+		}
+	}
+	return c, nil
+}
+
+func (c *Content) add(r *jsonrpc.Request) {
+	var params, meta map[string]json.RawMessage
+	_ = json.Unmarshal(r.Params, &params) // what is no object says nothing
+	_ = json.Unmarshal(params["_meta"], &meta)
+	if r.Method == "tools/call" {
+		c.Calls++
+	}
+	c.Begins = c.Begins || r.Method == "initialize"
+	if _, ok := meta[mcp.MetaKeyProtocolVersion]; ok {
+		c.Modern = true
+	}
 }

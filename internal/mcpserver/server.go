@@ -125,10 +125,16 @@ func (d definition) tool() *mcp.Tool {
 // maxLine bounds one message from the client.
 const maxLine = 16 << 20
 
+// draining is how long requests have to end when the context of Serve is done.
+const draining = 30 * time.Second
+
 // Serve answers one client over a stream of newline-delimited JSON until the
-// stream ends or ctx is done. The end of the stream is no error.
+// stream ends or ctx is done. Then it takes no more requests, gives those under way 30 s, and
+// cancels the rest. The end of the stream is no error.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.mcp.Run(ctx, &lineTransport{in: in, out: out})
+	t := newLineTransport(in, out)
+	defer context.AfterFunc(ctx, func() { t.conn.drain(draining) })()
+	err := s.mcp.Run(context.WithoutCancel(ctx), t)
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, mcp.ErrConnectionClosed) {
 		return nil
 	}

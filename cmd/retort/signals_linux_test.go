@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"retort/internal/testenv"
+)
+
+// busy is retort serve on standard input in the midst of a program.
+type busy struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	in  io.Writer
+	out *bufio.Scanner
+}
+
+// startBusy has a server run a program, and returns once that has called a tool.
+func startBusy(t *testing.T, code string) *busy {
+	t.Helper()
+	dir := t.TempDir()
+	heard := filepath.Join(dir, "heard") // the requests that the server gets
+	config := `{"mcpServers": {"chat": {"command": "sh", "args": ["-c", "tee ` + heard + ` | retort demo-server chat"]}}}`
+	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := retortIn(t, dir, "serve")
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(cmd.Path)+":"+os.Getenv("PATH"), "HOME="+dir)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	b := &busy{t, cmd, in, bufio.NewScanner(out)}
+	b.out.Buffer(nil, 1<<20)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	fmt.Fprintf(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"await chat.listChannels({}); %s"}}}`+"\n", code)
+	testenv.WaitUntil(t, "the program is under way", func() bool {
+		text, _ := os.ReadFile(heard)
+		return strings.Contains(string(text), "tools/call")
+	})
+	return b
+}
+
+// signal sends a signal, and returns the lines that the server writes until it refuses requests.
+func (b *busy) signal(s syscall.Signal) (lines []string) {
+	b.t.Helper()
+	if err := b.cmd.Process.Signal(s); err != nil {
+		b.t.Fatal(err)
+	}
+	fmt.Fprintln(b.in, `{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+	for b.out.Scan() {
+		text := b.out.Text()
+		lines = append(lines, text)
+		switch {
+		case !strings.Contains(text, `"id":3`):
+		case strings.Contains(text, "the server is ending"):
+			return lines
+		default:
+			fmt.Fprintln(b.in, `{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+		}
+	}
+	b.t.Fatalf("the server has ended: %q", lines)
+	return nil
+}
+
+// The first signal, whichever it is, has what is under way end and be answered.
+func TestFirstSignalDrains(t *testing.T) {
+	t.Parallel()
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			b := startBusy(t, "await new Promise(r => setTimeout(r, 1500)); return 'drained'")
+			lines := b.signal(s)
+			for b.out.Scan() {
+				lines = append(lines, b.out.Text())
+			}
+			if all := strings.Join(lines, "\n"); !strings.Contains(all, "drained") {
+				t.Errorf("the program was not answered: %s", all)
+			}
+			if err := b.cmd.Wait(); err != nil {
+				t.Errorf("it ended with %v", err)
+			}
+		})
+	}
+}
+
+// The second signal ends the server at once, and all its children.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	b := startBusy(t, "while (true) {}")
+	b.signal(syscall.SIGTERM)
+	family := descendants(b.cmd.Process.Pid)
+	if err := b.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for b.out.Scan() {
+		if strings.Contains(b.out.Text(), `"id":2`) {
+			t.Errorf("the program was waited for: %s", b.out.Text())
+		}
+	}
+	_ = b.cmd.Wait()
+	if code := b.cmd.ProcessState.ExitCode(); code != exitFailed {
+		t.Errorf("exit code %d, want %d", code, exitFailed)
+	}
+	testenv.WaitUntil(t, "no child is left", func() bool { return len(alive(family)) == 0 })
+}
