@@ -13,13 +13,15 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Handler answers Prometheus, below any path. It refuses requests that name another host
-// than this machine: a page in a browser could send them.
+// Handler answers Prometheus, below any path. It refuses what a page in a browser could send:
+// requests that name another host than this machine, an origin, or another site.
 func (t *Telemetry) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !here(r.Host):
 			http.Error(w, "this host is not served", http.StatusForbidden)
+		case r.Header.Get("Origin") != "" || fromOtherSite(r):
+			http.Error(w, "pages are not served", http.StatusForbidden)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			http.Error(w, "GET only", http.StatusMethodNotAllowed)
 		case r.URL.Path != "/metrics":
@@ -28,6 +30,13 @@ func (t *Telemetry) Handler() http.Handler {
 			t.answer(w, r)
 		}
 	})
+}
+
+// fromOtherSite reports whether a browser says that a page of another origin has caused a request.
+// Such a request has no Origin if the page cannot read the answer, as that of an image.
+func fromOtherSite(r *http.Request) bool {
+	site := strings.ToLower(r.Header.Get("Sec-Fetch-Site"))
+	return site != "" && site != "same-origin" && site != "none"
 }
 
 // here reports whether a Host header names this machine.

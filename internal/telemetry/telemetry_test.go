@@ -136,6 +136,23 @@ func TestOnlyThisMachineAsks(t *testing.T) {
 	}
 }
 
+// A page cannot have a browser ask, whether it says where it is from or not.
+func TestPagesDoNotAsk(t *testing.T) {
+	tel, _ := Open(Options{Prometheus: "127.0.0.1:0"})
+	defer tel.Close()
+	for _, h := range []struct {
+		name, value string
+		want        int
+	}{{"Origin", "http://localhost:3000", 403}, {"Origin", "null", 403}, {"Sec-Fetch-Site", "cross-site", 403}, {"Sec-Fetch-Site", "same-site", 403}, {"Sec-Fetch-Site", "none", 200}, {"Sec-Fetch-Site", "same-origin", 200}} {
+		r := httptest.NewRequest(http.MethodGet, "http://localhost/metrics", nil)
+		r.Header.Set(h.name, h.value)
+		w := httptest.NewRecorder()
+		if tel.Handler().ServeHTTP(w, r); w.Code != h.want {
+			t.Errorf("%s: %s: %d, want %d", h.name, h.value, w.Code, h.want)
+		}
+	}
+}
+
 func span() sdktrace.ReadOnlySpan {
 	return tracetest.SpanStub{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})}.Snapshot()
 }

@@ -14,7 +14,7 @@ import (
 
 // single are headers that a request has at most once: who reads the first and who reads
 // the last would read different requests.
-var single = []string{"Authorization", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Origin", mcpserver.SessionHeader, mcpserver.VersionHeader}
+var single = []string{"Authorization", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Origin", "Sec-Fetch-Site", mcpserver.SessionHeader, mcpserver.VersionHeader}
 
 // guard refuses requests that a web page, or a name that was made to lead here, could have
 // sent. It reports whether the request may go on.
@@ -29,11 +29,22 @@ func (l *Listener) guard(w http.ResponseWriter, r *http.Request) bool {
 		l.refuse(w, r, http.StatusForbidden, "this listener is not asked for by the host it was named; add it to http.allowedHosts")
 		return false
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && !l.origin(origin) {
+	switch origin := r.Header.Get("Origin"); {
+	case origin == "" && fromOtherSite(r):
+		l.refuse(w, r, http.StatusForbidden, "pages of other sites may not ask without saying their origin")
+		return false
+	case origin != "" && !l.origin(origin):
 		l.refuse(w, r, http.StatusForbidden, "pages of this origin may not ask; add it to http.allowedOrigins")
 		return false
 	}
 	return true
+}
+
+// fromOtherSite reports whether a browser says that a page of another origin has caused a request.
+// Such a request has no Origin if the page cannot read the answer, as that of an image.
+func fromOtherSite(r *http.Request) bool {
+	site := strings.ToLower(r.Header.Get("Sec-Fetch-Site"))
+	return site != "" && site != "same-origin" && site != "none"
 }
 
 // host reports whether a request may name a host. Names of this machine may always be

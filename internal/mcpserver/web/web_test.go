@@ -196,6 +196,9 @@ func TestGuards(t *testing.T) {
 		"another address":           {403, body, append(modern, "Host: 192.0.2.1")},
 		"another origin":            {403, body, append(modern, "Origin: https://evil.example")},
 		"an origin like this one":   {403, body, append(modern, "Origin: http://localhost.evil.example")},
+		"a picture of a page":       {403, body, append(modern, "Sec-Fetch-Site: cross-site")},
+		"a page on another port":    {403, body, append(modern, "Sec-Fetch-Site: Same-Site")},
+		"two sites":                 {400, body, append(modern, "Sec-Fetch-Site: none", "Sec-Fetch-Site: cross-site")},
 		"an opaque origin":          {403, body, append(modern, "Origin: null")},
 		"a form":                    {415, body, append(modern, "Content-Type: text/plain")},
 		"a form with parameters":    {415, body, append(modern, "Content-Type: text/plain; a=application/json")},
@@ -223,7 +226,7 @@ func TestGuards(t *testing.T) {
 	if n := len(p.files.Effects()); n != 0 {
 		t.Fatalf("%d effects of what was refused", n)
 	}
-	for _, headers := range [][]string{nil, {"Host: localhost:1"}, {"Host: RETORT.example."}, {"Origin: http://localhost:3000"}, {"Origin: https://app.example"}} {
+	for _, headers := range [][]string{nil, {"Host: localhost:1"}, {"Host: RETORT.example."}, {"Origin: http://localhost:3000"}, {"Origin: https://app.example"}, {"Sec-Fetch-Site: none"}, {"Sec-Fetch-Site: same-origin"}, {"Origin: https://app.example", "Sec-Fetch-Site: cross-site"}} {
 		if r, text := p.send("POST", "/mcp", body, append(modern, headers...)...); r.StatusCode != 200 || !strings.Contains(text, `"made"`) {
 			t.Errorf("%v: %s %s", headers, r.Status, text)
 		}
