@@ -452,3 +452,20 @@ func (c *crowd) answer(a run.Approval, path string, random *rand.Rand) (fooled b
 	}
 	return false
 }
+
+// A program that wants to do what a person does not want, again and again, asks a few times.
+func TestManyNoes(t *testing.T) {
+	for name, code := range map[string]string{
+		"one by one": `let left = 0; for (let i = 0; i < 100; i++) { try { await files.writeFile({path: '/srv/nordlys/x' + i + '.txt', content: 'one'}); left++ } catch (e) {} } return left`,
+		"at once":    `const all = await Promise.allSettled(Array.from({length: 100}, (_, i) => files.writeFile({path: '/srv/nordlys/x' + i + '.txt', content: 'one'}))); return all.filter(a => a.status === 'fulfilled').length`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, server := judged(t, "approval: {declined: 3}\n")
+			var asked atomic.Int64
+			o := e.Execute(run.WithChannel(t.Context(), answers(run.Answer{}, &asked)), retort.Request{Code: code})
+			if o.Status != run.StatusOK || string(o.Result) != "0" || wrote(server) != 0 || asked.Load() != 3 {
+				t.Errorf("%s %s, %d written, asked %d times: %+v", o.Status, o.Result, wrote(server), asked.Load(), o.Error)
+			}
+		})
+	}
+}

@@ -412,6 +412,8 @@ func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 		kept = approval.OpenKept(filepath.Join(home, "approvals", "always.json"), key, version)
 	}
 	table := approval.New(s.Timeout, trusting{kept, p.catalog})
+	bounds := approval.Bounds{Questions: s.Questions, Declined: s.Declined}
+	table.Bound(bounds)
 	if s.Webhook.URL != "" {
 		webhook, err := approval.NewWebhook(s.Webhook.URL, s.Webhook.Secret, p.log)
 		if err != nil {
@@ -421,7 +423,7 @@ func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 		p.onClose(webhook.Close)
 	}
 	return pipeline.Approvals{
-		Table: table, Version: version, Wait: s.Wait,
+		Table: table, Bounds: bounds.Complete(), Version: version, Wait: s.Wait,
 		Auto: map[rules.RiskLevel]bool{rules.RiskLow: s.AutoApproveLow.Bool(), rules.RiskMedium: s.AutoApproveMedium.Bool(), rules.RiskHigh: s.AutoApproveHigh.Bool()},
 	}, nil
 }

@@ -237,6 +237,8 @@ type Approval struct {
 	AutoApproveHigh   Switch
 	Timeout           time.Duration
 	Wait              time.Duration // before an execution is answered as pending that nobody can be asked about directly
+	Questions         int           `json:"-"` // that one program may have a person asked, and as many those of the servers that it calls
+	Declined          int           `json:"-"` // questions in a row, after which nobody is asked any more in that program
 	Webhook           Webhook
 }
 
@@ -408,6 +410,8 @@ func (s Settings) Defaults() Settings {
 	state(&s.Approval.AutoApproveMedium, On)
 	state(&s.Approval.AutoApproveHigh, Off)
 	state(&s.Approval.Timeout, 10*time.Minute)
+	state(&s.Approval.Questions, 50)
+	state(&s.Approval.Declined, 5)
 	s.Model, s.Orchestrator = s.Model.defaults(), s.Orchestrator.defaults()
 	s.Anomalies = s.Anomalies.defaults()
 	s.Network = s.Network.defaults()
@@ -612,6 +616,8 @@ func (a *Approval) read() into {
 		field{"autoApproveHigh", toggle(&a.AutoApproveHigh)},
 		field{"timeout", duration(&a.Timeout, time.Second, 30*24*time.Hour)},
 		field{"wait", duration(&a.Wait, 0, 24*time.Hour)},
+		field{"questions", integer(&a.Questions, 1, 10_000)},
+		field{"declined", integer(&a.Declined, 1, 10_000)},
 		field{"webhook", a.Webhook.read()},
 	)
 }

@@ -17,6 +17,7 @@ import (
 type Approvals struct {
 	Table   *approval.Table
 	Auto    map[rules.RiskLevel]bool // levels that need nobody; RiskCritical never is one
+	Bounds  approval.Bounds          // of what servers may ask the client of one execution; complete
 	Version string                   // of the policy and of these settings
 	Wait    time.Duration            // before an execution is answered as pending
 }

@@ -24,12 +24,15 @@ type Table struct {
 	timeout  time.Duration
 	rules    Rules
 	recorder run.Recorder // nil: nothing is recorded
+	bounds   Bounds       // complete
 
-	mu      sync.Mutex
-	waiting map[string]*entry
-	granted map[grant]bool // for the rest of a run
-	attend  func()
-	also    []run.Channel
+	mu        sync.Mutex
+	waiting   map[string]*entry
+	granted   map[grant]bool      // for the rest of a run
+	histories map[string]*history // by execution
+	windows   map[session]*window
+	attend    func()
+	also      []run.Channel
 }
 
 // Rules keep what was approved for always.
@@ -66,7 +69,10 @@ type entry struct {
 // New makes a table whose requests wait so long; 10 minutes if it is 0. rules may
 // be nil: then always is as long as a run.
 func New(timeout time.Duration, rules Rules) *Table {
-	return &Table{timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, waiting: map[string]*entry{}, granted: map[grant]bool{}}
+	return &Table{
+		timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, bounds: Bounds{}.Complete(),
+		waiting: map[string]*entry{}, granted: map[grant]bool{}, histories: map[string]*history{}, windows: map[session]*window{},
+	}
 }
 
 // Record has everything recorded that is asked, and what becomes of it. It is not called
@@ -81,18 +87,21 @@ func (t *Table) Also(c run.Channel) { t.also = append(t.also, c) }
 
 // Ask waits for a person's yes to q. It returns nil for a yes, also one that was
 // given before with a scope that covers q, and else an error of kind policy, or
-// cancelled when ctx ends. The caller checks that what it does then is still what
-// was asked.
+// cancelled when ctx ends. Beyond the Bounds nobody is asked, which is an error of kind policy
+// too. The caller checks that what it does then is still what was asked.
 func (t *Table) Ask(ctx context.Context, q run.Question) *run.Error {
 	_, refused := t.Put(ctx, q)
 	return refused
 }
 
 // Put is Ask, and also reports whether the question was put to a person; it is not if an earlier
-// answer covers it.
+// answer covers it or the Bounds are reached.
 func (t *Table) Put(ctx context.Context, q run.Question) (put bool, _ *run.Error) {
-	e := t.open(q)
-	if e == nil {
+	e, refused := t.open(q)
+	switch {
+	case refused != nil:
+		return false, refused
+	case e == nil:
 		return false, t.note(q, run.EventDecision, "covered", nil)
 	}
 	if refused := t.note(q, run.EventQuestion, "", map[string]any{"question": e.ID, "digest": e.Digest}); refused != nil {
@@ -119,7 +128,7 @@ func (t *Table) Put(ctx context.Context, q run.Question) (put bool, _ *run.Error
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	refused := t.settle(ctx, e)
+	refused = t.settle(ctx, e)
 	facts := map[string]any{"question": e.ID}
 	if e.answer.By != "" {
 		facts["by"] = e.answer.By
@@ -181,8 +190,8 @@ func ruleOf(q run.Question) Rule {
 	return Rule{q.Server, q.Tool, q.Pin, q.Policy, Shape(q.Arguments), q.Crosses, q.Principal}
 }
 
-// open puts a question on the table; nil if there is a yes already.
-func (t *Table) open(q run.Question) *entry {
+// open puts a question on the table, or says why it is not asked; nil if there is a yes already.
+func (t *Table) open(q run.Question) (*entry, *run.Error) {
 	now := time.Now()
 	e := &entry{
 		Approval: run.Approval{ID: strings.ToLower(rand.Text()[:10]), Digest: q.Digest(), Created: now, Expires: now.Add(t.timeout), Question: q},
@@ -191,10 +200,13 @@ func (t *Table) open(q run.Question) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.covered(q) {
-		return nil
+		return nil, nil
+	}
+	if refused := t.count(q, e.Digest, now); refused != nil {
+		return nil, refused
 	}
 	t.waiting[e.ID] = e
-	return e
+	return e, nil
 }
 
 // through asks through a channel until something else has decided.
@@ -286,10 +298,11 @@ func (e *entry) subject() string {
 	return "the program"
 }
 
-// End forgets what was approved for the rest of a run.
+// End forgets what was asked and approved in a run.
 func (t *Table) End(execution string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	delete(t.histories, execution)
 	for g := range t.granted {
 		if g.execution == execution {
 			delete(t.granted, g)
@@ -344,6 +357,7 @@ func (t *Table) Decide(id, digest string, a run.Answer) *run.Error {
 		return run.Errorf(run.KindInvalidArguments, "approval", "%s has run out", id)
 	}
 	e.settle(a)
+	t.judged(e)
 	t.grant(e)
 	return nil
 }
