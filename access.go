@@ -154,7 +154,11 @@ func (c *callers) Authenticate(ctx context.Context, bearer string) (Caller, erro
 	if err != nil {
 		return Caller{}, refusal{err, c.guard}
 	}
-	return Caller{Name: p.Name, Scopes: p.Scopes, Holds: func() bool { return c.guard.Holds(p) }}, nil
+	credential := run.Credential{Token: p.Token}
+	if p.Token == "" {
+		credential.Expires = p.Expires
+	}
+	return Caller{Name: p.Name, Scopes: p.Scopes, Credential: credential, Holds: func() bool { return c.guard.Holds(p) }}, nil
 }
 
 func (c *callers) Challenge(r *http.Request) string { return c.guard.Challenge(r) }

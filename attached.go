@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retort/internal/deadline"
 	"retort/internal/queue"
 	"retort/internal/run"
 )
@@ -26,6 +27,8 @@ func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	if err == nil && q.Takes() {
 		return e.logged("did a task", e.attachTask(ctx, q, t))
 	}
+	ctx, stop := deadline.WhilePermitted(ctx)
+	defer stop()
 	o := e.logged("did a task", e.orchestrator().Run(ctx, t))
 	if err != nil {
 		o.Warnings = append(o.Warnings, "it was done without the queue: "+run.AsError(err).Message)
@@ -75,10 +78,14 @@ func (b borrowed) Value(key any) any {
 func (e *Engine) attachTask(ctx context.Context, q *queue.Queue, t Task) Outcome {
 	a := &attached{progress: t.Progress, said: make(chan Outcome, 1), goOn: make(chan resumption), ended: make(chan struct{})}
 	a.caller.Store(&ctx)
+	permit := run.PermitOf(ctx)
 	j, err := TaskJob(t)
 	if err == nil {
+		j.Credential = permit.Credential
 		var state JobState
-		state, err = q.Submit(e.pipeline.Policy.Principal(), j, func(job context.Context) context.Context { return borrowed{job, a} })
+		state, err = q.Submit(e.pipeline.Policy.Principal(), j, func(job context.Context) context.Context {
+			return run.WithPermit(borrowed{job, a}, permit) // also when nobody waits any more
+		})
 		a.task = state.ID
 	}
 	if err == nil {

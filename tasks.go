@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
+	"retort/internal/deadline"
 	"retort/internal/mcpserver"
 	"retort/internal/queue"
 	"retort/internal/run"
@@ -146,6 +148,12 @@ func (e *Engine) WorkOn(id string) error {
 	}
 	whole := &Engine{e.whole()}
 	q.WorkOn(id, func(ctx context.Context, t *queue.Turn) run.Outcome {
+		ctx = e.permitted(ctx, t.Task.Credential)
+		if refused := run.PermitOf(ctx).Refused(); refused != nil {
+			return run.Outcome{ExecutionID: t.Task.ID, Status: run.StatusCancelled, Error: refused}
+		}
+		ctx, stop := deadline.WhilePermitted(ctx)
+		defer stop()
 		do, ok := e.line.jobs[t.Task.Kind]
 		if !ok {
 			return failedTask(t.Task, run.Errorf(run.KindInvalidArguments, "retort.tasks", "this version of Retort knows no tasks of the kind %q", t.Task.Kind))
@@ -153,6 +161,22 @@ func (e *Engine) WorkOn(id string) error {
 		return do(whole.As(t.Task.Principal))(ctx, t)
 	})
 	return nil
+}
+
+// permitted returns the context of a job under the Permit with which it was submitted. Where the
+// process that submitted it is another one, or has ended, what was kept of the Permit decides.
+func (e *Engine) permitted(ctx context.Context, c run.Credential) context.Context {
+	if run.PermitOf(ctx).Check != nil || c == (run.Credential{}) {
+		return ctx
+	}
+	book, err := e.tokens()
+	return run.WithPermit(ctx, run.Permit{Credential: c, Check: func() *run.Error {
+		switch {
+		case c.Token != "" && err == nil && book.Holds(c.Token), c.Token == "" && time.Now().Before(c.Expires):
+			return nil
+		}
+		return run.Revoked()
+	}})
 }
 
 // works is Work where a queue that cannot be read, or a keyring that asks, hinders nothing else.
@@ -237,8 +261,9 @@ func (e *Engine) Submit(ctx context.Context, j Job) (JobState, error) {
 	if err != nil {
 		return JobState{}, err
 	}
-	peer := run.PeerOf(ctx)
-	with := func(ctx context.Context) context.Context { return run.WithPeer(ctx, peer) }
+	peer, permit := run.PeerOf(ctx), run.PermitOf(ctx)
+	j.Credential = permit.Credential
+	with := func(ctx context.Context) context.Context { return run.WithPermit(run.WithPeer(ctx, peer), permit) }
 	t, err := q.Submit(e.pipeline.Policy.Principal(), j, with)
 	if err != nil {
 		return t, err

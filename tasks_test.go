@@ -264,3 +264,47 @@ func TestTaskOfModernClient(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A task does not run any more when the token does not count with which it was submitted, whichever engine's turn it is.
+func TestRevokedTasks(t *testing.T) {
+	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
+	made, err := retort.CreateToken(c, "anna", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := retort.CreateToken(c, "berta", 0); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for name, credential := range map[string]run.Credential{
+		"ok": {Token: made.ID}, "also ok": {}, "revoked": {Token: "0123456789ab"}, "lasts": {Expires: time.Now().Add(time.Hour)}, "expired": {Expires: time.Now().Add(-time.Hour)},
+	} {
+		j, err := retort.ProgramJob(retort.Request{Code: "return 7"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Credential = credential
+		task, _, err := retort.SubmitTask(c, j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[name] = task.ID
+	}
+	e, err := retort.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.Work(); err != nil {
+		t.Fatal(err)
+	}
+	for name, id := range ids {
+		want := run.TaskStatus(run.StatusOK)
+		if name == "revoked" || name == "expired" {
+			want = run.TaskStatus(run.StatusCancelled)
+		}
+		if task := finished(t, e, id); task.Status != want {
+			t.Errorf("%s: %s: %+v", name, task.Status, task.Outcome.Error)
+		}
+	}
+}

@@ -64,7 +64,7 @@ func (g *Guard) Authenticate(ctx context.Context, bearer string) (Principal, err
 // revoked nor expired. It is for requests that last, and cheap enough for each second.
 func (g *Guard) Holds(p Principal) bool {
 	if p.Token != "" {
-		return g.tokens != nil && g.tokens.holds(p.Token)
+		return g.tokens != nil && g.tokens.Holds(p.Token)
 	}
 	return g.oauth != nil && g.oauth.now().Before(p.Expires.Add(leeway))
 }

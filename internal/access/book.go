@@ -130,7 +130,7 @@ func (b *Book) Create(name string, life time.Duration, permit func(Token) error)
 }
 
 // Revoke removes the tokens of this name, or the one with this id. Engines that run refuse
-// them from their next request on.
+// their next request, and end within a second what they do for them.
 func (b *Book) Revoke(which string) (gone []Token, err error) {
 	err = b.change(func(all []kept) ([]kept, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(k kept) bool {
@@ -181,8 +181,8 @@ func (b *Book) authenticate(text string) (Principal, error) {
 	return Principal{Name: found.Name, Expires: found.Expires, Token: found.ID}, nil
 }
 
-// holds says whether the token with this id counts.
-func (b *Book) holds(id string) bool {
+// Holds reports whether the token with this id counts.
+func (b *Book) Holds(id string) bool {
 	now := b.now()
 	return slices.ContainsFunc(b.current().tokens, func(k kept) bool { return k.ID == id && !k.Expired(now) })
 }

@@ -1,10 +1,84 @@
 package pipeline
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"sync"
 
+	"retort/internal/pipeline/gate/approval"
 	"retort/internal/run"
 )
+
+// theirs are the questions that servers have put to the client of one execution. It is safe for
+// concurrent use.
+type theirs struct {
+	bounds approval.Bounds
+
+	mu       sync.Mutex
+	asked    int
+	declined map[string]int             // in a row, by server
+	denied   map[[sha256.Size]byte]bool // questions that were declined
+}
+
+func newTheirs(b approval.Bounds) *theirs {
+	return &theirs{bounds: b.Complete(), declined: map[string]int{}, denied: map[[sha256.Size]byte]bool{}}
+}
+
+// key tells questions apart.
+func (t *theirs) key(a run.Asked) [sha256.Size]byte {
+	text, _ := json.Marshal([]string{a.Server, a.Tool, a.Method, string(approval.Canonical(a.Params))}) // of strings
+	return sha256.Sum256(text)
+}
+
+// count counts a question, or says why it does not reach the client.
+func (t *theirs) count(a run.Asked) *run.Error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	refused := func(format string, args ...any) *run.Error {
+		return run.Errorf(run.KindLimit, "pipeline.asked", format, args...).At(a.Server, a.Tool)
+	}
+	switch n := t.declined[a.Server]; {
+	case t.denied[t.key(a)]:
+		return refused("the client has declined exactly this question of %s before, and is not asked again", a.Server)
+	case n >= t.bounds.Declined:
+		return refused("the client has declined %d questions of %s in a row, and is not asked any more for it (approval.declined)", n, a.Server)
+	case t.asked >= t.bounds.Questions:
+		return refused("the client was asked %d times by servers in one execution, and is not asked more often (approval.questions)", t.asked)
+	}
+	t.asked++
+	return nil
+}
+
+// judged notes what became of a question.
+func (t *theirs) judged(a run.Asked, answered bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if answered {
+		t.declined[a.Server] = 0
+		return
+	}
+	t.declined[a.Server]++
+	t.denied[t.key(a)] = true
+}
+
+// asked lets a server ask the client within the bounds, and records it.
+func (f *flight) asked(a run.Asked) (came func(json.RawMessage, *run.Error), refused *run.Error) {
+	if refused := f.theirs.count(a); refused != nil {
+		return nil, refused
+	}
+	recorded, refused := f.record.asked(a)
+	if refused != nil {
+		return nil, refused
+	}
+	return func(answer json.RawMessage, failed *run.Error) {
+		var said struct {
+			Action string `json:"action"`
+		}
+		_ = json.Unmarshal(answer, &said) // what a model has said has none
+		f.theirs.judged(a, failed == nil && (said.Action == "" || said.Action == "accept"))
+		recorded(answer, failed)
+	}, nil
+}
 
 // asked records that a server asks the client in the midst of a call, before it does, and then
 // what came of it. a has no personal data any more.

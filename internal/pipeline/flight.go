@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"retort/internal/deadline"
 	"retort/internal/pipeline/gate/approval"
 	"retort/internal/run"
 )
@@ -37,6 +38,8 @@ type flight struct {
 	journal       *approval.Journal
 	table         *approval.Table
 	record        *record
+	permit        run.Permit    // of whoever asked for it
+	theirs        *theirs       // what servers ask meanwhile
 	ended         chan struct{} // closed when outcome is there
 	outcome       run.Outcome
 	turn          chan struct{} // holds one token: a person is asked one thing at a time
@@ -57,14 +60,15 @@ const together = 20 * time.Millisecond
 // recorded of the request.
 func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any, body asked, execute func(context.Context, *flight) run.Outcome) run.Outcome {
 	id := req.ID
-	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	permitted, expire := deadline.WhilePermitted(context.WithoutCancel(ctx))
+	own, cancel := context.WithCancelCause(permitted)
 	f := &flight{
-		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table,
+		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table, permit: run.PermitOf(ctx), theirs: newTheirs(p.Approvals.Bounds),
 		ended: make(chan struct{}), turn: make(chan struct{}, 1), channel: run.ChannelOf(ctx), news: make(chan struct{}),
 	}
 	f.turn <- struct{}{}
 	if err := p.Flights.add(f); err != nil {
-		cancel(nil)
+		expire()
 		return run.Outcome{ExecutionID: id, Status: run.StatusRejected, Error: err}
 	}
 	go func() {
@@ -72,7 +76,7 @@ func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any
 		if req.Noted {
 			execute = noting(id, execute)
 		}
-		defer cancel(nil)
+		defer expire()
 		o := p.recorded(own, req, what, body, f, execute)
 		p.Approvals.Table.End(id)
 		f.mu.Lock()
@@ -113,7 +117,7 @@ func (p *Pipeline) Cancel(id string) (run.Outcome, bool) {
 func (p *Pipeline) recorded(ctx context.Context, req run.Request, what map[string]any, body asked, f *flight, execute func(context.Context, *flight) run.Outcome) run.Outcome {
 	f.record = p.begin(req, what, body)
 	ctx, ended := f.record.step(ctx, run.StepExecution, f.record.requested(req))
-	o := execute(run.WithChannel(ctx, f.ask), f)
+	o := f.withheld(execute(run.WithChannel(ctx, f.ask), f))
 	if refused := f.record.ready(); refused == nil { // what has not begun has no end
 		o = p.warned(f.record.end(o))
 	}
@@ -122,6 +126,16 @@ func (p *Pipeline) recorded(ctx context.Context, req run.Request, what map[strin
 		ended(f.record.ended(o))
 	}
 	return o
+}
+
+// withheld returns an Outcome without what the execution came to, if whoever asked for it may not
+// have it any more.
+func (f *flight) withheld(o run.Outcome) run.Outcome {
+	refused := f.permit.Refused()
+	if refused == nil {
+		return o
+	}
+	return run.Outcome{ExecutionID: o.ExecutionID, Status: run.StatusCancelled, Error: refused, Stats: o.Stats}
 }
 
 func (s *Flights) add(f *flight) *run.Error {

@@ -346,7 +346,7 @@ func (x *execution) relaying(tools *run.Toolset) relay.Execution {
 		ID: x.req.ID, Caller: x.caller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
-		Vet: x.vet, Approve: x.approveCall, Asked: x.flight.record.asked, Login: x.login, CallTimeout: x.callTimeout, Leaves: x.goes, Refused: x.flight.record.refusal,
+		Vet: x.vet, Approve: x.approveCall, Asked: x.flight.asked, Login: x.login, CallTimeout: x.callTimeout, Permit: x.flight.permit, Leaves: x.goes, Refused: x.flight.record.refusal,
 	}
 	r.Privacy = privacy{x.pipeline.Secrets, x.screen, x.flight.record.saw, x.flight.record.named}
 	if x.rehearses() {

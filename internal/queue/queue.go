@@ -143,7 +143,7 @@ func (q *Queue) Submit(principal string, j run.Job, with func(context.Context) c
 	deadline := min(cmp.Or(j.Deadline, usual), maxDeadline)
 	t := run.JobState{
 		ID: strings.ToLower(rand.Text()), Kind: j.Kind, Title: j.Title, Status: run.TaskQueued, Principal: principal, Session: cmp.Or(j.Session, "default"),
-		Client: j.Client, Priority: j.Priority, Submitted: now, Deadline: now.Add(deadline), Expires: now.Add(min(cmp.Or(j.Keep, q.o.Keep), q.o.Keep)),
+		Client: j.Client, Priority: j.Priority, Credential: j.Credential, Submitted: now, Deadline: now.Add(deadline), Expires: now.Add(min(cmp.Or(j.Keep, q.o.Keep), q.o.Keep)),
 	}
 	size := int64(len(j.Payload))
 	if err := q.admit(t, size); err != nil {

@@ -30,6 +30,9 @@ type Job struct {
 	Deadline time.Duration   // from now, after which it does not begin any more and is cancelled; 0 is a day
 	Keep     time.Duration   // how long it is kept from now on, at least until a while after its end; 0 is as the settings say
 	Payload  json.RawMessage // what is to be done, for who does it
+	// Credential is with what the job was submitted; it does not run any more when that does not
+	// count any more.
+	Credential Credential
 }
 
 // The kinds of jobs.
@@ -109,6 +112,8 @@ type JobState struct {
 	Expires   time.Time     `json:"expires"` // when it may be forgotten, if it has ended
 	Progress  *TaskProgress `json:"progress,omitempty"`
 	Outcome   *Outcome      `json:"outcome,omitempty"` // once it has ended
+	// Credential is that of the Job.
+	Credential Credential `json:"credential,omitzero"`
 }
 
 // Updated is when the task last changed as far as it is kept.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -9,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"retort/internal/deadline"
 	"retort/internal/mcpserver"
+	"retort/internal/run"
 )
 
 // ServeHTTP answers one request.
@@ -39,18 +40,30 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if r.Method == http.MethodGet && p.Holds != nil {
-		ctx, end := whileHeld(r.Context(), p.Holds)
-		defer end()
-		r = r.WithContext(ctx)
-	}
 	t, err := l.tenant(p.Name)
 	if err != nil {
 		l.refuse(w, r, http.StatusInternalServerError, "the server can't be made")
 		return
 	}
 	defer t.enter(-1)
-	l.serve(w, r, t)
+	l.held(w, r, t, p)
+}
+
+// held serves a request as long as the token counts with which it came.
+func (l *Listener) held(w *writer, r *http.Request, t *tenant, p Principal) {
+	c := &client{tenant: t, now: p}
+	t.renew(p)
+	w.permit = c.permit()
+	ctx, end := deadline.WhilePermitted(run.WithPermit(r.Context(), w.permit))
+	defer end()
+	l.serve(w, r.WithContext(ctx), t, c)
+	if refused := w.permit.Refused(); refused != nil && !w.begun.Load() {
+		w.permit = run.Permit{}
+		if l.Authenticator != nil {
+			w.Header().Set("WWW-Authenticate", l.Authenticator.Challenge(r))
+		}
+		l.refuse(w, r, http.StatusUnauthorized, refused.Message)
+	}
 }
 
 func answer(w http.ResponseWriter, status int, text string) {
@@ -71,6 +84,9 @@ func (l *Listener) ready(w http.ResponseWriter) {
 // authenticate says who asks. It answers itself if it reports false.
 func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (p Principal, ok bool) {
 	if l.loopback && !required(l.Authenticator) {
+		if l.Authenticator != nil {
+			p.Holds = func() bool { return !required(l.Authenticator) }
+		}
 		return p, true
 	}
 	scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -113,44 +129,27 @@ func required(a Authenticator) bool {
 	return a != nil && (!may || r.Required())
 }
 
-// whileHeld is ctx until a token does not count any more.
-func whileHeld(ctx context.Context, holds func() bool) (context.Context, func()) {
-	ctx, end := context.WithCancel(ctx)
-	go func() {
-		every := time.NewTicker(time.Second)
-		defer every.Stop()
-		for ctx.Err() == nil && holds() {
-			select {
-			case <-ctx.Done():
-			case <-every.C:
-			}
-		}
-		end()
-	}()
-	return ctx, end
-}
-
 // serve answers a request of a principal.
-func (l *Listener) serve(w *writer, r *http.Request, t *tenant) {
-	var a asked
+func (l *Listener) serve(w *writer, r *http.Request, t *tenant, c *client) {
+	var a mcpserver.Content
 	if r.Method == http.MethodPost {
 		var ok bool
 		if a, ok = l.read(w, r); !ok {
 			return
 		}
 	}
-	if wait := t.take(max(1, a.messages)); wait > 0 {
+	if wait := t.take(max(1, a.Messages)); wait > 0 {
 		l.later(w, r, wait, "there are too many requests; http.rate says how many are answered")
 		return
 	}
-	if a.calls > 0 {
-		if l.calls.Add(int64(a.calls)); !l.begin(w, r, t, a.calls) {
-			l.calls.Add(-int64(a.calls))
+	if a.Calls > 0 {
+		if l.calls.Add(int64(a.Calls)); !l.begin(w, r, t, a.Calls) {
+			l.calls.Add(-int64(a.Calls))
 			return
 		}
-		defer func() { l.calls.Add(-int64(a.calls)); t.end(a.calls) }()
+		defer func() { l.calls.Add(-int64(a.Calls)); t.end(a.Calls) }()
 	}
-	l.route(w, r, t, a)
+	l.route(w, r, t, c, a)
 }
 
 // begin lets calls of tools begin. It answers itself if it reports false.
@@ -168,14 +167,14 @@ func (l *Listener) begin(w http.ResponseWriter, r *http.Request, t *tenant, call
 }
 
 // route hands a request to the handler of its era.
-func (l *Listener) route(w *writer, r *http.Request, t *tenant, a asked) {
+func (l *Listener) route(w *writer, r *http.Request, t *tenant, c *client, a mcpserver.Content) {
 	switch {
 	case r.URL.Path == EventsPath:
 		l.events(w, r, t)
 	case modern(r, a):
 		t.http.Stateless.ServeHTTP(w, r)
 	default:
-		l.inSession(w, r, t, a)
+		l.inSession(w, r, t, c, a)
 	}
 }
 
@@ -186,30 +185,31 @@ func (l *Listener) events(w *writer, r *http.Request, t *tenant) {
 			return
 		}
 		id := stream()
-		t.open(id)
+		t.open(id, nil)
 		defer t.close(id)
 	}
 	t.http.Events.ServeHTTP(w, r)
 }
 
-func (l *Listener) inSession(w *writer, r *http.Request, t *tenant, a asked) {
+func (l *Listener) inSession(w *writer, r *http.Request, t *tenant, c *client, a mcpserver.Content) {
 	id := r.Header.Get(mcpserver.SessionHeader)
 	switch {
 	case r.Method == http.MethodDelete && id != "":
 		defer t.close(id)
 	case id != "":
-		if !t.touch(id) {
+		if !t.touch(id, c) {
 			l.refuse(w, r, http.StatusNotFound, "session not found")
 			return
 		}
 		defer t.release(id)
-	case a.begins:
+	case a.Begins:
 		if !l.admit(w, r, t) {
 			return
 		}
+		r = r.WithContext(run.WithPermit(r.Context(), c.permit())) // all requests of the session are answered under it
 		w.begins = func(h http.Header) {
 			if begun := h.Get(mcpserver.SessionHeader); begun != "" {
-				t.open(begun)
+				t.open(begun, c)
 				id = begun
 			}
 		}

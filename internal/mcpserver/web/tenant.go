@@ -26,11 +26,13 @@ type tenant struct {
 	active   int // requests being answered
 	used     time.Time
 	sessions map[string]*session
+	newest   Principal // of the tokens that end by themselves, the one that came last
 }
 
 type session struct {
-	busy int // requests being answered
-	used time.Time
+	busy   int // requests being answered
+	used   time.Time
+	client *client // nil: its stream ends with its token
 }
 
 // tenant is that of a principal.
@@ -124,11 +126,11 @@ func (t *tenant) drop(id string) {
 }
 
 // open notes a session that began, or a stream that is one by itself, as in use.
-func (t *tenant) open(id string) {
+func (t *tenant) open(id string, c *client) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sessions[id] == nil {
-		t.sessions[id] = &session{}
+		t.sessions[id] = &session{client: c}
 		t.all.Add(1)
 	}
 	t.sessions[id].busy++
@@ -136,7 +138,8 @@ func (t *tenant) open(id string) {
 
 // touch has a session in use. It reports false if there is none of this name, or none any
 // more: to end one takes longer than to forget it.
-func (t *tenant) touch(id string) bool {
+// What goes on in it goes on as long as the token counts that c has now.
+func (t *tenant) touch(id string, c *client) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.sessions[id]
@@ -144,6 +147,9 @@ func (t *tenant) touch(id string) bool {
 		return false
 	}
 	s.busy++
+	if s.client != nil {
+		s.client.renew(c.current())
+	}
 	return true
 }
 

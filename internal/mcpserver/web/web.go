@@ -30,8 +30,11 @@ const (
 type Principal struct {
 	Name   string // never empty
 	Scopes []string
-	// Holds says whether the token still counts; nil is always. A stream ends when it does not.
+	// Holds says whether the token still counts; nil is always. What was asked for with it ends
+	// when it does not: requests, streams, executions and tasks.
 	Holds func() bool
+	// Credential is what is kept of the token with tasks that outlive this process.
+	Credential run.Credential
 }
 
 // Authenticator knows bearer tokens. One that has a method Routes() map[string]http.Handler
@@ -50,6 +53,7 @@ type Authenticator interface {
 type Engine interface {
 	mcpserver.Engine
 	mcpserver.Passer
+	mcpserver.Tasker
 	mcpserver.LogWanter
 	// Running counts the principal's executions that have not ended.
 	Running() int

@@ -2,7 +2,10 @@ package web
 
 import (
 	"net/http"
+	"sync/atomic"
 	"time"
+
+	"retort/internal/run"
 )
 
 // writer gives a client so long to accept each part of an answer, and tells once which
@@ -12,6 +15,8 @@ type writer struct {
 	control  *http.ResponseController
 	patience time.Duration
 	begins   func(http.Header)
+	permit   run.Permit  // as long as which anything is written
+	begun    atomic.Bool // something was
 }
 
 func newWriter(w http.ResponseWriter, patience time.Duration) *writer {
@@ -22,26 +27,38 @@ func newWriter(w http.ResponseWriter, patience time.Duration) *writer {
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *writer) WriteHeader(status int) {
-	w.begin()
+	if !w.begin() {
+		return
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *writer) Write(p []byte) (int, error) {
-	w.begin()
+	if !w.begin() {
+		return 0, run.ErrRevoked
+	}
 	return w.ResponseWriter.Write(p)
 }
 
 func (w *writer) Flush() { _ = w.FlushError() }
 
 func (w *writer) FlushError() error {
-	w.begin()
+	if !w.begin() {
+		return run.ErrRevoked
+	}
 	return w.control.Flush()
 }
 
-func (w *writer) begin() {
+// begin reports whether the client may be told anything still.
+func (w *writer) begin() bool {
+	if w.permit.Refused() != nil {
+		return false
+	}
+	w.begun.Store(true)
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.patience))
 	if begins := w.begins; begins != nil {
 		w.begins = nil
 		begins(w.Header())
 	}
+	return true
 }

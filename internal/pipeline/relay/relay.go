@@ -1,7 +1,7 @@
 // Package relay carries the calls of programs out to the upstreams. It is a
 // chain of guards, each of which can only subtract: refuse, delay, rewrite.
 //
-//	refusals → well-formed → names → cache → budget → arguments → trust → policy → approval → journal → upstream
+//	refusals → permit → well-formed → names → cache → budget → arguments → trust → policy → approval → journal → upstream
 package relay
 
 import (
@@ -47,6 +47,7 @@ type Execution struct {
 	Caller    run.Caller   // on whose behalf its calls are made
 	Tools     *run.Toolset // what this execution may see and call
 	Policy    *policy.View // by which calls are judged
+	Permit    run.Permit   // as long as which calls are made
 	Limits    run.Limits   // complete
 	Tally     *Tally       // counts the calls; nil for a new one
 	Functions map[string]Function
@@ -116,6 +117,7 @@ func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
 	}
 	host := Chain(r.out(x),
 		refusals(x.Refused),
+		permitted(x.Permit),
 		wellFormed,
 		names(x),
 		r.cache.guard(x, tally.hit),
@@ -151,6 +153,22 @@ func refusals(told func(run.Call, *run.Error)) Guard {
 				told(run.Call{Server: refused.Server, Tool: refused.Tool}, refused)
 			}
 			return result, err
+		})
+	}
+}
+
+// permitted refuses calls of whoever may not have any made any more, those of the engine's own
+// functions too.
+func permitted(p run.Permit) Guard {
+	return func(next isolate.Host) isolate.Host {
+		if p.Check == nil {
+			return next
+		}
+		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
+			if refused := p.Refused(); refused != nil {
+				return run.Result{}, refused.At(c.Server, c.Tool)
+			}
+			return next.Call(ctx, c)
 		})
 	}
 }
@@ -206,8 +224,12 @@ func (x Execution) vetted(ctx context.Context, t *run.Tool) (*run.Tool, context.
 	return t, ctx, nil
 }
 
-// leave makes a call of which is told that it leaves.
+// leave makes a call of which is told that it leaves. A person may have been asked about it
+// meanwhile, so whoever asked for it must still be permitted to.
 func leave(ctx context.Context, x Execution, next isolate.Host, t *run.Tool, c run.Call, d policy.Decision) (run.Result, error) {
+	if refused := x.Permit.Refused(); refused != nil {
+		return run.Result{}, refused.At(c.Server, c.Tool)
+	}
 	if x.Leaves == nil {
 		result, err := next.Call(ctx, c)
 		return result, uncertain(err, d)
@@ -305,6 +327,9 @@ func (x Execution) timed(ctx context.Context) (context.Context, context.CancelFu
 func (x Execution) loggedIn(ctx context.Context, c run.Call, needed *run.Error) *run.Error {
 	if failed := x.Login(ctx, c, needed); failed != nil {
 		return failed
+	}
+	if refused := x.Permit.Refused(); refused != nil {
+		return refused
 	}
 	if t, ok := x.Tools.Exact(c.Server, c.Tool); ok && x.Vet != nil {
 		_, refused := x.Vet(ctx, t)
