@@ -251,9 +251,9 @@ func Examine(ctx context.Context, c Config, fix bool) ([]doctor.Check, error) {
 func (p *parts) examine(ctx context.Context, fix bool) []doctor.Check {
 	home := p.config.Home
 	if home == "" {
-		return []doctor.Check{{Name: "home", Level: doctor.OK, Words: "nothing is kept"}}
+		return append(doctor.Files(), doctor.Check{Name: "home", Level: doctor.OK, Words: "nothing is kept"})
 	}
-	checks := doctor.Folder("home", home, fix)
+	checks := append(doctor.Files(), doctor.Folder("home", home, fix)...)
 	if own, ok := p.ownFile(""); ok {
 		checks = append(append(checks, doctor.Folder("keys", own, fix)...), doctor.Keys("keys", own, fix)...)
 	}

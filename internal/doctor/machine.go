@@ -38,6 +38,30 @@ const (
 	maxCounted = 200_000 // files
 )
 
+// The files that an engine may have open. A program takes some ten, a server four.
+const (
+	leastFiles  = 256
+	littleFiles = 1024
+)
+
+// Files looks at how many files this process may have open, and returns nothing where that is enough.
+func Files() []Check {
+	if most, known := openFiles(); known {
+		return enough(most)
+	}
+	return nil
+}
+
+func enough(most uint64) []Check {
+	switch {
+	case most >= littleFiles:
+		return nil
+	case most < leastFiles:
+		return []Check{{"files", Broken, fmt.Sprintf("this process may have %d files open, and programs need more", most), "ulimit -n 4096"}}
+	}
+	return []Check{{"files", Warning, fmt.Sprintf("this process may have %d files open, which is little for many programs or servers", most), "ulimit -n 4096"}}
+}
+
 // Folder looks at a folder that is this user's alone, and with fix makes it so.
 func Folder(name, dir string, fix bool) []Check {
 	info, err := os.Stat(dir)

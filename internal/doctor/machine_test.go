@@ -126,3 +126,11 @@ func TestVersion(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestFiles(t *testing.T) {
+	for most, want := range map[uint64]Level{64: Broken, leastFiles: Warning, littleFiles: OK, 1 << 20: OK} {
+		if worst, text := level(enough(most)); worst != want || worst != OK && !strings.Contains(text, "ulimit -n 4096") {
+			t.Errorf("%d files: %s %s, want %s", most, worst, text, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Kind says what sort of thing went wrong. The set is closed and append-only.
@@ -51,13 +52,38 @@ func Errorf(kind Kind, op, format string, args ...any) *Error {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		cause = errors.Join(several.Unwrap()...)
 	}
-	return &Error{Kind: kind, Op: op, Message: err.Error(), Err: cause}
+	e := &Error{Kind: kind, Op: op, Message: err.Error(), Err: cause}
+	if LacksFiles(err) {
+		e.Hint = moreFiles
+		if kind == KindInternal {
+			e.Kind = KindLimit
+		}
+	}
+	return e
 }
 
-// WithHint returns a copy of e that carries hint.
+// LacksFiles reports whether the cause of err is that a process, or the machine, has too many files open.
+// The cause must be the system's own word: what a server or program says does not count.
+func LacksFiles(err error) bool {
+	var errno interface {
+		error
+		Temporary() bool
+		Timeout() bool
+	}
+	return errors.As(err, &errno) && strings.Contains(errno.Error(), "too many open files")
+}
+
+// moreFiles says what to do about too few file descriptors.
+const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or have it do less at once"
+
+// WithHint returns a copy of e that carries hint, unless the cause of e is that too many files are open: then
+// it says what to do about that.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	c := *e
 	c.Hint = fmt.Sprintf(format, args...)
+	if LacksFiles(e.Err) {
+		c.Hint = moreFiles
+	}
 	return &c
 }
 
@@ -84,7 +110,7 @@ func AsError(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	return &Error{Kind: KindInternal, Message: err.Error(), Err: err}
+	return Errorf(KindInternal, "", "%w", err)
 }
 
 // ErrLogin is what errors.Is finds in the error of a call to a server that needs a person

@@ -174,7 +174,7 @@ func (p *program) failure(err error) *run.Error {
 		return e.WithHint("build nested values and long expressions in several statements")
 	case errors.Is(err, tsc.ErrTime), errors.Is(err, errCrash):
 		return e.WithHint("simplify the types: annotate with any, or write the program in JavaScript")
-	case errors.Is(err, tsc.ErrBusy):
+	case errors.Is(err, tsc.ErrBusy), run.LacksFiles(err):
 		return e.WithHint("try again")
 	}
 	e.Kind = run.KindInternal

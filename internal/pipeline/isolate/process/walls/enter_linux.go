@@ -156,7 +156,7 @@ func (p *Plan) openRing() {
 }
 
 // limit sets the limits that are the same for every program of a kind. Those of
-// one program are set from outside, when it starts.
+// one program are set from outside, when it starts. A limit that is lower already stays: it may not be raised.
 func (p *Plan) limit() error {
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: uint64(p.Files), unix.RLIMIT_FSIZE: uint64(p.Tmp), unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_MSGQUEUE: 0}
 	if p.Processes > 0 && !p.Weak { // without a namespace it would count all processes of the user
@@ -169,6 +169,10 @@ func (p *Plan) limit() error {
 		limits[unix.RLIMIT_CPU] = uint64(p.Seconds)
 	}
 	for resource, most := range limits {
+		var now unix.Rlimit
+		if unix.Getrlimit(resource, &now) == nil {
+			most = min(most, now.Max)
+		}
 		err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most})
 		if p.Contained && err == unix.EPERM {
 			continue // a kernel in user space that does not have what it would limit
