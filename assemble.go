@@ -20,8 +20,10 @@ import (
 	"retort/internal/catalog"
 	"retort/internal/catalog/prose"
 	"retort/internal/config"
+	"retort/internal/doctor"
 	"retort/internal/egress"
 	"retort/internal/ledger"
+	"retort/internal/memory"
 	"retort/internal/model"
 	"retort/internal/orchestrator"
 	"retort/internal/pii/screen"
@@ -69,6 +71,7 @@ type parts struct {
 	telemetry *telemetry.Telemetry // nil: nobody is told
 	before    *started             // what the engine said of itself that wrote the record before
 	screen    *screen.Screen       // nil: nothing is hidden
+	memory    *memory.Budget       // for answers
 	network   *egress.Network      // of programs; closed unless settings open it
 	commands  commands.Set         // that programs may start
 	pipeline  *pipeline.Pipeline
@@ -97,6 +100,9 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 	if err := refuseDisabled(loaded.Settings); err != nil {
 		return nil, err
 	}
+	for _, c := range doctor.Files() {
+		loaded.Warnings = append(loaded.Warnings, c.Words+": "+c.Mend)
+	}
 	if p.policy, err = policy.New(rulesOf(loaded.Settings)); err != nil {
 		return nil, err
 	}
@@ -122,6 +128,8 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 		return nil, err
 	}
 	p.screen = p.privacy()
+	p.memory = memory.New(cmp.Or(loaded.Settings.Memory, memory.Auto()))
+	p.onClose(p.memory.Close)
 	children := reaper.New(commands.reaper...)
 	p.onClose(func() error { children.Close(0); return nil })
 	if err := p.connect(c, children); err != nil {
@@ -194,7 +202,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	identify := func(definition json.RawMessage) (name, pin string) {
 		return catalog.Identify(p.secrets.Mask(definition))
 	}
-	p.pool = upstream.New(p.servers, upstream.Options{Identify: identify, ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, ExitPatience: c.exitPatience})
+	p.pool = upstream.New(p.servers, upstream.Options{Identify: identify, ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, Memory: p.memory, ExitPatience: c.exitPatience})
 	p.onClose(p.pool.Close)
 	p.live = catalog.NewLive(p.catalog, maskedListing{lister{p.pool}, p.secrets}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
 	p.onClose(p.live.Close)
@@ -343,6 +351,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		Wrapper: p.wrapper(), Stub: p.stub(),
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
+	p.pipeline.Memory = p.memory
 	p.pipeline.Logins = &logins{parts: p, under: map[whose]*loggingIn{}}
 	p.awaitLogins()
 	if p.telemetry != nil {

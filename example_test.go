@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		serveLargeEngine(os.Args[2])
 		return
 	}
+	if len(os.Args) > 2 && os.Args[1] == floodedEngine {
+		serveFloodedEngine(os.Args[2])
+		return
+	}
 	if dir := os.Getenv(killedEngine); dir != "" {
 		scribble(dir)
 		return

@@ -271,6 +271,17 @@ func size(v *int64, lo, hi int64) into {
 	return measure(v, lo, hi, "a size such as 512MB", parseSize, showSize)
 }
 
+// orAuto reads a size, or the word auto, which is 0.
+func orAuto(v *int64, size into) into {
+	return func(r *reader, n *node) {
+		if n.kind == textKind && n.text == "auto" {
+			*v = 0
+			return
+		}
+		size(r, n)
+	}
+}
+
 func duration(v *time.Duration, lo, hi time.Duration) into {
 	return measure(v, lo, hi, "a time such as 30s or 10m, or milliseconds", parseDuration, showDuration)
 }

@@ -67,7 +67,8 @@ type Settings struct {
 	Telemetry        Telemetry
 	Stats            Stats
 	HTTP             HTTP
-	MaxTasks         int // that run at once
+	Memory           int64 // bytes that the engine may take; 0 is as the machine allows
+	MaxTasks         int   // that run at once
 	Tasks            Tasks
 }
 
@@ -480,6 +481,7 @@ func (s *Settings) read() into {
 		field{"telemetry", s.Telemetry.read()},
 		field{"stats", s.Stats.read()},
 		field{"http", s.HTTP.read()},
+		field{"memory", orAuto(&s.Memory, size(&s.Memory, 128*mib, 64*tib))},
 		field{"maxConcurrentTasks", integer(&s.MaxTasks, 1, 1024)},
 		field{"tasks", object(field{"waiting", integer(&s.Tasks.Waiting, 1, 100_000)}, field{"keep", duration(&s.Tasks.Keep, time.Minute, 30*24*time.Hour)})},
 	))

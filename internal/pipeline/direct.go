@@ -19,6 +19,8 @@ func (p *Pipeline) Pass(ctx context.Context, req run.Request, r run.Passed) run.
 }
 
 func (p *Pipeline) pass(ctx context.Context, req run.Request, r run.Passed, f *flight) run.Outcome {
+	ctx, free := p.claiming(ctx, req)
+	defer free()
 	x, err := p.open(req, f, nil)
 	if err != nil {
 		return x.fail(err)
@@ -26,6 +28,9 @@ func (p *Pipeline) pass(ctx context.Context, req run.Request, r run.Passed, f *f
 	x.callTimeout, x.exact = x.req.Limits.Timeout, &r
 	x.see(x.passable(r))
 	result, err := x.host.Call(ctx, run.Call{Server: r.Server, Tool: r.Tool, Arguments: r.Arguments})
+	if err == nil {
+		err = p.admit(ctx, len(result.Value))
+	}
 	if err != nil {
 		return x.fail(err)
 	}

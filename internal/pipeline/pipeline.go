@@ -112,6 +112,8 @@ type Pipeline struct {
 	Watch Watch
 	// Tracer is told what takes how long; nil: nobody is.
 	Tracer run.Tracer
+	// Memory is the budget for results; nil: they are not counted.
+	Memory run.Memory
 	// RestoreToModel lets a person give the model the values behind tokens.
 	RestoreToModel bool
 }
@@ -141,6 +143,8 @@ func (p *Pipeline) execute(ctx context.Context, req run.Request, f *flight) run.
 
 // perform runs a program; plan, unless it is nil, is what its effects are held against.
 func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan *plan) run.Outcome {
+	ctx, free := p.claiming(ctx, req)
+	defer free()
 	x, err := p.open(req, f, plan)
 	if err != nil {
 		return x.fail(err)
@@ -176,6 +180,9 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	disconnect()
 	ran(run.Event{Status: string(result.Status)})
 	if err != nil {
+		return x.fail(err)
+	}
+	if err := p.admit(ctx, len(result.Value)+len(result.Output)); err != nil {
 		return x.fail(err)
 	}
 	result = x.refusedNetwork(result)
@@ -214,6 +221,8 @@ func (p *Pipeline) Call(ctx context.Context, req run.Request, name string, argum
 }
 
 func (p *Pipeline) call(ctx context.Context, req run.Request, name string, arguments json.RawMessage, f *flight) run.Outcome {
+	ctx, free := p.claiming(ctx, req)
+	defer free()
 	req.Code = ""
 	x, err := p.open(req, f, nil)
 	if err != nil {
@@ -230,10 +239,33 @@ func (p *Pipeline) call(ctx context.Context, req run.Request, name string, argum
 	if e := run.AsError(err); e != nil && e.Kind == run.KindToolNotFound && x.seesMore(ctx) {
 		result, err = x.host.Call(ctx, call)
 	}
+	if err == nil {
+		err = p.admit(ctx, len(result.Value))
+	}
 	if err != nil {
 		return x.fail(err)
 	}
 	return x.close(report.Make(isolate.Report{Status: run.StatusOK, Value: result.Value}, x.reporting()))
+}
+
+// claiming returns a context in which what an execution holds counts, until free is called.
+func (p *Pipeline) claiming(ctx context.Context, req run.Request) (_ context.Context, free func()) {
+	if p.Memory == nil {
+		return ctx, func() {}
+	}
+	ctx, claim := run.WithClaim(ctx, req.ID)
+	return run.WithMemory(ctx, p.Memory), claim.Free
+}
+
+// admit waits until a result of n bytes can be made ready for the model.
+func (p *Pipeline) admit(ctx context.Context, n int) error {
+	if p.Memory == nil {
+		return nil
+	}
+	if err := p.Memory.Report(ctx, run.ClaimOf(ctx), int64(n)); err != nil {
+		return run.Errorf(run.KindCancelled, "pipeline", "cancelled while the result waited for memory: %w", err)
+	}
+	return nil
 }
 
 // execution is one request on its way.

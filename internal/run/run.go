@@ -162,4 +162,5 @@ type Call struct {
 // the upstream sent it (key order and digits of numbers kept).
 type Result struct {
 	Value json.RawMessage
+	Claim *Claim // what Value takes of the engine's memory; whoever is done with Value frees it
 }

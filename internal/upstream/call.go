@@ -45,6 +45,9 @@ func (l *link) call(ctx context.Context, x *exchange, method string, params json
 			return nil, l.cause
 		}
 	}
+	if err := l.admit(ctx, x); err != nil {
+		return nil, err
+	}
 	return x.result, x.err
 }
 

@@ -72,6 +72,8 @@ type connector struct {
 	spool    *spool
 }
 
+func (c *connector) account() account { return account{c.opts.Memory, c.spec.Name} }
+
 // connect establishes a session, beginning with e and going on with what the
 // server's refusals suggest. The era of the session is what worked.
 func (c *connector) connect(ctx context.Context, e era) (*session, *run.Error) {
@@ -99,7 +101,7 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *run.Er
 		return nil, nil, err
 	}
 	l := newLink(w, c.rubbish, e.probe, c.changed)
-	l.client, l.news = c.spec.Client, c.news
+	l.client, l.news, l.account = c.spec.Client, c.news, c.account()
 	self := &mcp.Implementation{Name: "retort", Version: c.opts.ClientVersion}
 	client := mcp.NewClient(self, &mcp.ClientOptions{
 		Capabilities:               c.spec.Client.capabilities(),
@@ -127,15 +129,15 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *run.Er
 func (c *connector) open(ctx context.Context, e era) (wire, int, *run.Error) {
 	switch e.transport {
 	case transportStdio:
-		return startStdio(c.spec, c.opts.Processes, c.stderr, c.spool)
+		return startStdio(c.spec, c.opts.Processes, c.stderr, c.account(), c.spool)
 	case transportDial:
-		w, err := startDial(ctx, c.spec, c.spool)
+		w, err := startDial(ctx, c.spec, c.account(), c.spool)
 		return w, 0, err
 	case transportHTTP:
-		w, err := startHTTP(c.spec, c.bindings, c.spool)
+		w, err := startHTTP(c.spec, c.bindings, c.account(), c.spool)
 		return w, 0, err
 	case transportSSE:
-		w, err := startSSE(ctx, c.spec)
+		w, err := startSSE(ctx, c.spec, c.account(), c.spool)
 		return w, 0, err
 	}
 	return nil, 0, run.Errorf(run.KindInternal, "upstream.connect", "there is no transport %q", e.transport)

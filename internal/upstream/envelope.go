@@ -48,17 +48,19 @@ var (
 	errBulky = errors.New("it is large where it has neither text, bytes nor structuredContent")
 )
 
-// write takes in more of the message. After an error, which err is, it does nothing.
-func (e *envelope) write(p []byte) {
+// write takes in more of the message, and returns what it has not looked at. After an error, which
+// err is, that is all of it.
+func (e *envelope) write(p []byte) (rest []byte) {
 	for len(p) > 0 && e.err == nil {
 		kind, n, err := e.scan.Next(p)
 		if err != nil {
 			e.err = err
-			return
+			return p
 		}
 		e.piece(kind, p[:n])
 		p = p[n:]
 	}
+	return p
 }
 
 func (e *envelope) piece(kind jsonscan.Kind, p []byte) {

@@ -48,6 +48,8 @@ func (s *server) explain(ctx context.Context, op string, limited context.Context
 	var e *run.Error
 	var rpc *jsonrpc.Error
 	switch {
+	case errors.Is(cause, errUnadmittedAnswer) && errors.As(cause, &e):
+		return e // the server is not to blame, and the outcome is known
 	case ctx.Err() != nil:
 		e = errCancelled(ctx, "while waiting for the server")
 	case limited.Err() != nil:

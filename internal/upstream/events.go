@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strconv"
@@ -21,6 +22,7 @@ type event struct {
 type events struct {
 	lines *frames
 	limit int64
+	data  counting // of an event with several lines
 
 	id    string        // of the last event that had one
 	retry time.Duration // asked for by the server, 0 if not
@@ -31,8 +33,9 @@ const (
 	longestRetry   = 30 * time.Second
 )
 
-func newEvents(r io.Reader, limit int64) *events {
-	e := &events{lines: newFrames(r, limit), limit: limit}
+func newEvents(ctx context.Context, r io.Reader, limit int64, a account, place *spool) *events {
+	e := &events{lines: newFrames(ctx, r, limit, a, place), limit: limit, data: counting{account: a}}
+	e.lines.prefix = []byte("data:")
 	if bom, _ := e.lines.in.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
 		_, _ = e.lines.in.Discard(3)
 	}
@@ -44,6 +47,7 @@ func newEvents(r io.Reader, limit int64) *events {
 // stream cuts off does not count.
 func (e *events) next() (event, error) {
 	ev := event{name: "message"}
+	e.data.free()
 	var skipped *tooLong
 	for {
 		line, err := e.lines.line()
@@ -68,6 +72,8 @@ func (e *events) next() (event, error) {
 		switch {
 		case len(line) > 0 && int64(len(ev.data)+len(line)) > e.limit:
 			skipped = &tooLong{limit: e.limit}
+		case len(ev.data) > 0 && len(line) > 0 && !e.data.grow(int64(len(ev.data)+len(line))):
+			skipped = &tooLong{limit: int64(len(ev.data))}
 		case len(line) > 0:
 			e.field(&ev, line)
 		case skipped != nil:
@@ -86,6 +92,12 @@ func (e *events) next() (event, error) {
 	}
 }
 
+// free says that nothing more is read.
+func (e *events) free() {
+	e.data.free()
+	e.lines.free()
+}
+
 // drop lets go of what is not in memory.
 func (ev *event) drop() {
 	if ev.large != nil {
@@ -101,10 +113,12 @@ func (e *events) field(ev *event, line []byte) {
 	case "event":
 		ev.name = string(value)
 	case "data":
-		if len(ev.data) > 0 {
-			ev.data = append(ev.data, '\n')
+		if len(ev.data) == 0 { // the usual case: the event keeps the memory of the line
+			ev.data = value
+			e.data.adopt(&e.lines.counting)
+			return
 		}
-		ev.data = append(ev.data, value...)
+		ev.data = append(append(ev.data, '\n'), value...)
 	case "id":
 		if len(value) <= longestEventID && bytes.IndexByte(value, 0) < 0 {
 			e.id = string(value)

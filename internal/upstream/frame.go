@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,10 +36,13 @@ type frames struct {
 	limit  int64
 	spool  *spool // nil: what does not fit into memory is skipped
 	prefix []byte // with which lines begin that may go there, and without which they do
+	ctx    context.Context
+	counting
 }
 
-func newFrames(r io.Reader, limit int64) *frames {
-	return &frames{in: bufio.NewReaderSize(r, 64<<10), limit: limit}
+// newFrames reads lines of r. What it waits for, other than r, ends with ctx.
+func newFrames(ctx context.Context, r io.Reader, limit int64, a account, place *spool) *frames {
+	return &frames{in: bufio.NewReaderSize(r, 64<<10), limit: limit, ctx: ctx, counting: counting{account: a}, spool: place}
 }
 
 // next returns the next line that is not empty, in memory of its own. A last
@@ -55,36 +59,63 @@ func (f *frames) next() ([]byte, error) {
 	}
 }
 
+// line returns the next line, which counts as memory of the server until the line after it is read.
 func (f *frames) line() ([]byte, error) {
+	f.free()
 	var line []byte
 	for {
 		part, err := f.in.ReadSlice('\n')
 		n := int64(len(line) + len(part))
+		room := int64(cap(line))
+		if n > room {
+			room = max(2*int64(len(line)), n)
+		}
+		fits := f.grow(room)
+		if (f.spool.takes(n) || !fits) && f.spool != nil && f.diverts(line, part) {
+			return nil, f.divert(line, part, err)
+		}
+		if n > f.limit || !fits {
+			return nil, f.skip(line, part, err)
+		}
 		if n > int64(cap(line)) {
-			line = slices.Grow(line, max(len(line), len(part))) // append would go in small steps, with much to throw away
+			line = slices.Grow(line, int(room)-len(line)) // append would go in small steps, with much to throw away
 		}
-		if line = append(line, part...); f.spool.takes(n) && bytes.HasPrefix(line, f.prefix) {
-			return nil, f.divert(line[len(f.prefix):], err)
-		}
-		if n > f.limit {
-			return nil, f.skip(line[:len(line)-len(part)], part, err)
-		}
+		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
 		}
 	}
 }
 
-// divert takes a line to the spool that began with head. A stream that ends in the middle
+// diverts reports whether a line that begins with head and part may go to the spool.
+func (f *frames) diverts(head, part []byte) bool {
+	if len(head) < len(f.prefix) {
+		head = part // a part has more bytes than the prefix
+	}
+	return bytes.HasPrefix(head, f.prefix)
+}
+
+// divert takes a line to the spool that began with head and part. A stream that ends in the middle
 // is an error of the next line, too.
-func (f *frames) divert(head []byte, err error) error {
-	m := f.spool.take(head, func() (part []byte, _ error) {
+func (f *frames) divert(head, part []byte, err error) error {
+	if len(head) == 0 {
+		head, part = part, nil
+	}
+	head = head[len(f.prefix):]
+	m := f.spool.take(f.ctx, f.account, head, func() ([]byte, error) {
+		if next := part; next != nil {
+			part = nil
+			f.free() // head is on disk
+			return next, nil
+		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return nil, io.EOF
 		}
-		part, err = f.in.ReadSlice('\n')
-		return part, nil
+		var next []byte
+		next, err = f.in.ReadSlice('\n')
+		return next, nil
 	}, f.limit)
+	f.free()
 	if err != nil && m.broken == nil && m.end() != nil { // and not a last line without newline
 		m.breakOff(err)
 	}

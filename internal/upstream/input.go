@@ -35,6 +35,7 @@ func (s *session) input(ctx context.Context, peer *run.Peer, need *needed) (json
 	if len(need.Requests) > maxNeeds {
 		return nil, run.Errorf(run.KindToolError, "upstream.call", "the server asks for %d inputs at once, more than %d", len(need.Requests), maxNeeds)
 	}
+	run.ClaimOf(ctx).Release() // a person may be waited for
 	given := map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(need.Requests)) {
 		r := need.Requests[key]

@@ -19,6 +19,7 @@ type sse struct {
 	post   *url.URL
 	body   *http.Response
 	in     *events
+	limit  int64
 	link   *link
 	ctx    context.Context // ends with the wire
 	cancel context.CancelFunc
@@ -29,15 +30,15 @@ type sse struct {
 }
 
 // startSSE opens the stream and waits for the address.
-func startSSE(ctx context.Context, spec Server) (wire, *run.Error) {
+func startSSE(ctx context.Context, spec Server, a account, place *spool) (wire, *run.Error) {
 	at, err := newEndpoint(spec)
 	if err != nil {
 		return nil, err
 	}
-	s := &sse{at: at}
+	s := &sse{at: at, limit: spec.MaxMessage}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, s.cancel) // ctx is about connecting, the stream lives on
-	if err := s.open(spec.MaxMessage); err != nil {
+	if err := s.open(a, place); err != nil {
 		s.cancel()
 		at.close()
 		return nil, err
@@ -49,7 +50,7 @@ func startSSE(ctx context.Context, spec Server) (wire, *run.Error) {
 	return s, nil
 }
 
-func (s *sse) open(limit int64) *run.Error {
+func (s *sse) open(a account, place *spool) *run.Error {
 	resp, err := s.at.do(s.ctx, message{method: http.MethodGet, url: s.at.url, header: http.Header{"Accept": {"text/event-stream"}}})
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (s *sse) open(limit int64) *run.Error {
 		_ = resp.Body.Close()
 		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server answers with content of type %q, which is no stream of events", cut(kind, 100))
 	}
-	s.body, s.in = resp, newEvents(resp.Body, limit)
+	s.body, s.in = resp, newEvents(s.ctx, resp.Body, s.limit, a, place)
 	ev, cause := s.in.next()
 	if cause == nil && ev.name == "endpoint" {
 		s.post, cause = s.at.url.Parse(string(ev.data))
@@ -84,6 +85,7 @@ func (s *sse) start(l *link) {
 }
 
 func (s *sse) receive() {
+	defer s.in.free()
 	for {
 		ev, err := s.in.next()
 		var long *tooLong
@@ -95,16 +97,28 @@ func (s *sse) receive() {
 			s.link.fail(run.Errorf(run.KindUpstreamGone, opReceive, "the server ended the stream: %w", err))
 			return
 		case ev.name != "message":
+			ev.drop()
+			continue
+		case ev.large != nil:
+			if data, held := s.link.spooled(ev.large, s.limit); data != nil {
+				s.take(data)
+				free(held)
+			}
 			continue
 		}
-		msgs, ok := decode(ev.data)
-		if !ok {
-			s.link.refuse(ev.data)
-			continue
-		}
-		for _, msg := range msgs {
-			s.link.deliver(msg)
-		}
+		s.take(ev.data)
+	}
+}
+
+// take delivers the messages of one event.
+func (s *sse) take(data []byte) {
+	msgs, ok := decode(data)
+	if !ok {
+		s.link.refuse(data)
+		return
+	}
+	for _, msg := range msgs {
+		s.link.deliver(msg)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"retort/internal/memory"
 	"retort/internal/run"
 )
 
@@ -85,6 +86,8 @@ type exchange struct {
 
 	spools  bool // the answer may be one that is not in memory
 	spooled *run.Spooled
+	parked  *spooled     // the answer, on disk until there is memory for it
+	fresh   *memory.Hold // what the answer takes until it is admitted
 }
 
 // link is the connection to a server. The SDK's client speaks through it while
@@ -98,6 +101,7 @@ type link struct {
 	rubbish *rubbish
 	changed func() // tools/list_changed
 	probe   time.Duration
+	account account
 
 	client Client                                      // what the server may have of it
 	news   func(method string, params json.RawMessage) // of resources and prompts; may be nil
@@ -190,6 +194,11 @@ func (l *link) drop(x *exchange) {
 		_ = x.spooled.Close()
 		x.spooled = nil
 	}
+	if x.parked != nil {
+		_ = x.parked.Close()
+		x.parked = nil
+	}
+	x.fresh.Free()
 }
 
 // forget drops a call that nobody waits for any more.
@@ -268,7 +277,7 @@ func (l *link) settle(m *jsonrpc.Response) bool {
 		l.tasks = l.tasks || x.method == methodInitialize && offersTasks(m.Result)
 		return true
 	}
-	x.result, x.err = m.Result, m.Error
+	x.result, x.err, x.fresh = m.Result, m.Error, l.account.delivered(m)
 	close(x.answered)
 	return false
 }

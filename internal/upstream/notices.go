@@ -66,11 +66,12 @@ func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, 
 				_ = resp.Body.Close()
 				return gone
 			}
-			in := newEvents(resp.Body, h.limit)
+			in := newEvents(ctx, resp.Body, h.limit, h.account, nil)
 			in.id = last
 			if h.readNews(in) > 0 {
 				failures = 0
 			}
+			in.free()
 			_ = resp.Body.Close()
 			last, retry = in.id, in.retry
 		}

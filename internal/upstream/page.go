@@ -209,6 +209,7 @@ func (s *session) request(ctx context.Context, x *exchange, method string, body 
 
 // open asks a person to open pages, one after the other. waits are closed when they are done.
 func (s *session) open(ctx context.Context, x *exchange, pages []json.RawMessage) (last page, waits []<-chan struct{}, _ error) {
+	run.ClaimOf(ctx).Release()
 	for _, params := range pages {
 		p, refused := readPage(params)
 		if refused != nil {

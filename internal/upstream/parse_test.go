@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -34,7 +35,7 @@ func TestFrames(t *testing.T) {
 		"exactly":         {strings.Repeat("x", 64) + "\nb\n", []string{strings.Repeat("x", 64), "b"}},
 	} {
 		for _, chunk := range []int{1, 7, 1 << 20} {
-			f := newFrames(&chunked{strings.NewReader(tt.in), chunk}, 65)
+			f := newFrames(context.Background(), &chunked{strings.NewReader(tt.in), chunk}, 65, account{}, nil)
 			var got []string
 			for {
 				line, err := f.next()
@@ -122,7 +123,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte("a\nbb\n\n"), 3)
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
 		limit = min(max(limit, 1), 1<<16)
-		in := newFrames(bytes.NewReader(data), int64(limit))
+		in := newFrames(context.Background(), bytes.NewReader(data), int64(limit), account{}, nil)
 		for {
 			line, err := in.next()
 			if len(line) > limit {
@@ -203,7 +204,7 @@ func TestEvents(t *testing.T) {
 		"over":        {"data: " + strings.Repeat("x", 100) + "\n\ndata: b\n\n", []string{"!", "message||b"}},
 		"over in sum": {strings.Repeat("data: "+strings.Repeat("x", 30)+"\n", 5) + "\ndata: b\n\n", []string{"!", "message||b"}},
 	} {
-		e := newEvents(strings.NewReader(tt.in), 80)
+		e := newEvents(context.Background(), strings.NewReader(tt.in), 80, account{}, nil)
 		var got []string
 		for {
 			ev, err := e.next()
@@ -220,7 +221,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
-	e := newEvents(strings.NewReader("retry: 1500\nretry: x\n\nretry: 99999999\ndata: a\n\n"), 80)
+	e := newEvents(context.Background(), strings.NewReader("retry: 1500\nretry: x\n\nretry: 99999999\ndata: a\n\n"), 80, account{}, nil)
 	if _, err := e.next(); err != nil || e.retry != longestRetry {
 		t.Errorf("retry %s, %v", e.retry, err)
 	}
@@ -230,7 +231,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("event: x\nid: 1\nretry: 5\n: c\ndata: a\n\n"), 10)
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
 		limit = min(max(limit, 1), 1<<16)
-		e := newEvents(bytes.NewReader(data), int64(limit))
+		e := newEvents(context.Background(), bytes.NewReader(data), int64(limit), account{}, nil)
 		for {
 			ev, err := e.next()
 			if len(ev.data) > limit || len(e.id) > longestEventID || e.retry > longestRetry {

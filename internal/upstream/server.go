@@ -155,6 +155,8 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 // list asks for all tools.
 func (s *server) list(ctx context.Context) (Listing, *run.Error) {
 	var l Listing
+	ctx, claim := run.WithClaim(ctx, "tools of "+s.spec.Name)
+	defer claim.Free()
 	err := s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
 		l, err = s.listOver(ctx, sess) // the exchange stays unsent: listing has no effects and may be tried again
 		return err

@@ -208,6 +208,7 @@ func checkPages(seen map[string]bool, next, member string, count int, size, limi
 }
 
 func (s *session) listPage(ctx context.Context, method, member, cursor string) (items []json.RawMessage, next string, err error) {
+	run.ClaimOf(ctx).Release() // the page before has been read
 	result, err := s.link.call(ctx, &exchange{}, method, listParams(s.meta, cursor))
 	if err != nil {
 		if unknownMethod(err) && cursor == "" {

@@ -1,16 +1,17 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"retort/internal/memory"
 	"retort/internal/run"
 )
 
@@ -21,12 +22,15 @@ type Spool struct {
 	Bytes int64  // of all messages there at once, and of one
 }
 
-const defaultAbove = 16 << 20
+const (
+	defaultAbove  = 16 << 20
+	mostSkeletons = 2 << 20 // bytes of the skeleton of a message
+)
 
 // spool is the place, shared by all servers. A nil spool takes nothing.
 type spool struct {
 	Spool
-	used atomic.Int64
+	room *memory.Pool // of Bytes
 }
 
 // newSpool empties the folder. What another engine has in it has no name, or cannot be
@@ -42,7 +46,7 @@ func newSpool(o Spool) *spool {
 	if o.Above <= 0 {
 		o.Above = defaultAbove
 	}
-	return &spool{Spool: o}
+	return &spool{Spool: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above))}
 }
 
 // takes reports whether a message of so many bytes goes to the spool.
@@ -52,9 +56,13 @@ func (s *spool) takes(n int64) bool { return s != nil && n > s.Above }
 type spooled struct {
 	envelope
 	spool  *spool
+	held   *memory.Hold // of the spool; reserved bytes
+	kept   int64        // reserved so far
 	file   *os.File
 	size   int64
 	closed sync.Once
+	bulky  bool     // ids has taken over from the envelope
+	ids    idFinder // finds the id where the envelope has given up
 
 	broken  error // why there is nothing more of the message, which is not whole
 	full    error // why it is not kept
@@ -83,12 +91,20 @@ var (
 
 // Write takes more of the message.
 func (m *spooled) Write(p []byte) (int, error) {
-	if m.spool.used.Add(int64(len(p))) > m.spool.Bytes {
-		m.spool.used.Add(-int64(len(p)))
-		return 0, errSpoolFull
+	if more := m.size + int64(len(p)) - m.kept; more > 0 {
+		if !m.held.Extend(more) {
+			return 0, errSpoolFull
+		}
+		m.kept += more
 	}
 	m.size += int64(len(p))
-	m.envelope.write(p)
+	if rest := m.envelope.write(p); errors.Is(m.err, errBulky) {
+		if !m.bulky {
+			m.bulky = true
+			m.ids.write(m.skeleton)
+		}
+		m.ids.write(rest)
+	}
 	return m.file.Write(p)
 }
 
@@ -113,7 +129,7 @@ func (m *spooled) breakOff(cause error) {
 // Close gives the place back.
 func (m *spooled) Close() (err error) {
 	m.closed.Do(func() {
-		m.spool.used.Add(-m.size)
+		m.held.Free()
 		if m.file == nil {
 			return
 		}
@@ -127,12 +143,20 @@ func (m *spooled) Close() (err error) {
 // take reads a message that began with head. next yields the rest, up to io.EOF; another
 // error says that the rest will not come. What can't be kept is read and thrown away, limit
 // times skipFactor at most.
-func (s *spool) take(head []byte, next func() ([]byte, error), limit int64) *spooled {
-	m := &spooled{envelope: envelope{limit: int(s.Above), keep: int(min(keptInline, s.Above/2))}, spool: s}
-	m.file, m.full = s.open()
+//
+// While the spool is full of other messages, take waits until there is room for one that would fit
+// into memory, or until ctx ends. Of what is not read yet it holds nothing then that others wait for.
+func (s *spool) take(ctx context.Context, a account, head []byte, next func() ([]byte, error), limit int64) *spooled {
+	m := &spooled{envelope: envelope{limit: int(min(s.Above, mostSkeletons)), keep: int(min(keptInline, s.Above/2))}, spool: s}
+	if m.held, m.full = s.room.Take(ctx, a.server, s.Above); m.full == nil {
+		m.kept = min(s.Above, s.Bytes)
+		m.file, m.full = s.open()
+	}
 	part, err := head, error(nil)
 	for ; err == nil; part, err = next() {
+		done := a.turn(ctx)
 		m.lay(part)
+		done()
 		if m.skipped > max(skipFactor*limit, leastSkip) {
 			m.breakOff(errEndless)
 			return m
@@ -141,6 +165,7 @@ func (s *spool) take(head []byte, next func() ([]byte, error), limit int64) *spo
 	if !errors.Is(err, io.EOF) {
 		m.breakOff(err)
 	}
+	m.held.Shrink(m.size)
 	return m
 }
 
@@ -156,6 +181,9 @@ func (m *spooled) response() (*jsonrpc.Response, bool) {
 
 // id is that of the message as far as it was seen.
 func (m *spooled) id() jsonrpc.ID {
+	if m.bulky {
+		return m.ids.id()
+	}
 	var id idFinder
 	id.write(m.skeleton)
 	return id.id()
@@ -197,41 +225,92 @@ func (m *spooled) brokenOff(cause *run.Error) *run.Error {
 }
 
 // spooled deals with a message that is not in memory. again is the message where it is none
-// that was waited for, and small enough to be treated as any other.
-func (l *link) spooled(m *spooled, limit int64) (again []byte) {
-	if m.full != nil {
-		l.lose(m.id(), m.why(limit))
-		return nil
-	}
-	if resp, ok := m.response(); ok && l.settleSpooled(resp, m) {
-		return nil
+// that was waited for, and small enough to be treated as any other; held is freed after that.
+func (l *link) spooled(m *spooled, limit int64) (again []byte, held run.Held) {
+	id := m.id()
+	switch {
+	case m.full != nil:
+		l.lose(id, m.why(limit))
+		return nil, nil
+	case l.settleSpooled(id, m) || l.park(id, m, limit):
+		return nil, nil
 	}
 	defer m.Close()
-	wrong := m.end()
-	if id := m.id(); wrong != nil && !errors.Is(wrong, errBulky) && id.IsValid() {
-		l.lose(id, m.why(limit))
-		return nil
-	}
-	if m.size <= limit {
-		if data, err := m.load(); err == nil {
-			return data
+	if m.readable() || !id.IsValid() {
+		if again, held := l.again(l.ctx, m, limit); again != nil {
+			return again, held
 		}
 	}
-	l.lose(m.id(), m.why(limit))
-	return nil
+	l.lose(id, m.why(limit))
+	return nil, nil
+}
+
+// readable reports whether a message may be one that is read as a whole.
+func (m *spooled) readable() bool {
+	wrong := m.end()
+	return wrong == nil || errors.Is(wrong, errBulky)
+}
+
+// again reads a message into memory that is none that was waited for, if it is small enough.
+func (l *link) again(ctx context.Context, m *spooled, limit int64) ([]byte, run.Held) {
+	if m.size > limit {
+		return nil, nil
+	}
+	held, err := l.account.load(ctx, m.size)
+	if err != nil {
+		return nil, nil
+	}
+	data, err := m.load()
+	if err != nil {
+		free(held)
+		return nil, nil
+	}
+	return data, held
+}
+
+func free(held run.Held) {
+	if held != nil {
+		held.Free()
+	}
 }
 
 // settleSpooled answers a call that takes answers which are not in memory.
-func (l *link) settleSpooled(resp *jsonrpc.Response, m *spooled) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	x, ok := l.pending[resp.ID]
-	if !ok || !x.spools || resp.Error != nil || len(m.parts) == 0 {
+func (l *link) settleSpooled(id jsonrpc.ID, m *spooled) bool {
+	resp, ok := m.response()
+	if !ok || !m.spool.takes(m.size) || resp.Error != nil || len(m.parts) == 0 {
 		return false
 	}
-	delete(l.pending, resp.ID)
+	return l.settleFrom(id, func(x *exchange) bool {
+		if !x.spools {
+			return false
+		}
+		x.result, x.spooled, x.fresh = resp.Result, m.answer(resp), l.account.delivered(resp)
+		return true
+	})
+}
+
+// park answers a call with a message that stays on disk until there is memory for it.
+func (l *link) park(id jsonrpc.ID, m *spooled, limit int64) bool {
+	if m.size > limit || !m.readable() {
+		return false
+	}
+	return l.settleFrom(id, func(x *exchange) bool {
+		m.envelope, m.ids = envelope{}, idFinder{} // what it read is read again
+		x.parked = m
+		return true
+	})
+}
+
+// settleFrom answers a call that is not the SDK's, if answer does.
+func (l *link) settleFrom(id jsonrpc.ID, answer func(*exchange) bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x, ok := l.pending[id]
+	if !ok || x.answered == nil || !answer(x) {
+		return false
+	}
+	delete(l.pending, id)
 	l.answered = true
-	x.result, x.spooled = resp.Result, m.answer(resp)
 	close(x.answered)
 	return true
 }

@@ -215,8 +215,8 @@ func TestLargeOverHTTP(t *testing.T) {
 					t.Errorf("who can't take it: %v %d bytes", err, len(raw))
 				}
 			}
-			if left, _ := os.ReadDir(dir); len(left) > 0 || p.servers["s"].main.connect.spool.used.Load() != 0 {
-				t.Errorf("left: %v, %d bytes in use", left, p.servers["s"].main.connect.spool.used.Load())
+			if left, _ := os.ReadDir(dir); len(left) > 0 || p.servers["s"].main.connect.spool.room.Used() != 0 {
+				t.Errorf("left: %v, %d bytes in use", left, p.servers["s"].main.connect.spool.room.Used())
 			}
 		})
 	}

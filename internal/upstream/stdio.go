@@ -25,7 +25,7 @@ const (
 )
 
 // startStdio starts the command of spec and returns the wire to it.
-func startStdio(spec Server, processes Starter, stderr io.Writer, place *spool) (wire, int, *run.Error) {
+func startStdio(spec Server, processes Starter, stderr io.Writer, a account, place *spool) (wire, int, *run.Error) {
 	cmd, err := command(spec)
 	if err != nil {
 		return nil, 0, errStart(spec, err)
@@ -50,7 +50,7 @@ func startStdio(spec Server, processes Starter, stderr io.Writer, place *spool) 
 		pipes.expire(spec.exit)
 	}()
 	return &stream{
-		in: pipes.stdout, out: pipes.stdin, limit: spec.MaxMessage, spool: place,
+		in: pipes.stdout, out: pipes.stdin, limit: spec.MaxMessage, account: a, spool: place,
 		ended: func(error) *run.Error { return errEnded(process, logged, spec.exit) },
 		finish: func() {
 			if !within(process.Done(), terminateGrace/3) {
@@ -219,14 +219,14 @@ func (p *pipes) closeAll() {
 }
 
 // startDial connects to a server in this process.
-func startDial(ctx context.Context, spec Server, place *spool) (wire, *run.Error) {
+func startDial(ctx context.Context, spec Server, a account, place *spool) (wire, *run.Error) {
 	conn, err := spec.Dial(ctx)
 	if err != nil {
 		return nil, run.Errorf(run.KindUpstreamGone, "upstream.start", "the server can't be reached: %w", err)
 	}
 	closing := sync.OnceFunc(func() { _ = conn.Close() })
 	return &stream{
-		in: conn, out: conn, limit: spec.MaxMessage, spool: place, finish: closing,
+		in: conn, out: conn, limit: spec.MaxMessage, account: a, spool: place, finish: closing,
 		ended: func(err error) *run.Error {
 			return run.Errorf(run.KindUpstreamGone, opReceive, "the connection to the server ended: %w", err)
 		},

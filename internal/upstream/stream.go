@@ -12,12 +12,14 @@ import (
 
 // stream is the wire over a pair of byte streams: one JSON text per line.
 type stream struct {
-	in     io.Reader
-	out    io.WriteCloser
-	limit  int64
-	spool  *spool
-	ended  func(err error) *run.Error // why nothing more can arrive; called once
-	finish func()                     // ends what is behind the streams
+	in    io.Reader
+	out   io.WriteCloser
+	limit int64
+	spool *spool
+	// account is that of the server.
+	account account
+	ended   func(err error) *run.Error // why nothing more can arrive; called once
+	finish  func()                     // ends what is behind the streams
 
 	link  *link
 	queue chan outgoing
@@ -75,8 +77,8 @@ func (s *stream) transmit() {
 }
 
 func (s *stream) receive() {
-	lines := newFrames(counted{s.in, &s.link.received}, s.limit)
-	lines.spool = s.spool
+	lines := newFrames(s.link.ctx, counted{s.in, &s.link.received}, s.limit, s.account, s.spool)
+	defer lines.free()
 	for {
 		line, err := lines.next()
 		var long *tooLong
@@ -112,8 +114,9 @@ func (s *stream) spooled(m *spooled) bool {
 		s.link.fail(cause)
 		return false
 	}
-	if line := s.link.spooled(m, s.limit); line != nil {
+	if line, held := s.link.spooled(m, s.limit); line != nil {
 		s.take(line)
+		free(held)
 	}
 	return true
 }

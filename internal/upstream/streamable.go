@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type streamable struct {
 	at       *endpoint
 	limit    int64
 	bindings *bindings
+	account  account
 	spool    *spool
 
 	link *link
@@ -44,12 +46,12 @@ type streamable struct {
 	protocol string // negotiated with initialize, empty if there was none
 }
 
-func startHTTP(spec Server, b *bindings, place *spool) (wire, *run.Error) {
+func startHTTP(spec Server, b *bindings, a account, place *spool) (wire, *run.Error) {
 	at, err := newEndpoint(spec)
 	if err != nil {
 		return nil, err
 	}
-	return &streamable{at: at, limit: spec.MaxMessage, bindings: b, spool: place}, nil
+	return &streamable{at: at, limit: spec.MaxMessage, bindings: b, account: a, spool: place}, nil
 }
 
 func (h *streamable) start(l *link) { h.link = l }
@@ -204,7 +206,7 @@ func (h *streamable) receive(ctx context.Context, m outgoing, resp *http.Respons
 	}
 	switch kind := mediaType(resp); kind {
 	case "application/json":
-		return h.receiveJSON(m, resp)
+		return h.receiveJSON(ctx, m, resp)
 	case "text/event-stream":
 		return h.receiveStream(ctx, m, resp)
 	default:
@@ -214,26 +216,26 @@ func (h *streamable) receive(ctx context.Context, m outgoing, resp *http.Respons
 	}
 }
 
-func (h *streamable) receiveJSON(m outgoing, resp *http.Response) *run.Error {
+func (h *streamable) receiveJSON(ctx context.Context, m outgoing, resp *http.Response) *run.Error {
 	defer resp.Body.Close()
-	most := h.limit
-	if h.spool.takes(most) {
-		most = h.spool.Above
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	count := counting{account: h.account}
+	defer func() { count.free() }()
+	body, large, err := h.readBody(ctx, resp.Body, &count)
 	switch {
-	case err == nil && h.spool.takes(int64(len(body))):
-		large := h.spool.take(body, parts(resp.Body), h.limit)
+	case large != nil:
 		if large.broken != nil {
 			return large.brokenOff(run.Errorf(run.KindUpstreamGone, "upstream.http", "%w", large.broken))
 		}
-		if body, err := h.takeLarge(m, large); body == nil {
+		body, held, err := h.takeLarge(ctx, m, large)
+		if body == nil {
 			return err
-		} else if msgs, ok := decode(body); ok && h.take(m, msgs) {
+		}
+		defer free(held)
+		if msgs, ok := decode(body); ok && h.take(m, msgs) {
 			return nil
 		}
 		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
-	case int64(len(body)) > h.limit:
+	case errors.As(err, new(*tooLong)):
 		return errTooLong(h.limit)
 	case err != nil:
 		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer broke off after %d bytes: %w", len(body), err)
@@ -246,6 +248,42 @@ func (h *streamable) receiveJSON(m outgoing, resp *http.Response) *run.Error {
 		return run.Errorf(run.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
 	}
 	return nil
+}
+
+// readBody reads a body into memory, or into the spool if it is too large for that.
+func (h *streamable) readBody(ctx context.Context, r io.Reader, count *counting) (body []byte, large *spooled, err error) {
+	body = make([]byte, 0, 512)
+	for {
+		if len(body) == cap(body) {
+			if !count.grow(2 * int64(cap(body))) {
+				break
+			}
+			body = slices.Grow(body, cap(body))
+		}
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case h.spool.takes(int64(len(body))) || int64(len(body)) > h.limit:
+			return h.spoolBody(ctx, body, r, count)
+		case err == io.EOF:
+			return body, nil, nil
+		case err != nil:
+			return body, nil, err
+		}
+	}
+	return h.spoolBody(ctx, body, r, count)
+}
+
+// spoolBody puts a body into the spool that began with head.
+func (h *streamable) spoolBody(ctx context.Context, head []byte, r io.Reader, count *counting) ([]byte, *spooled, error) {
+	if h.spool == nil {
+		return nil, nil, &tooLong{limit: h.limit}
+	}
+	rest := parts(r)
+	return nil, h.spool.take(ctx, h.account, head, func() ([]byte, error) {
+		count.free() // head is on disk
+		return rest()
+	}, h.limit), nil
 }
 
 // parts yields a body part by part.
@@ -263,21 +301,21 @@ func parts(body io.Reader) func() ([]byte, error) {
 }
 
 // takeLarge deals with a message that is not in memory. again is it where it is small enough to
-// be treated as any other; err is why there is no answer.
-func (h *streamable) takeLarge(m outgoing, large *spooled) (again []byte, err *run.Error) {
+// be treated as any other, and held is freed after that; err is why there is no answer.
+func (h *streamable) takeLarge(ctx context.Context, m outgoing, large *spooled) (again []byte, held run.Held, err *run.Error) {
 	if large.full != nil {
-		return nil, large.why(h.limit)
+		return nil, nil, large.why(h.limit)
 	}
-	if resp, ok := large.response(); ok && resp.ID == m.call.id && h.link.settleSpooled(resp, large) {
-		return nil, nil
+	if id := large.id(); id == m.call.id && (h.link.settleSpooled(id, large) || h.link.park(id, large, h.limit)) {
+		return nil, nil, nil
 	}
 	defer large.Close()
-	if wrong := large.end(); (wrong == nil || errors.Is(wrong, errBulky)) && large.size <= h.limit {
-		if data, err := large.load(); err == nil {
-			return data, nil
+	if large.readable() {
+		if data, held := h.link.again(ctx, large, h.limit); data != nil {
+			return data, held, nil
 		}
 	}
-	return nil, large.why(h.limit)
+	return nil, nil, large.why(h.limit)
 }
 
 // take delivers messages and reports whether the answer to m was among them.
@@ -299,10 +337,10 @@ func (h *streamable) take(m outgoing, msgs []jsonrpc.Message) bool {
 func (h *streamable) receiveStream(ctx context.Context, m outgoing, resp *http.Response) *run.Error {
 	last, idle := "", 0
 	for {
-		in := newEvents(resp.Body, h.limit)
-		in.lines.spool, in.lines.prefix = h.spool, []byte("data:")
+		in := newEvents(ctx, resp.Body, h.limit, h.account, h.spool)
 		in.id = last
-		answered, err := h.readAnswer(m, in)
+		answered, err := h.readAnswer(ctx, m, in)
+		in.free()
 		finish(resp.Body, answered)
 		switch {
 		case answered || ctx.Err() != nil:
@@ -323,33 +361,37 @@ func (h *streamable) receiveStream(ctx context.Context, m outgoing, resp *http.R
 	}
 }
 
-func (h *streamable) readAnswer(m outgoing, in *events) (bool, error) {
+func (h *streamable) readAnswer(ctx context.Context, m outgoing, in *events) (bool, error) {
 	for {
 		ev, err := in.next()
 		if err != nil {
 			return false, err
 		}
+		var held run.Held
 		if ev.large != nil {
-			again, failed := h.takeLarge(m, ev.large)
-			if failed != nil {
+			var failed *run.Error
+			if ev.data, held, failed = h.takeLarge(ctx, m, ev.large); failed != nil {
 				h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: failed})
 			}
-			if ev.data = again; again == nil {
+			if ev.data == nil {
 				return true, nil
 			}
 		}
-		if ev.name != "message" {
-			continue
-		}
-		msgs, ok := decode(ev.data)
-		if !ok {
-			if id := h.link.refuse(ev.data); id.IsValid() && id == m.call.id {
-				return true, nil
-			}
-		} else if h.take(m, msgs) {
+		answered := ev.name == "message" && h.takeEvent(m, ev.data)
+		if free(held); answered {
 			return true, nil
 		}
 	}
+}
+
+// takeEvent delivers the messages of an event and reports whether the answer to m was among them.
+func (h *streamable) takeEvent(m outgoing, data []byte) bool {
+	msgs, ok := decode(data)
+	if !ok {
+		id := h.link.refuse(data)
+		return id.IsValid() && id == m.call.id
+	}
+	return h.take(m, msgs)
 }
 
 // resume asks for the rest of a stream after the event last.

@@ -114,6 +114,7 @@ func (t *task) pause() time.Duration {
 
 // wait waits until the server may be asked again.
 func (t *task) wait(ctx context.Context) error {
+	run.ClaimOf(ctx).Release()
 	timer := time.NewTimer(t.pause())
 	defer timer.Stop()
 	select {

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retort/internal/memory"
 	"retort/internal/reaper"
 	"retort/internal/run"
 )
@@ -94,6 +95,9 @@ type Options struct {
 	// refused.
 	Spool Spool
 
+	// Memory is what answers may take in memory; nil means a budget of the Pool's own.
+	Memory *memory.Budget
+
 	// ExitPatience is how long to wait for a server that closed its output to exit, so that
 	// its exit status can be reported; default 1 s.
 	ExitPatience time.Duration
@@ -153,6 +157,7 @@ type Pool struct {
 	names   []string
 	servers map[string]*instances
 	own     *reaper.Reaper // nil if Options.Processes was set
+	memory  *memory.Budget // nil if Options.Memory was set
 	cancel  context.CancelFunc
 	level   atomic.Pointer[string] // of the log lines that clients want
 }
@@ -165,6 +170,10 @@ func New(servers []Server, o Options) *Pool {
 	if o.Processes == nil {
 		p.own = reaper.New()
 		o.Processes = p.own
+	}
+	if o.Memory == nil {
+		p.memory = memory.New(memory.Auto())
+		o.Memory = p.memory
 	}
 	place := newSpool(o.Spool)
 	for _, spec := range servers {
@@ -258,6 +267,9 @@ func (p *Pool) Close() error {
 	wg.Wait()
 	if p.own != nil {
 		p.own.Close(0)
+	}
+	if p.memory != nil {
+		_ = p.memory.Close()
 	}
 	return nil
 }

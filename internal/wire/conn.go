@@ -9,6 +9,8 @@ import (
 	"math"
 	"net"
 	"sync"
+
+	"retort/internal/run"
 )
 
 // Conn sends and receives frames. One goroutine may read while others write.
@@ -20,12 +22,14 @@ type Conn struct {
 	rw    io.ReadWriteCloser
 	in    *bufio.Reader
 	sizes Sizes
+	admit func(k Kind, size int64) error // is asked before memory is allocated for a frame; may be nil
 
 	mu      sync.Mutex
-	room    sync.Cond   // signalled when queued shrinks or err is set
-	queue   net.Buffers // to be written
-	queued  int         // bytes in queue
-	spare   [][]byte    // empty gathering buffers, at most two: one is written while another fills
+	room    sync.Cond    // signalled when queued shrinks or err is set
+	queue   net.Buffers  // to be written
+	queued  int          // bytes in queue
+	claims  []*run.Claim // of frames in queue
+	spare   [][]byte     // empty gathering buffers, at most two: one is written while another fills
 	writing bool
 	err     error // of the first write that failed
 
@@ -53,10 +57,10 @@ func (c *Conn) Accept(sizes Sizes) { c.sizes = sizes }
 
 // Read returns the next frame, whose memory is the caller's. At the end of the
 // input the error is io.EOF; a breach of the protocol is a *Violation.
-func (c *Conn) Read() (Frame, error) { return readFrame(c.in, c.sizes) }
+func (c *Conn) Read() (Frame, error) { return readFrame(c.in, c.sizes, c.admit) }
 
 // Send queues f and writes what is queued, unless somebody is writing already,
-// who then writes f too. The memory of f.Body belongs to the Conn afterwards.
+// who then writes f too. The memory of f.Body belongs to the Conn afterwards, and so does f.Claim.
 func (c *Conn) Send(f Frame) error {
 	if err := c.Post(f); err != nil {
 		return err
@@ -67,6 +71,7 @@ func (c *Conn) Send(f Frame) error {
 // Post queues f without writing it, as long as little is queued.
 func (c *Conn) Post(f Frame) error {
 	if len(f.Head)+len(f.Body) > math.MaxUint32-fixedSize {
+		f.Claim.Free()
 		return fmt.Errorf("wire: a frame of %d bytes", len(f.Head)+len(f.Body))
 	}
 	c.mu.Lock()
@@ -75,6 +80,8 @@ func (c *Conn) Post(f Frame) error {
 	}
 	if c.err == nil {
 		c.add(f)
+	} else {
+		f.Claim.Free()
 	}
 	err, full := c.err, c.queued > highWater
 	c.mu.Unlock()
@@ -87,6 +94,9 @@ func (c *Conn) Post(f Frame) error {
 // add queues f. c.mu is held.
 func (c *Conn) add(f Frame) {
 	c.queued += headerSize + len(f.Head) + len(f.Body)
+	if f.Claim != nil {
+		c.claims = append(c.claims, f.Claim)
+	}
 	last := len(c.queue) - 1
 	if last < 0 || cap(c.queue[last])-len(c.queue[last]) < headerSize+len(f.Head)+min(len(f.Body), copyBelow) {
 		c.queue = append(c.queue, c.gathering(headerSize+len(f.Head)))
@@ -121,20 +131,31 @@ func (c *Conn) Flush() error {
 	}
 	c.writing = true
 	for c.queued > 0 && c.err == nil {
-		queue, first := c.queue, c.queue[0]
-		c.queue, c.queued = nil, 0
+		queue, first, claims := c.queue, c.queue[0], c.claims
+		c.queue, c.queued, c.claims = nil, 0, nil
 		c.room.Broadcast()
 		c.mu.Unlock()
 		_, err := queue.WriteTo(c.rw)
+		free(claims)
 		c.mu.Lock()
 		c.err = err
 		if len(c.spare) < 2 {
 			c.spare = append(c.spare, first[:0])
 		}
 	}
+	if c.err != nil {
+		free(c.claims)
+		c.claims = nil
+	}
 	c.writing = false
 	c.room.Broadcast()
 	return c.err
+}
+
+func free(claims []*run.Claim) {
+	for _, c := range claims {
+		c.Free()
+	}
 }
 
 // Settle writes everything queued and returns when nobody is writing any more.

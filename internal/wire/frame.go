@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+
+	"retort/internal/run"
 )
 
 // Kind is the kind of a frame.
@@ -43,6 +45,9 @@ type Frame struct {
 	ID   uint32
 	Head []byte // small JSON, may be empty
 	Body []byte // raw bytes, may be empty
+
+	// Claim is what Body takes of the engine's memory, and is freed once Body is written; may be nil.
+	Claim *run.Claim
 }
 
 // Sizes says which kinds of frames are accepted, and the most bytes of head and
@@ -86,8 +91,9 @@ func appendHeader(b []byte, f Frame) []byte {
 // readFrame reads one frame. At the end of the input between two frames the
 // error is io.EOF, within one io.ErrUnexpectedEOF; a frame that is not in
 // sizes or larger than it may be is a *Violation, and nothing was allocated
-// for it. A call that is too large is an *errLarge.
-func readFrame(r *bufio.Reader, sizes Sizes) (Frame, error) {
+// for it. A call that is too large is an *errLarge. admit, unless it is nil, may wait until there is
+// memory, or refuse.
+func readFrame(r *bufio.Reader, sizes Sizes, admit func(Kind, int64) error) (Frame, error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
 		return Frame{}, err
@@ -109,6 +115,11 @@ func readFrame(r *bufio.Reader, sizes Sizes) (Frame, error) {
 		return Frame{}, &errLarge{f.ID, size, int64(most)}
 	case size > int64(most):
 		return Frame{}, violation("frame %q of %d bytes, at most %d are allowed", f.Kind, size, most)
+	}
+	if admit != nil {
+		if err := admit(f.Kind, length-fixedSize); err != nil {
+			return Frame{}, err
+		}
 	}
 	data, err := readN(r, int(length-fixedSize))
 	if err != nil {

@@ -80,6 +80,8 @@ func Serve(ctx context.Context, conn *Conn, p run.Program, h Host) (End, error) 
 	defer s.clock.stop()
 	s.calls = newCalls(run.WithPause(s.ctx, s.pause), h, p.Limits.Concurrency, s.answer)
 	conn.Accept(s.sizes())
+	conn.admit = s.admit
+	defer func() { conn.admit = nil }()
 
 	if ctx.Err() != nil { // a short program could end before anybody notices
 		_ = conn.Close()
@@ -134,6 +136,14 @@ type session struct {
 
 func (s *session) sizes() Sizes {
 	return Sizes{KindOutput: maxOutput, KindCall: maxArguments, KindWake: 0, KindDone: int(s.limits.Result) + maxDoneHead}
+}
+
+// admit waits until there is memory for the value of the program.
+func (s *session) admit(k Kind, size int64) error {
+	if memory := run.MemoryOf(s.ctx); memory != nil && k == KindDone {
+		return memory.Receive(s.ctx, run.ClaimOf(s.ctx), size)
+	}
+	return nil
 }
 
 // receive deals with one frame. An error ends the session.
@@ -242,7 +252,11 @@ func (s *session) answer(id uint32, r run.Result, err error) {
 			Hint: "ask the tool for less: a page, a filter, fewer fields"}
 	}
 	f := Frame{Kind: KindResult, ID: id, Body: r.Value}
+	if err == nil && r.Claim.Holds() {
+		f.Claim = r.Claim
+	}
 	if err != nil {
+		r.Claim.Free()
 		e := run.AsError(err)
 		s.denied.add(e)
 		f.Head, f.Body = encode(Answer{Error: e}), nil

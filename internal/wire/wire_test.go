@@ -30,7 +30,7 @@ func TestFrames(t *testing.T) {
 		{Kind: KindCall, Body: bytes.Repeat([]byte("x"), 3<<20)},
 		{Kind: KindOutput, Body: []byte("0123456789")},
 	} {
-		got, err := readFrame(bufio.NewReader(bytes.NewReader(frameBytes(f))), sizes)
+		got, err := readFrame(bufio.NewReader(bytes.NewReader(frameBytes(f))), sizes, nil)
 		if err != nil || got.Kind != f.Kind || got.ID != f.ID || !bytes.Equal(got.Head, f.Head) || !bytes.Equal(got.Body, f.Body) {
 			t.Errorf("%v: %v, %v", f.Kind, got, err)
 		}
@@ -61,7 +61,7 @@ func TestBadFrames(t *testing.T) {
 		"too short":       {lengths(8, 0), "impossible lengths"},
 		"head beyond end": {lengths(20, 12), "impossible lengths"},
 	} {
-		_, err := readFrame(bufio.NewReader(bytes.NewReader(test.data)), sizes)
+		_, err := readFrame(bufio.NewReader(bytes.NewReader(test.data)), sizes, nil)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -75,7 +75,7 @@ func TestLengthAloneCostsNothing(t *testing.T) {
 	header = append(header, byte(KindCall), 0, 0, 0, 0, 0, 0, 0, 0)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := readFrame(bufio.NewReader(bytes.NewReader(header)), Sizes{KindCall: 1 << 30})
+	_, err := readFrame(bufio.NewReader(bytes.NewReader(header)), Sizes{KindCall: 1 << 30}, nil)
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || after.TotalAlloc-before.TotalAlloc > 16<<20 {
 		t.Errorf("%v after allocating %d bytes", err, after.TotalAlloc-before.TotalAlloc)
@@ -92,7 +92,7 @@ func FuzzReadFrame(f *testing.F) {
 		r := bufio.NewReader(bytes.NewReader(data))
 		rest := data
 		for {
-			frame, err := readFrame(r, sizes)
+			frame, err := readFrame(r, sizes, nil)
 			if err != nil {
 				return
 			}
@@ -160,7 +160,7 @@ func TestWritersAreBatched(t *testing.T) {
 	seen := map[uint32]bool{}
 	r := bufio.NewReader(&w.data)
 	for {
-		f, err := readFrame(r, Sizes{KindCall: 100})
+		f, err := readFrame(r, Sizes{KindCall: 100}, nil)
 		if err != nil {
 			break
 		}

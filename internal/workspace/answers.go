@@ -29,8 +29,8 @@ type Answers struct {
 	added int64 // bytes since the size was last looked at; negative: it never was
 }
 
-// maxAnswer bounds one answer, in bytes.
-const maxAnswer = 8 << 20
+// maxAnswer bounds one answer, in bytes. What is given again counts for nobody's memory.
+const maxAnswer = 1 << 20
 
 // NewAnswers keeps answers under dir for as long as life says, and at most so many bytes,
 // of which each answer counts entryCost beside its own.

@@ -136,6 +136,7 @@ func (k *Cache) answer(ctx context.Context, next isolate.Host, c run.Call, key s
 		case <-other.done:
 		}
 		if other.err == nil {
+			other.result.Claim.Also()
 			return other.result, true, nil
 		}
 	}

@@ -253,6 +253,9 @@ func (c cancelled) Read(p []byte) (int, error) {
 	if c.ctx.Err() != nil {
 		return 0, run.Errorf(run.KindCancelled, "relay.large", "cancelled: %w", context.Cause(c.ctx))
 	}
+	if err := run.ClaimOf(c.ctx).Yield(c.ctx); err != nil { // large answers take turns
+		return 0, run.Errorf(run.KindCancelled, "relay.large", "cancelled: %w", err)
+	}
 	return c.Reader.Read(p)
 }
 

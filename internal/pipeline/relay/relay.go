@@ -269,11 +269,12 @@ func rehearse(x Execution, t *run.Tool, c run.Call, d policy.Decision) (run.Resu
 // back becomes the value that programs see.
 func (r *Relay) out(x Execution) isolate.Host {
 	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
-		ctx = run.WithCaller(x.reaching(ctx, c), x.Caller)
+		ctx, claim := run.WithClaim(run.WithCaller(x.reaching(ctx, c), x.Caller), x.ID)
 		timed, cancel := x.timed(ctx)
 		defer func() { cancel() }()
 		result, err := r.reach(timed, x, c)
 		if x.Login != nil && errors.Is(err, run.ErrLogin) {
+			claim.Release()
 			if failed := x.loggedIn(ctx, c, run.AsError(err)); failed != nil {
 				return run.Result{}, failed.At(c.Server, c.Tool)
 			}
@@ -281,7 +282,13 @@ func (r *Relay) out(x Execution) isolate.Host {
 			timed, cancel = x.timed(ctx)
 			result, err = r.reach(timed, x, c)
 		}
-		return result, err
+		if err != nil {
+			claim.Free()
+			return run.Result{}, err
+		}
+		claim.Transformed(int64(len(result.Value)))
+		result.Claim = claim
+		return result, nil
 	})
 }
 

@@ -133,8 +133,8 @@ func (p *part) value(ctx context.Context, files Files) (json.RawMessage, error) 
 }
 
 func textValue(text string) (json.RawMessage, error) {
-	if trimmed := strings.TrimSpace(text); json.Valid([]byte(trimmed)) {
-		return json.RawMessage(trimmed), nil
+	if trimmed := json.RawMessage(strings.TrimSpace(text)); json.Valid(trimmed) {
+		return trimmed, nil
 	}
 	return quote(text)
 }

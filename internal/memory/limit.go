@@ -1,0 +1,120 @@
+package memory
+
+import (
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// unknown is the limit where neither a control group nor the system tells one.
+const unknown = 1 << 30
+
+// Auto is the memory that an engine may take on this machine, in bytes: half of what the control
+// group of this process may have, or else a quarter of the machine's.
+func Auto() int64 {
+	read := func(name string) string {
+		text, _ := os.ReadFile(name)
+		return string(text)
+	}
+	return auto(read)
+}
+
+func auto(read func(name string) string) int64 {
+	machine := total(read("/proc/meminfo"))
+	group := groupLimit(read)
+	switch {
+	case group > 0 && (machine == 0 || group < machine):
+		return group / 2
+	case machine > 0:
+		return machine / 4
+	}
+	return unknown
+}
+
+// total reads the machine's memory from /proc/meminfo, 0 if it is not there.
+func total(meminfo string) int64 {
+	_, rest, _ := strings.Cut(meminfo, "MemTotal:")
+	kib, _ := strconv.ParseInt(firstField(rest), 10, 64)
+	return kib << 10
+}
+
+func firstField(s string) string {
+	if fields := strings.Fields(s); len(fields) > 0 {
+		return fields[0]
+	}
+	return ""
+}
+
+// groupLimit is the smallest limit of memory of the control groups that this process is in, of
+// version 1 and 2; 0 if there is none.
+func groupLimit(read func(name string) string) (least int64) {
+	groups, mounts := read("/proc/self/cgroup"), read("/proc/self/mountinfo")
+	for _, line := range strings.Split(groups, "\n") {
+		parts := strings.SplitN(line, ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		file := "memory.max"
+		if parts[1] != "" {
+			file = "memory.limit_in_bytes"
+		}
+		if parts[1] == "" || hasWord(parts[1], "memory") {
+			least = smaller(least, along(mountOf(mounts, parts[1] != ""), parts[2], file, read))
+		}
+	}
+	return least
+}
+
+// mount is where a hierarchy of control groups is, and which group is its root there.
+type mount struct{ root, at string }
+
+// mountOf finds the hierarchy of the memory controller of version 1, or that of version 2, in
+// /proc/self/mountinfo.
+func mountOf(mounts string, first bool) mount {
+	for _, line := range strings.Split(mounts, "\n") {
+		before, after, _ := strings.Cut(line, " - ")
+		where, kind := strings.Fields(before), strings.Fields(after)
+		if len(where) < 5 || len(kind) < 3 {
+			continue
+		}
+		if first && kind[0] == "cgroup" && hasWord(kind[2], "memory") || !first && kind[0] == "cgroup2" {
+			return mount{root: where[3], at: where[4]}
+		}
+	}
+	return mount{}
+}
+
+func hasWord(list, word string) bool {
+	for _, w := range strings.Split(list, ",") {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// along is the smallest limit of a group and of those that it is in, as far as they are mounted.
+func along(m mount, group, file string, read func(name string) string) (least int64) {
+	if m.at == "" {
+		return 0
+	}
+	below := strings.TrimPrefix(group, strings.TrimSuffix(m.root, "/"))
+	for dir := path.Join("/", below); ; dir = path.Dir(dir) {
+		n, err := strconv.ParseInt(strings.TrimSpace(read(path.Join(m.at, dir, file))), 10, 64)
+		if err == nil { // "max" is no number
+			least = smaller(least, n)
+		}
+		if dir == "/" {
+			return least
+		}
+	}
+}
+
+// smaller is the smaller one of two limits, of which 0 is none.
+func smaller(a, b int64) int64 {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}

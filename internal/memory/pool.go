@@ -1,0 +1,223 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Pool shares an amount among owners. Whoever waits for a part of it is served in turn: owners one
+// after another, and the requests of one owner in their order. A request that does not fit yet is not
+// overtaken by smaller ones.
+type Pool struct {
+	total int64
+	share int64 // what one owner may hold; more only in one piece, and if it holds nothing else
+
+	mu     sync.Mutex
+	used   int64
+	owners map[string]int64     // what each holds
+	queues map[string][]*waiter // what each waits for; no empty ones
+	turns  []string             // the owners that wait, the next one first
+	peak   int64                // the most that was in use since it was last little
+
+	drained func() // is told when little is in use again after much was; may be nil. It must not use the pool
+}
+
+// A pool of bytes is drained when little is in use after much was.
+const (
+	much   = 32 << 20
+	little = 1 << 20
+)
+
+type waiter struct {
+	n       int64
+	granted chan struct{}
+}
+
+// NewPool returns a pool of total, of which one owner may hold share.
+func NewPool(total, share int64) *Pool {
+	total = max(total, 1)
+	return &Pool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*waiter{}}
+}
+
+// Hold is a part of a Pool. A nil Hold is a part of nothing.
+type Hold struct {
+	pool  *Pool
+	owner string
+	n     int64 // guarded by pool.mu
+}
+
+// Take waits until n are free for owner, or ctx ends. More than the whole pool counts as the whole.
+func (p *Pool) Take(ctx context.Context, owner string, n int64) (*Hold, error) {
+	n = min(n, p.total)
+	p.mu.Lock()
+	if len(p.turns) == 0 && p.fits(owner, n) {
+		h := p.hold(owner, n)
+		p.mu.Unlock()
+		return h, nil
+	}
+	w := &waiter{n: n, granted: make(chan struct{})}
+	if len(p.queues[owner]) == 0 {
+		p.turns = append(p.turns, owner)
+	}
+	p.queues[owner] = append(p.queues[owner], w)
+	p.grant()
+	p.mu.Unlock()
+	select {
+	case <-w.granted:
+		return &Hold{pool: p, owner: owner, n: n}, nil
+	case <-ctx.Done():
+		return nil, p.leave(owner, w, ctx)
+	}
+}
+
+// leave takes a waiter out of its queue, or gives back what it was granted just now.
+func (p *Pool) leave(owner string, w *waiter, ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.queues[owner], w); i >= 0 {
+		p.dequeue(owner, i)
+		p.grant()
+	} else {
+		p.release(owner, w.n)
+	}
+	return context.Cause(ctx)
+}
+
+// Try takes n for owner if that can be had without waiting.
+func (p *Pool) Try(owner string, n int64) (*Hold, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.turns) > 0 || !p.fits(owner, n) {
+		return nil, false
+	}
+	return p.hold(owner, n), true
+}
+
+// Force takes n for owner, though the pool may have less. It counts what is held already.
+func (p *Pool) Force(owner string, n int64) *Hold {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hold(owner, n)
+}
+
+// Used is what is held at the moment.
+func (p *Pool) Used() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}
+
+// Waits reports whether somebody waits.
+func (p *Pool) Waits() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.turns) > 0
+}
+
+func (p *Pool) fits(owner string, n int64) bool {
+	return p.used+n <= p.total && p.allows(owner, n)
+}
+
+func (p *Pool) allows(owner string, n int64) bool {
+	held := p.owners[owner]
+	return held == 0 || held+n <= p.share
+}
+
+// hold counts n as held by owner. The caller holds mu.
+func (p *Pool) hold(owner string, n int64) *Hold {
+	p.count(owner, n)
+	return &Hold{pool: p, owner: owner, n: n}
+}
+
+func (p *Pool) count(owner string, n int64) {
+	p.used += n
+	p.owners[owner] += n
+	p.peak = max(p.peak, p.used)
+}
+
+// grant serves those that wait, as far as there is enough. Owners that hold their share are passed
+// over; one for which the pool is too full ends the round. The caller holds mu.
+func (p *Pool) grant() {
+	for i := 0; i < len(p.turns); {
+		owner := p.turns[i]
+		w := p.queues[owner][0]
+		if !p.allows(owner, w.n) {
+			i++
+			continue
+		}
+		if p.used+w.n > p.total {
+			return
+		}
+		p.count(owner, w.n)
+		close(w.granted)
+		p.dequeue(owner, 0)
+		if len(p.queues[owner]) > 0 { // its next request comes after those of the others
+			p.turns = append(slices.Delete(p.turns, i, i+1), owner)
+		}
+		i = 0
+	}
+}
+
+// dequeue takes out one request of an owner. The caller holds mu.
+func (p *Pool) dequeue(owner string, i int) {
+	p.queues[owner] = slices.Delete(p.queues[owner], i, i+1)
+	if len(p.queues[owner]) == 0 {
+		delete(p.queues, owner)
+		p.turns = slices.DeleteFunc(p.turns, func(o string) bool { return o == owner })
+	}
+}
+
+// release gives n of an owner back. The caller holds mu.
+func (p *Pool) release(owner string, n int64) {
+	p.used -= n
+	if p.owners[owner] -= n; p.owners[owner] <= 0 {
+		delete(p.owners, owner)
+	}
+	p.grant()
+	if p.peak >= much && p.used <= little {
+		p.peak = p.used
+		if p.drained != nil {
+			p.drained()
+		}
+	}
+}
+
+// Grow adds n if that can be had without waiting, and is within the owner's share.
+func (h *Hold) Grow(n int64) bool {
+	h.pool.mu.Lock()
+	defer h.pool.mu.Unlock()
+	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extend(n)
+}
+
+// Extend adds n if there is as much, whoever waits for it and whatever the owner's share is.
+func (h *Hold) Extend(n int64) bool {
+	h.pool.mu.Lock()
+	defer h.pool.mu.Unlock()
+	return h.extend(n)
+}
+
+func (h *Hold) extend(n int64) bool {
+	if h.pool.used+n > h.pool.total {
+		return false
+	}
+	h.pool.count(h.owner, n)
+	h.n += n
+	return true
+}
+
+// Shrink gives back all but n.
+func (h *Hold) Shrink(n int64) {
+	if h == nil {
+		return
+	}
+	h.pool.mu.Lock()
+	defer h.pool.mu.Unlock()
+	if back := h.n - max(n, 0); back > 0 {
+		h.n -= back
+		h.pool.release(h.owner, back)
+	}
+}
+
+// Free gives everything back. It may be called more than once.
+func (h *Hold) Free() { h.Shrink(0) }
