@@ -58,10 +58,11 @@ func (a *app) printError(err error) {
 }
 
 // printable keeps what comes from servers and programs from steering the
-// terminal.
+// terminal: control characters, marks that turn the direction of text, tag characters.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= 0x20 && r != 0x7f && (r < 0x80 || r > 0x9f) {
+		turns := 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 || 0xe0000 <= r && r <= 0xe007f
+		if r == '\n' || r == '\t' || r >= 0x20 && r != 0x7f && (r < 0x80 || r > 0x9f) && !turns {
 			return r
 		}
 		return '\uFFFD'

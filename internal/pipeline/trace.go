@@ -74,6 +74,13 @@ func (x *execution) watching(c run.Call, d policy.Decision, answered func(run.Re
 
 // asks asks a person, or whoever said yes before.
 func (x *execution) asks(ctx context.Context, q run.Question) *run.Error {
+	if x.screen != nil {
+		shown := [][]byte{q.Shown}
+		for _, e := range q.Effects {
+			shown = append(shown, e.Shown)
+		}
+		q.Outlines = x.screen.Outlines(shown...)
+	}
 	r := x.flight.record
 	e := r.event(run.EventQuestion)
 	e.Server, e.Tool, e.Effect = q.Server, q.Tool, q.Effect

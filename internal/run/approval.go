@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // Question is what a person is asked before a program runs, or before a call of
@@ -30,6 +29,7 @@ type Question struct {
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
 	Shown     json.RawMessage `json:"-"`                   // the arguments as a model may see them; as they are if nil
+	Outlines  []string        `json:"-"`                   // of the personal values behind tokens in what is shown, one line each
 	Effect    string          `json:"effect,omitempty"`    // of the call: "write", "destructive"
 	Effects   []Intended      `json:"effects,omitempty"`   // of a program that was run dry: the calls that a yes allows, each once
 	Crosses   string          `json:"crosses,omitempty"`   // personal data that goes where it does not come from, in words
@@ -87,10 +87,10 @@ func (q Question) IsCall() bool { return q.Tool != "" }
 // Action is what a yes allows, in one line.
 func (q Question) Action() string {
 	if q.Login != "" {
-		return fmt.Sprintf("use %s, which needs you to log in", Legible(q.Server))
+		return fmt.Sprintf("use %s, which needs you to log in", LegibleLine(q.Server))
 	}
 	if q.IsCall() {
-		return fmt.Sprintf("call %s.%s (%s)", Legible(q.Server), Legible(q.Tool), q.Effect)
+		return fmt.Sprintf("call %s.%s (%s)", LegibleLine(q.Server), LegibleLine(q.Tool), q.Effect)
 	}
 	action := fmt.Sprintf("run a program in %s (risk %d, %s)", q.Language, q.Risk, q.Level)
 	switch n := len(q.Effects); n {
@@ -121,10 +121,13 @@ type Approval struct {
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
 	Question
+
+	hidden bool // the arguments have tokens in the place of personal values
 }
 
 // ForModel is the question without what is personal in its arguments.
 func (a Approval) ForModel() Approval {
+	a.hidden = true
 	if a.Shown != nil {
 		a.Arguments = a.Shown
 	}
@@ -142,30 +145,36 @@ func (a Approval) ForModel() Approval {
 // seen as it is, such as marks that turn the direction of text, is escaped.
 func (a Approval) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s wants to %s\n", Legible(nonEmpty(a.Client, "A program")), a.Action())
+	fmt.Fprintf(&b, "%s wants to %s\n", LegibleLine(nonEmpty(a.Client, "A program")), a.Action())
 	if a.Login != "" {
-		fmt.Fprintf(&b, "\nopen this address in a browser on this machine; the program goes on when you have logged in:\n%s\n", Legible(a.Login))
+		fmt.Fprintf(&b, "\nopen this address in a browser on this machine; the program goes on when you have logged in:\n%s\n", LegibleLine(a.Login))
 	}
 	if a.IsCall() {
 		fmt.Fprintf(&b, "\narguments:\n%s\n", indented(a.Arguments))
+	}
+	if a.hidden && len(a.Outlines) > 0 {
+		b.WriteString("\nwhat leaves in the place of tokens, in outline:\n")
+		for _, outline := range a.Outlines {
+			fmt.Fprintf(&b, "  %s\n", LegibleLine(outline))
+		}
 	}
 	if len(a.Before) > 0 {
 		b.WriteString("\nan earlier attempt at the same task has called it already:\n")
 	}
 	for _, before := range a.Before {
-		fmt.Fprintf(&b, "  - %s\n", Legible(before))
+		fmt.Fprintf(&b, "  - %s\n", LegibleLine(before))
 	}
 	for i, e := range a.Effects {
-		fmt.Fprintf(&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, Legible(e.Server), Legible(e.Tool), e.Effect, Legible(e.Reason), indented(e.Arguments))
+		fmt.Fprintf(&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, LegibleLine(e.Server), LegibleLine(e.Tool), e.Effect, LegibleLine(e.Reason), indented(e.Arguments))
 	}
 	if a.Rule != "" {
-		fmt.Fprintf(&b, "\nasked because of: %s\n", Legible(a.Rule))
+		fmt.Fprintf(&b, "\nasked because of: %s\n", LegibleLine(a.Rule))
 	}
 	if a.IsCall() && a.Code != "" {
 		fmt.Fprintf(&b, "risk of the program: %d (%s)\n", a.Risk, a.Level)
 	}
 	for _, reason := range a.Reasons {
-		fmt.Fprintf(&b, "  - %s\n", Legible(reason))
+		fmt.Fprintf(&b, "  - %s\n", LegibleLine(reason))
 	}
 	if a.Change != "" {
 		fmt.Fprintf(&b, "\nthe tool's definition is not the one that was trusted:\n%s\n", Legible(strings.TrimRight(a.Change, "\n")))
@@ -174,7 +183,7 @@ func (a Approval) Text() string {
 		fmt.Fprintf(&b, "\nthe program:\n%s\n", Legible(strings.TrimRight(a.Code, "\n")))
 	}
 	for _, s := range a.Skills {
-		fmt.Fprintf(&b, "\nthe skill %s, which it uses:\n%s\n", Legible(s.Name), Legible(strings.TrimRight(s.Code, "\n")))
+		fmt.Fprintf(&b, "\nthe skill %s, which it uses:\n%s\n", LegibleLine(s.Name), Legible(strings.TrimRight(s.Code, "\n")))
 	}
 	return b.String()
 }
@@ -189,25 +198,9 @@ func nonEmpty(s, other string) string {
 func indented(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
-		return Legible(string(raw))
+		return LegibleLine(string(raw))
 	}
 	return Legible(b.String())
-}
-
-// Legible escapes what is not seen as it is.
-func Legible(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t' || r == ' ' || unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != unicode.ReplacementChar:
-			b.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&b, "\\U%08x", r)
-		default:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String()
 }
 
 // Scope is how far a yes goes.

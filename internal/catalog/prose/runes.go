@@ -4,29 +4,17 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"retort/internal/run"
 )
 
 // unseen reports whether a character shows nothing by itself.
-func unseen(r rune) bool {
-	switch {
-	case r < 0xad:
-		return false
-	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == 0xffa0, r == 0x2800, r == 0xfeff:
-		return true
-	case 0x180b <= r && r <= 0x180f, 0x200b <= r && r <= 0x200f, 0x202a <= r && r <= 0x202e, 0x2060 <= r && r <= 0x206f, 0xfff9 <= r && r <= 0xfffb:
-		return true
-	case 0xfe00 <= r && r <= 0xfe0f, 0xe0000 <= r && r <= 0xe0fff, 0x1d173 <= r && r <= 0x1d17a, 0x1bca0 <= r && r <= 0x1bca3:
-		return true
-	case unicode.Is(unicode.Co, r):
-		return true
-	}
-	return false
-}
+func unseen(r rune) bool { return r >= 0xad && run.Unseen(r) }
 
 // suspicious reports whether a character that is not ASCII may be a part of something
 // to be found. Most punctuation and letters are not.
 func suspicious(r rune) bool {
-	return r == utf8.RuneError || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '’' || unseen(r) || fold(r) != 0 || unicode.Is(unicode.Mn, r)
+	return r == utf8.RuneError || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '’' || r == '【' || unseen(r) || fold(r) != 0 || unicode.Is(unicode.Mn, r)
 }
 
 func turns(r rune) bool {

@@ -110,6 +110,21 @@ func (s *Session) Sanitize(text string) (string, map[string]int, error) {
 	return string(out), counted.found, err
 }
 
+// Outlines says of each token in some texts what Mask makes of its value, in their order, each once: for
+// a person who decides whether the value leaves.
+func (s *Session) Outlines(texts ...[]byte) (lines []string) {
+	for _, text := range texts {
+		for _, f := range s.screen.scanner.Tokens(nil, text) {
+			token := string(text[f.Start:f.End])
+			mask, err := s.Mask(token)
+			if line := token + " " + mask; err == nil && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
 // Show puts values in the place of all tokens that stand for some, in a text: for a
 // person, never for a model.
 func (s *Session) Show(text string) string {

@@ -49,12 +49,10 @@ func hidden(r rune) bool {
 	switch {
 	case r == '\u200c', r == '\u200d': // joiners: parts of words and emoji
 		return false
-	case r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0': // blank letters
-		return true
-	case r >= 0xfe00 && r <= 0xfe0e, r >= 0xe0100 && r <= 0xe01ef: // variation selectors
-		return true
+	case r == '\ufe0f': // in emoji
+		return false
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
+	return run.Unseen(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
 }
 
 // ansi is the length of the escape sequence at the start of s.
@@ -260,7 +258,7 @@ func quoted(s string, escape func(*strings.Builder, rune)) string {
 			b.WriteString(`\t`)
 		case r < 0x7f && r >= ' ':
 			b.WriteRune(r)
-		case hidden(r), r == '\u200c', r == '\u200d':
+		case hidden(r), run.Unseen(r):
 			escape(&b, r)
 		default:
 			b.WriteRune(r)
