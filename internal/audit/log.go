@@ -215,6 +215,7 @@ func (l *Log) item(e run.Event) (*item, error) {
 		return nil, err
 	}
 	_, row.Chain = l.place()
+	l.maskNames(&row)
 	it := &item{opens: e.Kind == run.EventRequest, closes: e.Kind == run.EventEnd, retracts: retracted(e.Kind)}
 	if l.o.Mask != nil && row.Facts != nil {
 		row.Facts = l.o.Mask(row.Facts)
@@ -233,6 +234,18 @@ func (l *Log) item(e run.Event) (*item, error) {
 	}
 	it.row, it.size = row, overhead+len(row.Facts)+len(row.Body)
 	return it, nil
+}
+
+// maskNames masks what clients, servers and programs name and rows have in the clear.
+func (l *Log) maskNames(row *Row) {
+	if l.o.Mask == nil {
+		return
+	}
+	for _, name := range []*string{&row.Session, &row.Principal, &row.Server, &row.Tool, &row.Status} {
+		if *name != "" {
+			*name = string(l.o.Mask([]byte(*name)))
+		}
+	}
 }
 
 // put queues an item. An end is queued as long as anybody writes.

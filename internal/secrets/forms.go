@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // form is what a value becomes when only what counts of it is left, in one encoding.
@@ -53,12 +55,16 @@ func formsOf(value, label string) (all []form) {
 		f.least = max((n+1)/2, window)
 	}
 	add(f)
+	wide := utf16Text(value)
 	for shift := range 3 {
-		core := base64Core(value, shift)
-		add(form{text: core, value: n, cased: true, coded: true, least: half(core), gap: maxGap, step: 4})
+		for _, text := range []string{value, wide} {
+			core := base64Core(text, shift)
+			add(form{text: core, value: n, cased: true, coded: true, least: half(core), gap: maxGap, step: 4})
+		}
 	}
-	coded := hex.EncodeToString([]byte(value))
+	coded, codedWide := hex.EncodeToString([]byte(value)), hex.EncodeToString([]byte(wide))
 	add(form{text: coded, value: n, least: half(coded), gap: maxGap, step: 4})
+	add(form{text: codedWide, value: n, least: half(codedWide), gap: maxGap, step: 4})
 	var codes, hexCodes strings.Builder
 	for i := range len(value) {
 		codes.WriteString(strconv.Itoa(int(value[i])))
@@ -77,26 +83,46 @@ func half(text string) int {
 	return (len(text) + 1) / 2
 }
 
-// counting is what counts of a text.
+// utf16Text is what a text in UTF-16 has in either order of bytes: little-endian, without the last byte.
+func utf16Text(text string) string {
+	var b []byte
+	for _, unit := range utf16.Encode([]rune(text)) {
+		b = append(b, byte(unit), byte(unit>>8))
+	}
+	return string(b[:max(0, len(b)-1)])
+}
+
+// counting is what counts of a text, which has no escapes.
 func counting(text string) string {
 	var b strings.Builder
-	for i := range len(text) {
-		if kept[text[i]] {
-			b.WriteByte(text[i])
-		}
+	for i := 0; i < len(text); {
+		u := plainAt(text, i)
+		b.Write(u.text[:u.n])
+		i = u.end
 	}
 	return b.String()
+}
+
+// plainAt is the character at i of a text without escapes.
+func plainAt(text string, i int) unit {
+	if mayMark(text[i]) {
+		return character([]byte(text[i:min(len(text), i+utf8.UTFMax)]), 0).moved(i)
+	}
+	return single(text[i], i+1)
 }
 
 // separators are how many bytes that don't count a text has before each that does.
 func separators(text string) (own []uint8) {
 	n := uint8(0)
-	for i := range len(text) {
-		if !kept[text[i]] {
-			n = min(n, 254) + 1
-			continue
+	for i := 0; i < len(text); {
+		u := plainAt(text, i)
+		if u.n == 0 {
+			n = uint8(min(254, int(n)+u.end-i))
 		}
-		own, n = append(own, n), 0
+		for range u.n {
+			own, n = append(own, n), 0
+		}
+		i = u.end
 	}
 	return own
 }

@@ -1,9 +1,11 @@
 // Package secrets takes registered values out of texts: a credential of a server is to
 // stand in no record, log, error or answer, however it is spelled.
 //
-// A value is found as it is, and through escapes of JSON, percent and HTML escapes, in
-// Base64 wherever it begins, in hexadecimal and as decimal codes, in another case, and with
-// separators between its characters. Of long values half is found, too. What is not found:
+// A value is found as it is, and through escapes of JSON and other string literals, percent and HTML
+// escapes, in Base64 wherever it begins, in hexadecimal and as decimal codes, in UTF-16, in wide,
+// styled and circled letters, in another case, and with separators between its characters: signs,
+// blanks, characters that are not seen, marks of letters, and tags of HTML without attributes. Of
+// long values half is found, too. What is not found:
 // values that are turned round, compressed, encrypted or spelled by any other rule, encodings
 // of encodings but for escapes, and pieces of less than half.
 package secrets

@@ -51,6 +51,35 @@ func spelt(v string) map[string]string {
 		"case": strings.ToUpper(v), "chunks": v[:4] + " " + v[4:9] + "\n" + v[9:],
 		"wrapped base64": wrap(base64.StdEncoding.EncodeToString([]byte("x"+v)), 20), "hex units": each(`\u00%02x`), `\\u`: each(`\\u00%02x`),
 	}
+	var octal, long, braced, wideLetters, utf16le, utf16be strings.Builder
+	for i := range len(v) {
+		fmt.Fprintf(&octal, `\%03o`, v[i])
+	}
+	for _, r := range v {
+		fmt.Fprintf(&long, `\U%08x`, r)
+		fmt.Fprintf(&braced, `\u{%x}`, r)
+		if '!' <= r && r <= '~' {
+			wideLetters.WriteRune(r + 0xfee0)
+		} else {
+			wideLetters.WriteRune(r)
+		}
+		if r <= 0xffff {
+			utf16le.Write([]byte{byte(r), byte(r >> 8)})
+			utf16be.Write([]byte{byte(r >> 8), byte(r)})
+		}
+	}
+	all["octal"], all[`\U`], all[`\u{}`], all["wide"] = octal.String(), long.String(), braced.String(), wideLetters.String()
+	all["UTF-16LE in Base64"] = base64.StdEncoding.EncodeToString([]byte(utf16le.String()))
+	all["UTF-16BE in Base64"] = base64.StdEncoding.EncodeToString([]byte(utf16be.String()))
+	all["UTF-16LE in hex"] = hex.EncodeToString([]byte(utf16le.String()))
+	all["UTF-16BE in hex"] = hex.EncodeToString([]byte(utf16be.String()))
+	for name, between := range map[string]string{
+		"zero width": "\u200b", "soft hyphens": "\u00ad", "word joiners": "\u2060", "accents": "\u0301", "tags": "\U000e0041", "no-break blanks": "\u00a0",
+		"selectors": "\ufe0f\U000e0101", "many joiners": strings.Repeat("\u200d", 30), "fillers": "\u3164", "byte order marks": "\ufeff", "marks that turn": "\u202e\u202c",
+		"bold": "<b></b>", "breaks": "<br/>", "dots": "\u00b7", "escaped": `\u200b`, "percent zero width": "%E2%80%8B", "references to what is not seen": "&#8203;", "soft hyphens by name": "&shy;",
+	} {
+		all[name] = joined(between)
+	}
 	for i, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
 		for n := range 4 {
 			all[fmt.Sprintf("base64 %d at %d", i, n)] = enc.EncodeToString([]byte("user:"[:n] + v + "tail"[:n]))

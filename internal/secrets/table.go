@@ -4,7 +4,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"unicode"
 	"unicode/utf8"
+
+	"retort/internal/run"
 )
 
 // table is what is looked for. It is not changed.
@@ -238,12 +241,10 @@ func (s *scratch) fill(text []byte, i, room int) int {
 	out, start := s.text, s.start
 	for i < len(text) && len(out) < room {
 		c := text[i]
-		if kept[c] {
-			out, start = append(out, c), append(start, uint32(i))
-			i++
-			continue
-		}
-		if c != '\\' && c != '%' && c != '&' {
+		if !begins[c] {
+			if kept[c] {
+				out, start = append(out, c), append(start, uint32(i))
+			}
 			i++
 			continue
 		}
@@ -293,10 +294,27 @@ func (s *scratch) around(text []byte, f *form, at, of int) (from, to int) {
 	return from, to
 }
 
-// near says whether no more than so many bytes separate i from what is before it.
+// maxUnseen bounds what is not seen between two characters, in bytes.
+const maxUnseen = 4 << 10
+
+// near says whether no more than so many bytes separate i from what is before it. Those of characters
+// that are not seen don't count.
 func (s *scratch) near(text []byte, i, gap int) bool {
 	before, now := s.start[i-1], s.start[i]
-	return before == now || now-before == 1 || int(now)-s.end(text, i-1) <= gap
+	if before == now || now-before == 1 {
+		return true
+	}
+	end := s.end(text, i-1)
+	between := int(now) - end
+	if between <= gap || between > maxUnseen {
+		return between <= gap
+	}
+	for _, r := range string(text[end:now]) {
+		if run.Unseen(r) || r >= utf8.RuneSelf && unicode.In(r, unicode.Mn, unicode.Me) {
+			between -= utf8.RuneLen(r)
+		}
+	}
+	return between <= gap
 }
 
 // end is behind what stands for i.
