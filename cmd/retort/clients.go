@@ -137,10 +137,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// line is a text of somebody else's in one line that cannot steer the terminal.
-func line(s string) string {
-	return strings.NewReplacer("\n", "\uFFFD", "\t", "\uFFFD").Replace(printable(s))
-}
+// line is a text of somebody else's in one line, in which everything is seen as it is.
+func line(s string) string { return run.LegibleLine(s) }
 
 func (a *app) printTaken(servers []clients.Server) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
@@ -279,7 +277,7 @@ func (a *app) printInstalled(done *clients.Installed, asJSON bool) error {
 	}
 	a.notes(done.Moved, done.Warnings)
 	a.printKept(done)
-	fmt.Fprint(a.stdout, printable(done.Diff))
+	fmt.Fprint(a.stdout, run.Legible(done.Diff))
 	switch {
 	case !done.Changed:
 		fmt.Fprintf(a.stderr, "Retort is in %s already\n", line(done.File))
@@ -323,16 +321,25 @@ entry goes, and servers come back where their name is free. Our file keeps its s
 }
 
 func (a *app) printUninstalled(done *clients.Installed, asJSON bool) error {
+	code := error(nil)
+	if len(done.Still) > 0 {
+		code = exitError(exitUsage)
+	}
 	if asJSON {
-		return a.printJSON(done)
+		if err := a.printJSON(done); err != nil {
+			return err
+		}
+		return code
 	}
 	a.printKept(done)
 	a.notes(nil, done.Warnings)
-	fmt.Fprint(a.stdout, printable(done.Diff))
+	fmt.Fprint(a.stdout, run.Legible(done.Diff))
 	for _, name := range done.PutBack {
 		fmt.Fprintf(a.stderr, "back in %s: %s\n", done.Client, line(name))
 	}
 	switch {
+	case len(done.Still) > 0:
+		fmt.Fprintf(a.stderr, "%s still starts Retort, by the entry %s; take it out by hand\n", line(done.File), line(strings.Join(done.Still, ", ")))
 	case done.Restored == "none":
 		fmt.Fprintf(a.stderr, "Retort is not in %s\n", line(done.File))
 	case done.DryRun:
@@ -342,5 +349,5 @@ func (a *app) printUninstalled(done *clients.Installed, asJSON bool) error {
 	default:
 		fmt.Fprintf(a.stderr, "Retort is gone from %s, which was changed since the install\n", line(done.File))
 	}
-	return nil
+	return code
 }

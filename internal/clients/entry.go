@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"retort/internal/config"
+	"retort/internal/run"
 )
 
 // meaning is what a field of a client's entry says.
@@ -365,8 +366,8 @@ func badName(name string) string {
 		return "its name is empty"
 	case len(name) > 128:
 		return "its name is longer than 128 bytes"
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return "its name holds control characters"
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || run.Unseen(r) }):
+		return "its name holds control characters, or characters that are not seen"
 	case !isText(name):
 		return "its name is not UTF-8"
 	}
@@ -377,9 +378,10 @@ func isText(s string) bool {
 	return strings.ToValidUTF8(s, "") == s && !strings.ContainsRune(s, '\ufffd')
 }
 
-// ourselves says whether an entry starts Retort, or is the one that install writes.
+// ourselves says whether an entry starts Retort, or is the one that install writes, also with other
+// arguments than it was written with.
 func (e entry) ourselves(name string) bool {
-	ours := name == ourName && len(e.args) > 1 && e.args[0] == "serve" && e.args[1] == "--config"
+	ours := name == ourName && slices.Contains(e.args, "serve") && slices.Contains(e.args, "--config")
 	return e.command != "" && (ours || config.IsRetort(e.command, e.args))
 }
 

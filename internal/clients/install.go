@@ -35,6 +35,7 @@ type Installed struct {
 	Moved    []Server `json:"moved,omitempty"`    // into our file
 	PutBack  []string `json:"put_back,omitempty"` // servers, by name
 	Kept     []Kept   `json:"kept,omitempty"`     // in the client's file
+	Still    []string `json:"still,omitempty"`    // entries that start Retort and were not taken out, by name
 	Ours     string   `json:"ours,omitempty"`     // our file
 	Warnings []string `json:"warnings,omitempty"`
 	Diff     string   `json:"diff,omitempty"` // of a dry run; credentials that are seen as such are left out
@@ -212,7 +213,7 @@ func (in *installing) plan(moved []Server) (step, []byte, error) {
 	if err != nil {
 		return step{}, nil, err
 	}
-	s := step{Time: time.Now().UTC(), Existed: in.file.exists, Mode: in.file.mode, Before: hash(in.file.src), Entry: ourName}
+	s := step{Time: time.Now().UTC(), Existed: in.file.exists, Mode: in.file.mode, Before: hash(in.file.src), Entry: ourName, Command: in.Command}
 	changes := make([]change, len(in.at))
 	for i, at := range in.at {
 		r := removal{At: at}
@@ -299,6 +300,11 @@ func Uninstall(e Environment, o InstallOptions) (*Installed, error) {
 	if known && len(j.Steps) == 0 {
 		in.result.Restored = "exact" // by an uninstall that was killed before its end
 	}
+	if exists {
+		if in.result.Still, err = in.starting(src); err != nil {
+			return nil, err
+		}
+	}
 	in.result.Changed = exists != in.file.exists || string(src) != string(in.file.src)
 	switch {
 	case o.DryRun:
@@ -319,6 +325,32 @@ func Uninstall(e Environment, o InstallOptions) (*Installed, error) {
 		j.end()
 	}
 	return in.result, err
+}
+
+// starting are the entries of a file that start Retort, by name.
+func (in *installing) starting(src []byte) (list []string, err error) {
+	for _, at := range in.at {
+		members, err := in.client.format.members(src, at)
+		if err != nil {
+			return nil, fileError(in.file.path, err)
+		}
+		for _, m := range members {
+			if e, _ := in.client.read(m.Value, &translator{dialect: in.client.dialect}); e.ourselves(m.Name) {
+				list = append(list, m.Name)
+			}
+		}
+	}
+	return list, nil
+}
+
+// isInstalled reports whether an entry is the one that a step has written, also if somebody has
+// changed its arguments since.
+func (in *installing) isInstalled(m member, s step) bool {
+	if in.client.isOurs(m) {
+		return true
+	}
+	e, _ := in.client.read(m.Value, &translator{dialect: in.client.dialect})
+	return m.Name == ourName && s.Command != "" && e.command == s.Command && slices.Contains(e.args, "serve")
 }
 
 // gone are the servers that a journal's steps have taken out.
@@ -395,7 +427,7 @@ func (in *installing) mergeBack(src []byte, s step) ([]byte, error) {
 		}
 		var out []string
 		for _, m := range now {
-			if in.client.isOurs(m) {
+			if in.isInstalled(m, s) {
 				out = append(out, m.Name)
 			} else {
 				in.kept(m.Name, slices.ContainsFunc(r.Members, func(old member) bool { return old.Name == m.Name }))

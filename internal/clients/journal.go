@@ -31,8 +31,9 @@ type step struct {
 	Mode    fs.FileMode `json:"mode"`
 	Before  string      `json:"before"` // SHA-256 of the file
 	After   string      `json:"after"`
-	Backup  string      `json:"backup"` // name of the file with what was there before
-	Entry   string      `json:"entry"`  // name of ours
+	Backup  string      `json:"backup"`            // name of the file with what was there before
+	Entry   string      `json:"entry"`             // name of ours
+	Command string      `json:"command,omitempty"` // with which it starts Retort
 	Removed []removal   `json:"removed"`
 }
 

@@ -58,11 +58,19 @@ func parseJSON(src []byte) (hujson.Value, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}" + newline(src))
 	}
+	if endsOpen(body) {
+		body = append(body, '\n')
+	}
 	v, err := hujson.Parse(body)
 	if err != nil {
 		return v, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "hujson: "))
 	}
 	return v, nil
+}
+
+// endsOpen reports whether a text may end in a line comment without a line break, which hujson refuses.
+func endsOpen(src []byte) bool {
+	return bytes.Contains(src[bytes.LastIndexByte(src, '\n')+1:], []byte("//"))
 }
 
 // of is the tree of a text, if it is known.
@@ -233,6 +241,9 @@ func (f jsonFile) edit(src []byte, at, out []string, in []member) ([]byte, error
 		}
 	}
 	text := v.Pack()
+	if endsOpen(src) {
+		text = bytes.TrimSuffix(text, []byte("\n"))
+	}
 	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
 		text = append([]byte(byteOrderMark), text...)
 	}
