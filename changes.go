@@ -77,19 +77,38 @@ func (e *Engine) Find(name string) (server, tool string, err error) {
 	return "", "", run.Errorf(run.KindToolNotFound, "retort.find", "there is no server or tool %q", name).WithHint("retort tools lists what is there")
 }
 
-// marked names the tools of a server that have changed, and those with flags.
-func (e *Engine) marked(server string) (changed, flagged []string) {
+// FlaggedTool is a tool with something in its definition that does not belong there.
+type FlaggedTool struct {
+	Tool     string `json:"tool"`
+	Withheld string `json:"withheld,omitempty"` // where the definition says for what no model is offered the tool
+	Flags    []Flag `json:"flags"`
+}
+
+// Flagged are the tools of a server with flags, whether models are offered them or not.
+func (e *Engine) Flagged(server string) (list []FlaggedTool) {
 	s, ok := e.catalog.Toolset().Whole().Server(server)
 	if !ok || s.Name != server {
-		return nil, nil
+		return nil
 	}
 	for _, t := range s.Tools {
-		if t.Change != nil {
-			changed = append(changed, t.Name)
-		}
 		if len(t.Flags) > 0 {
-			flagged = append(flagged, t.Name)
+			list = append(list, FlaggedTool{t.Name, t.Withheld, t.Flags})
 		}
 	}
-	return changed, flagged
+	return list
+}
+
+// marked names the tools of a server that have changed, those with flags, and of these the ones that
+// no model is offered.
+func (e *Engine) marked(server string) (changed, flagged, withheld []string) {
+	for _, c := range e.Changes(server) {
+		changed = append(changed, c.Tool)
+	}
+	for _, t := range e.Flagged(server) {
+		flagged = append(flagged, t.Tool)
+		if t.Withheld != "" {
+			withheld = append(withheld, t.Tool)
+		}
+	}
+	return changed, flagged, withheld
 }

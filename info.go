@@ -26,8 +26,9 @@ type ServerInfo struct {
 	Protocol       string   `json:"protocol,omitempty"`
 	ConnectMS      float64  `json:"connect_ms,omitempty"`
 	LatencyMS      float64  `json:"latency_ms,omitempty"`
-	Changed        []string `json:"changed,omitempty"` // tools that are not as they were trusted
-	Flagged        []string `json:"flagged,omitempty"` // tools with something that does not belong into their definition
+	Changed        []string `json:"changed,omitempty"`  // tools that are not as they were trusted
+	Flagged        []string `json:"flagged,omitempty"`  // tools with something that does not belong into their definition
+	Withheld       []string `json:"withheld,omitempty"` // of them, tools that no model is offered
 	Problems       []string `json:"problems,omitempty"`
 	Stderr         []string `json:"stderr,omitempty"` // its last lines
 }
@@ -107,7 +108,7 @@ func (e *Engine) server(tools *run.Toolset, name string) ServerInfo {
 		}
 		info.Tools, info.Tokens, info.Category, info.Cached = len(s.Tools), e.live.ServerTokens(s), s.Category, s.Cached
 	}
-	info.Changed, info.Flagged = e.marked(name)
+	info.Changed, info.Flagged, info.Withheld = e.marked(name)
 	return info
 }
 

@@ -10,6 +10,7 @@ import (
 	"retort/internal/catalog"
 	"retort/internal/catalog/prose"
 	"retort/internal/config"
+	"retort/internal/ledger"
 	"retort/internal/mcpserver"
 	"retort/internal/run"
 	"retort/internal/upstream"
@@ -81,7 +82,17 @@ func (e *Engine) Offer(t *run.Tool) json.RawMessage {
 	if upstream.ForResources(t.Raw) {
 		return nil
 	}
-	return catalog.Offered(t)
+	return catalog.Offered(t, e.fits)
+}
+
+// fits reports whether the definition of a tool may be shown whole. No text has more tokens than bytes.
+func (e *Engine) fits(definition string) bool {
+	most := e.config.Settings.Results.DefinitionTokens
+	if len(definition) <= most {
+		return true
+	}
+	_, ok := ledger.Fits(definition, most)
+	return ok
 }
 
 // Awaited waits until the exposed servers have said what they have, at most for patience.
@@ -131,7 +142,8 @@ func (e *Engine) Listed(ctx context.Context, kind mcpserver.Kind) []mcpserver.Li
 	return all
 }
 
-// cleanListed are things of a server as a model may see them, like the definitions of its tools.
+// cleanListed are things of a server as a model may see them, like the definitions of its tools. One that
+// is used by a name that no model may see is left out.
 func (e *Engine) cleanListed(server string, kind mcpserver.Kind, items []json.RawMessage) []json.RawMessage {
 	scanner, flagged := prose.New(), 0
 	var first run.Flag
@@ -143,6 +155,7 @@ func (e *Engine) cleanListed(server string, kind mcpserver.Kind, items []json.Ra
 			}
 		}
 	}
+	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return item == nil })
 	if flagged > 0 {
 		e.log.Warn("texts of a list do not belong there", "server", server, "method", kind.Method, "items", flagged, "first", first.Where, "reason", first.Reason)
 	}

@@ -218,6 +218,9 @@ func (a *app) printServers(servers []retort.ServerInfo) error {
 		if n := len(s.Flagged); n > 0 {
 			state += fmt.Sprintf(", %d flagged", n)
 		}
+		if n := len(s.Withheld); n > 0 {
+			state += fmt.Sprintf(", %d withheld", n)
+		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\n", printable(s.Name), s.Tools, s.Learned, thousands(s.Tokens), s.Category, printable(state))
 		tools, learned, tokens = tools+s.Tools, learned+s.Learned, tokens+s.Tokens
 	}
@@ -239,24 +242,29 @@ func (a *app) printServer(cmd *cobra.Command, e *retort.Engine, server string, a
 		server = name
 	}
 	changes := e.Changes(server)
-	flags := map[string][]retort.Flag{}
-	for _, t := range found.Tools {
-		if list := e.Flags(t.Server, t.Tool); len(list) > 0 {
-			flags[t.Name] = list
+	flags, withheld := map[string][]retort.Flag{}, []string{}
+	for _, t := range e.Flagged(server) {
+		flags[server+"."+t.Tool] = t.Flags
+		if t.Withheld != "" {
+			withheld = append(withheld, server+"."+t.Tool)
 		}
 	}
 	if asJSON {
 		return a.printJSON(struct {
 			run.Found
-			Changed []changeJSON             `json:"changed,omitempty"`
-			Flags   map[string][]retort.Flag `json:"flags,omitempty"`
-		}{found, described(e, changes), flags})
+			Changed  []changeJSON             `json:"changed,omitempty"`
+			Flags    map[string][]retort.Flag `json:"flags,omitempty"`
+			Withheld []string                 `json:"withheld,omitempty"`
+		}{found, described(e, changes), flags, withheld})
 	}
 	if err := a.printFound(found); err != nil {
 		return err
 	}
 	for _, c := range changes {
 		fmt.Fprintf(a.stdout, "%s  has changed since it was trusted (%s); retort tools --changed %s\n", a.style(a.stdout, amber, printable(c.Server+"."+c.Tool)), c.Policy, printable(c.Server))
+	}
+	for _, name := range withheld {
+		fmt.Fprintf(a.stdout, "%s  is withheld from models: its definition can't be shown to them\n", a.style(a.stdout, amber, printable(name)))
 	}
 	a.printFlags(flags)
 	return nil

@@ -17,32 +17,49 @@ const (
 	maxExcerpt = 120      // bytes
 )
 
-// cleaner makes of a definition what a model may see of it, and flags what it takes
-// out. Names and values that calls need are flagged and stay.
+// cleaner makes of a definition what a model may see of it, and flags what it takes out. Every
+// string of a definition passes through text or name. A name or value that calls need can't be
+// taken out: if one does not pass, all of the definition is withheld.
 type cleaner struct {
-	scanner *prose.Scanner
-	where   [][]byte // the way to what is looked at
-	flags   []run.Flag
-	size    int // bytes of prose so far
+	scanner  *prose.Scanner
+	where    [][]byte // the way to what is looked at
+	flags    []run.Flag
+	size     int    // bytes of prose so far
+	withheld string // where the first name or value is that does not pass; "" if all do
 }
 
 // clean makes t what a model may see of it. d is its definition, parsed as deep as it is.
 func clean(t *run.Tool, d node, s *prose.Scanner) {
 	c := cleaner{scanner: s}
-	c.at([]byte("name"), func() { c.name(t.Name) })
+	c.at([]byte("name"), func() { c.need(t.Name) })
 	c.at([]byte("title"), func() { t.Title = c.text(t.Title) })
 	c.at([]byte("description"), func() { t.Description = c.text(t.Description) })
 	c.part(d, "inputSchema", &t.InputSchema)
 	c.part(d, "outputSchema", &t.OutputSchema)
+	for i, key := range d.keys {
+		if name := inside(key); !slices.Contains(readElsewhere, string(name)) {
+			c.at(name, func() { c.passes(d.items[i]) })
+		}
+	}
 	slices.SortStableFunc(c.flags, func(a, b run.Flag) int { return strings.Compare(a.Where, b.Where) })
-	t.Flags = c.flags
+	t.Flags, t.Withheld = c.flags, c.withheld
 }
+
+// readElsewhere are the members of a definition that clean reads otherwise, and icons, which are no text.
+var readElsewhere = []string{"name", "title", "description", "inputSchema", "outputSchema", "icons"}
 
 // part cleans one schema of a definition.
 func (c *cleaner) part(d node, key string, schema *json.RawMessage) {
 	if n, ok := d.member(key); ok && len(*schema) > 0 {
 		c.at([]byte(key), func() { *schema = c.schema(n) })
 	}
+}
+
+// showable reports whether a model may see every name in a schema that was learned.
+func (c *Catalog) showable(schema json.RawMessage) bool {
+	look := cleaner{scanner: c.scanner()}
+	look.schema(parse(schema, maxDepth))
+	return len(look.flags) == 0
 }
 
 // cleanText is one text that a model may see.
@@ -91,16 +108,68 @@ func (c *cleaner) text(text string) string {
 	return cleaned
 }
 
-// name flags a name or value, which is also read with the words apart that are only
-// told apart by capitals.
-func (c *cleaner) name(text string) {
+// name reports whether a model may see a name or value, and flags what is wrong with it. It is also
+// read with the words apart that are only told apart by capitals.
+func (c *cleaner) name(text string) bool {
 	found := c.scanner.Scan(text)
-	if apart := spaced(text); len(found) == 0 && apart != "" && len(c.scanner.Scan(apart)) > 0 {
-		found = c.scanner.Scan(apart)[:1]
-		found[0].Start, found[0].End = 0, len(text)
+	if apart := spaced(text); len(found) == 0 && apart != "" {
+		if found = c.scanner.Scan(apart); len(found) > 0 {
+			found = found[:1]
+			found[0].Start, found[0].End = 0, len(text)
+		}
 	}
 	c.flag(text, found)
+	return len(found) == 0
 }
+
+// need withholds the definition if a name or value that calls need does not pass.
+func (c *cleaner) need(text string) {
+	if !c.name(text) {
+		c.withhold()
+	}
+}
+
+func (c *cleaner) withhold() {
+	if c.withheld == "" {
+		c.withheld = run.Legible(string(bytes.Join(c.where, []byte("."))))
+	}
+}
+
+// passes reports whether a model may see every name and text in a value, and flags what is wrong.
+func (c *cleaner) passes(n node) bool {
+	passes := true
+	for _, key := range n.keys {
+		passes = c.name(string(inside(key))) && passes
+	}
+	for _, item := range n.items {
+		passes = c.passes(item) && passes
+	}
+	if text, ok := unquote(n.raw); ok {
+		passes = c.name(text) && passes
+	}
+	return passes
+}
+
+// needed is a value that calls need: it stays, or the definition is withheld.
+func (c *cleaner) needed(n node) []byte {
+	if !c.passes(n) {
+		c.withhold()
+	}
+	return n.raw
+}
+
+// pattern is a regular expression, in which brackets are no links and letters no text.
+func (c *cleaner) pattern(n node) []byte {
+	text, _ := unquote(n.raw)
+	found := slices.DeleteFunc(c.scanner.Scan(text), func(f prose.Finding) bool { return slices.Contains(inPatterns, f.Rule) })
+	if c.flag(text, found); len(found) > 0 {
+		c.withhold()
+	}
+	return n.raw
+}
+
+// inPatterns are rules that say nothing about a regular expression.
+var inPatterns = []string{"link", "encoded", "homoglyph"}
 
 // spaced is a name like ignoreThis as words, "" for a name that is none or short.
 func spaced(name string) string {
@@ -130,12 +199,13 @@ func spaced(name string) string {
 type part uint8
 
 const (
-	partOther   part = iota
-	partSchema       // a schema, or a list of some
-	partSchemas      // schemas by name
-	partProse        // text for whoever reads it
-	partExample      // values that nothing depends on
-	partValue        // values that calls need
+	partOther   part = iota // nobody knows; advice
+	partSchema              // a schema, or a list of some
+	partSchemas             // schemas by name
+	partProse               // text for whoever reads it
+	partExample             // values that nothing depends on
+	partNeeded              // names and values that calls need
+	partPattern             // a regular expression
 )
 
 func partOf(keyword string) part {
@@ -145,12 +215,15 @@ func partOf(keyword string) part {
 	case "items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames",
 		"unevaluatedItems", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems", "contentSchema":
 		return partSchema
-	case "description", "title", "$comment", "format", "contentMediaType", "markdownDescription":
+	case "description", "title", "$comment", "format", "contentMediaType", "contentEncoding", "markdownDescription":
 		return partProse
 	case "default", "examples", "example":
 		return partExample
-	case "enum", "const":
-		return partValue
+	case "enum", "const", "required", "dependentRequired", "type", "$ref", "$id", "id", "$anchor", "$schema",
+		"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$vocabulary":
+		return partNeeded
+	case "pattern":
+		return partPattern
 	}
 	return partOther
 }
@@ -162,32 +235,64 @@ func (c *cleaner) schema(n node) json.RawMessage {
 		return n.rewritten(func(i int) []byte { return c.schema(n.items[i]) })
 	case '{':
 		return n.rewritten(func(i int) []byte { return c.member(n, i) })
+	case '"': // as in dependencies
+		return c.needed(n)
 	}
 	return n.raw
 }
 
-// member is the cleaned value of one member of a schema.
+// member is the cleaned value of one member of a schema, nil if it is left out.
 func (c *cleaner) member(n node, i int) (value []byte) {
 	keyword, item := inside(n.keys[i]), n.items[i]
 	kind := partOf(string(keyword))
-	if kind == partOther && item.kind() != '{' && item.kind() != '[' {
+	if kind == partNeeded && item.kind() == '"' && plainType(item.raw) {
 		return item.raw
 	}
-	c.at(keyword, func() {
-		switch kind {
-		case partSchema:
-			value = c.schema(item)
-		case partSchemas:
-			value = c.schemas(item)
-		case partProse, partExample:
-			value = c.values(item, c.text)
-		case partValue:
-			value = c.values(item, func(s string) string { c.name(s); return s })
-		default:
-			value = item.raw
-		}
-	})
+	c.at(keyword, func() { value = c.keyword(string(keyword), kind, item) })
 	return value
+}
+
+// plainType reports whether a JSON string is one of the types of JSON Schema.
+func plainType(raw []byte) bool {
+	switch string(raw) {
+	case `"string"`, `"object"`, `"array"`, `"number"`, `"integer"`, `"boolean"`, `"null"`:
+		return true
+	}
+	return false
+}
+
+func (c *cleaner) keyword(keyword string, kind part, item node) []byte {
+	switch kind {
+	case partSchema:
+		return c.schema(item)
+	case partSchemas:
+		return c.schemas(item)
+	case partProse:
+		return c.values(item, c.text)
+	case partExample:
+		if !c.passes(item) {
+			return nil
+		}
+		return item.raw
+	case partNeeded:
+		return c.needed(item)
+	case partPattern:
+		return c.pattern(item)
+	}
+	return c.unknown(keyword, item)
+}
+
+// unknown is a member that JSON Schema does not know. Text in it is advice, and left out if it does
+// not pass. What has a structure may be what a $ref leads to.
+func (c *cleaner) unknown(keyword string, item node) []byte {
+	switch ok := c.name(keyword) && c.passes(item); {
+	case ok:
+		return item.raw
+	case item.kind() == '{' || item.kind() == '[':
+		c.withhold()
+		return item.raw
+	}
+	return nil
 }
 
 // schemas is an object of schemas by name.
@@ -198,7 +303,7 @@ func (c *cleaner) schemas(n node) []byte {
 	return n.rewritten(func(i int) (value []byte) {
 		name := inside(n.keys[i])
 		c.at(name, func() {
-			c.name(string(name))
+			c.need(string(name))
 			value = c.schema(n.items[i])
 		})
 		return value
@@ -214,15 +319,18 @@ func inside(quoted []byte) []byte {
 	return []byte(text)
 }
 
-// values are JSON values with their texts as f makes them.
+// values are JSON values with their texts as f makes them, without members whose name does not pass.
 func (c *cleaner) values(n node, f func(string) string) []byte {
 	switch n.kind() {
-	case '[', '{':
-		for _, key := range n.keys {
-			name, _ := unquote(key)
-			c.name(name)
-		}
+	case '[':
 		return n.rewritten(func(i int) []byte { return c.values(n.items[i], f) })
+	case '{':
+		return n.rewritten(func(i int) []byte {
+			if !c.name(string(inside(n.keys[i]))) {
+				return nil
+			}
+			return c.values(n.items[i], f)
+		})
 	case '"':
 		if text, ok := unquote(n.raw); ok {
 			if other := f(text); other != text {
@@ -302,44 +410,9 @@ func bare(n node) []byte {
 	return n.raw
 }
 
-// Offered is the definition of a tool as it was received, without what its flags say does not
-// belong into it. Members that the pin does not cover are left out, since a server could change
-// them unseen.
-func Offered(t *run.Tool) json.RawMessage {
-	d := parse(t.Raw, maxDepth)
-	clean := map[string]any{"title": t.Title, "description": t.Description, "inputSchema": t.InputSchema, "outputSchema": t.OutputSchema}
-	return d.rewritten(func(i int) []byte {
-		key, _ := unquote(d.keys[i])
-		switch value, ok := clean[key]; {
-		case !slices.Contains(pinned(), key) || d.repeats(i, key):
-			return nil
-		case len(t.Flags) == 0 || key == "name":
-			return d.items[i].raw
-		case ok:
-			return offeredPart(value)
-		case key == "execution":
-			return d.items[i].raw
-		}
-		return nil // nobody has looked into it
-	})
-}
-
-// repeats reports whether a later member of an object has the key of the member i.
-func (n node) repeats(i int, key string) bool {
-	return slices.ContainsFunc(n.keys[i+1:], func(later []byte) bool { text, _ := unquote(later); return text == key })
-}
-
-// offeredPart is a cleaned part of a definition as JSON; nil if nothing is left of it.
-func offeredPart(value any) []byte {
-	text, err := json.Marshal(value)
-	if err != nil || string(text) == "null" || string(text) == `""` {
-		return nil
-	}
-	return text
-}
-
 // Listed is one thing that a server lists beside its tools, a resource or a prompt, as a model may
-// see it, and what was found in it. key is the member by which it is used, which stays as it is.
+// see it, and what was found in it. key is the member by which it is used, which stays as it is. It
+// is nil if that, or the name of an argument, does not pass.
 func Listed(item json.RawMessage, key string, s *prose.Scanner) (json.RawMessage, []run.Flag) {
 	if !json.Valid(item) {
 		return item, nil // who reads it says so
@@ -350,8 +423,11 @@ func Listed(item json.RawMessage, key string, s *prose.Scanner) (json.RawMessage
 	}
 	c := cleaner{scanner: s}
 	shown := c.listed(d, key)
-	if len(c.flags) == 0 {
+	switch {
+	case len(c.flags) == 0:
 		return item, nil
+	case c.withheld != "":
+		return nil, c.flags
 	}
 	return shown, c.flags
 }
@@ -374,7 +450,7 @@ func (c *cleaner) listed(d node, key string) []byte {
 func (c *cleaner) detail(name, key string, item node) []byte {
 	switch name {
 	case key:
-		return c.values(item, func(s string) string { c.name(s); return s })
+		return c.needed(item)
 	case "name", "title", "description", "mimeType":
 		return c.values(item, c.text)
 	case "size":
@@ -386,6 +462,9 @@ func (c *cleaner) detail(name, key string, item node) []byte {
 			}
 			return c.argument(item.items[i])
 		})
+	case "icons":
+	default:
+		c.passes(item)
 	}
 	return nil
 }
@@ -396,7 +475,7 @@ func (c *cleaner) argument(d node) []byte {
 		name := string(inside(d.keys[i]))
 		switch name {
 		case "name":
-			return c.values(d.items[i], func(s string) string { c.name(s); return s })
+			return c.needed(d.items[i])
 		case "required":
 			return d.items[i].raw
 		}

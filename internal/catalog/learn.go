@@ -172,6 +172,10 @@ func (l *learner) tell(k *learned) {
 	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > few && 4*k.count < 5*k.told.Observations {
 		return
 	}
+	if !l.catalog.showable(k.schema) {
+		k.told = nil
+		return
+	}
 	k.told = &run.Learned{Schema: k.schema, Observations: k.count, Steady: k.steady}
 	l.news.Store(true)
 }

@@ -44,10 +44,14 @@ func (c *Catalog) build() *run.Toolset {
 	}
 	c.watch(servers)
 	return run.NewToolset(servers).Without(func(t *run.Tool) *run.Error {
-		if t.Change == nil || t.Change.Policy != run.ChangesBlock {
-			return nil
+		switch {
+		case t.Withheld != "":
+			return run.Errorf(run.KindPolicy, "catalog", "the tool is withheld: what its definition says at %s is hidden or speaks to the model", t.Withheld).
+				WithHint("a person can look: retort tools %s", t.Server)
+		case t.Change != nil && t.Change.Policy == run.ChangesBlock:
+			return t.Change.Error()
 		}
-		return t.Change.Error()
+		return nil
 	})
 }
 

@@ -93,12 +93,14 @@ type Pipeline struct {
 	States     *workspace.States
 	Limits     run.Limits // the most that a request can have
 	MaxTokens  int        // of an Outcome's result and output
-	Runtime    string     // for TypeScript and JavaScript
-	Routing    Routing
-	Secrets    Secrets
-	Privacy    *screen.Screen  // nil hides nothing
-	Network    *egress.Network // what programs reach themselves; nil: nothing
-	Skills     *skills.Store
+	// DefinitionTokens bounds the definition of one tool towards a model; 4,000 if it is 0.
+	DefinitionTokens int
+	Runtime          string // for TypeScript and JavaScript
+	Routing          Routing
+	Secrets          Secrets
+	Privacy          *screen.Screen  // nil hides nothing
+	Network          *egress.Network // what programs reach themselves; nil: nothing
+	Skills           *skills.Store
 	// Prose is a text without what does not belong into one that a model reads.
 	Prose   func(text string) (clean string, flagged []string)
 	Learner Learner // nil: nothing is learned

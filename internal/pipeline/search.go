@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"retort/internal/ledger"
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/emit"
 	"retort/internal/pipeline/relay"
@@ -19,6 +21,8 @@ import (
 const (
 	defaultHits = 10
 	maxHits     = 100
+
+	defaultDefinitionTokens = 4000
 
 	// searchPatience is how long a search waits for servers of which nothing is
 	// known; what is missing then is said.
@@ -76,10 +80,27 @@ func (p *Pipeline) describe(tools *run.Toolset, t *run.Tool, q run.Query) run.Fo
 // stub is the definition of a tool in the project's words.
 func (p *Pipeline) stub(tools *run.Toolset, t *run.Tool, lang run.Language, detail emit.Detail) string {
 	definition := emit.Stub(tools, t, lang, detail)
+	if most := cmp.Or(p.DefinitionTokens, defaultDefinitionTokens); len(definition) > most { // no text has more tokens than bytes
+		if _, fits := ledger.Fits(definition, most); !fits {
+			definition = abridged(emit.Stub(tools, t, lang, emit.Signature), lang, most)
+		}
+	}
 	if p.Stub == nil {
 		return definition
 	}
 	return p.Stub(lang, t, emit.Stub(tools, t, lang, emit.Name), definition, detail == emit.Full)
+}
+
+// abridged is the signature of a tool in the place of a definition that has too many tokens.
+func abridged(signature string, lang run.Language, most int) string {
+	return ledger.Prefix(signature, most) + fmt.Sprintf("\n%s the whole definition has more than %d tokens (results.definitionTokens); the tool's file below servers/ has it\n", commentOf(lang), most)
+}
+
+func commentOf(lang run.Language) string {
+	if lang == run.Python {
+		return "#"
+	}
+	return "//"
 }
 
 // Describe gives the typed definitions of tools, by any spelling of their
@@ -100,11 +121,7 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Langua
 		t, ok := tools.Tool(name)
 		if !ok {
 			missing = p.explained(tools.NotFound(name))
-			comment := "//"
-			if lang == run.Python {
-				comment = "#"
-			}
-			definitions = append(definitions, run.Definition{Name: name, Definition: fmt.Sprintf("%s %s; %s", comment, missing.Message, missing.Hint)})
+			definitions = append(definitions, run.Definition{Name: name, Definition: fmt.Sprintf("%s %s; %s", commentOf(lang), missing.Message, missing.Hint)})
 			continue
 		}
 		definitions = append(definitions, run.Definition{Name: emit.Stub(tools, t, lang, emit.Name), Definition: p.stub(tools, t, lang, emit.Full)})

@@ -21,6 +21,7 @@ type Tool struct {
 	TypeScript   string          // identifier in TypeScript, unique on its server: listIssues
 	Python       string          // identifier in Python, unique on its server: list_issues
 	Flags        []Flag          // what does not belong into the definition
+	Withheld     string          // where a name or value is for which no model is offered the tool; "" if it is offered
 	Change       *Change         // nil if the definition is the one that was trusted
 	Learned      *Learned        // nil if the tool declares its output, or nothing is known of it
 	// Sealed is the type of personal data, "email", of which programs get tokens under a

@@ -178,21 +178,26 @@ func paragraph(text string) bool {
 	}
 }
 
-// judge holds a sentence to the patterns whose rarest words it has.
+// judge holds a sentence to the patterns whose rarest words it has. Of several that match, the first
+// family counts.
 func (s *Scanner) judge(words []token) (Rule, bool) {
 	var tried [patternSets]uint64 // as bits
+	best := len(families)
 	for _, t := range words {
 		for _, i := range s.rare[t.word] {
-			if tried[i/64]>>(i%64)&1 != 0 {
+			if tried[i/64]>>(i%64)&1 != 0 || s.patterns[i].family >= best {
 				continue
 			}
 			tried[i/64] |= 1 << (i % 64)
 			if p := &s.patterns[i]; p.matches(words) {
-				return Rule{families[p.family].id, families[p.family].reason}, true
+				best = p.family
 			}
 		}
 	}
-	return Rule{}, false
+	if best == len(families) {
+		return Rule{}, false
+	}
+	return Rule{families[best].id, families[best].reason}, true
 }
 
 // sentenceEnd takes in the sign that ends a sentence, with what closes it.
@@ -203,4 +208,6 @@ func sentenceEnd(text string, at int) int {
 	return at
 }
 
-func finding(r Rule, start, end int) Finding { return Finding{r.ID, r.Reason, start, end} }
+func finding(r Rule, start, end int) Finding {
+	return Finding{Rule: r.ID, Reason: r.Reason, Start: start, End: end}
+}

@@ -12,7 +12,7 @@ import (
 )
 
 // Version is another one whenever a text may be judged in another way.
-const Version = 1
+const Version = 2
 
 // MaxText is how long one text may be, in bytes.
 const MaxText = 8 << 10
@@ -26,6 +26,8 @@ type Finding struct {
 	Rule       string // one of Rules
 	Reason     string
 	Start, End int
+
+	instead string // of a link: what Clean puts in its place
 }
 
 // Scanner has the rules ready. It is safe for concurrent use.
@@ -82,6 +84,12 @@ func (s *Scanner) Scan(text string) []Finding {
 	if n.words {
 		found = append(found, s.sentences(head)...)
 	}
+	if n.links {
+		found = append(found, links(head)...)
+	}
+	if n.codes {
+		found = append(found, s.decoded(head)...)
+	}
 	if len(head) < len(text) {
 		found = append(found, finding(tooLong, len(head), len(text)))
 	}
@@ -108,12 +116,12 @@ func (s *Scanner) Clean(text string) (string, []Finding) {
 }
 
 // need says in which ways a text has to be read.
-type need struct{ words, blocks, characters bool }
+type need struct{ words, blocks, characters, links, codes bool }
 
 // needs tells most texts, in one pass, from those that have to be read: a word
 // without which no rule matches, the begin of a sign, a character that is not ASCII.
 func (s *Scanner) needs(text string) (n need) {
-	hash, run := uint32(offset), 0
+	hash, run, coded, digits := uint32(offset), 0, 0, 0
 	end := func() {
 		n.words = n.words || hash != offset && s.anchored(hash)
 		hash = offset
@@ -124,23 +132,36 @@ func (s *Scanner) needs(text string) (n need) {
 		case 'a' <= lower && lower <= 'z':
 			hash = (hash ^ uint32(lower)) * prime
 			run++
+			coded++
+			n.codes = n.codes || coded >= minCoded || c < 'a' && i > 0 && 'a' <= text[i-1] && text[i-1] <= 'z'
 			continue
 		case c == '\'':
 			continue
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(text[i:])
 			if suspicious(r) {
-				return need{true, true, true}
+				return need{true, true, true, true, true}
 			}
 			i += size - 1
 		case c < ' ' && c != '\n' && c != '\t', c == 0x7f:
 			n.characters = true
-		case c == '<' || c == '[' || c == '&':
+		case c == '<' || c == '[' || c == '&' || c == '(' || c == '{':
 			n.blocks = n.blocks || opens(text[i:])
+			n.links = n.links || c == '<' || c == '['
+			n.codes = n.codes || c == '&'
+		case c == '%' || c == '\\':
+			n.codes = true
+		case c == '-' || c == '_':
+			coded++
+			end()
+			continue
 		case c == '#' || c == ':':
 			n.blocks = n.blocks || strings.HasPrefix(text[i:], "###") || spoken(text[:i])
 		case '0' <= c && c <= '9', c == '+', c == '/', c == '=':
 			run++
+			coded++
+			digits++
+			n.codes = n.codes || coded >= minCoded || digits >= minCoded
 			n.words = n.words || disguised(text, i)
 			end()
 			continue
@@ -148,7 +169,7 @@ func (s *Scanner) needs(text string) (n need) {
 			n.words = n.words || disguised(text, i)
 		}
 		n.blocks = n.blocks || run > maxEncoded
-		run = 0
+		run, coded = 0, 0
 		end()
 	}
 	end()
@@ -201,6 +222,9 @@ func remove(text string, found []Finding) string {
 		case homoglyph:
 			b.WriteString(folded(text[f.Start:f.End]))
 			cut = false
+		case link.ID:
+			b.WriteString(f.instead)
+			cut = f.instead == Mark
 		default:
 			if !cut {
 				b.WriteString(Mark)

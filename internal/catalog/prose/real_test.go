@@ -61,17 +61,23 @@ func stringsOf(v any) (all []string) {
 
 // TestRealTools: those that people use have nothing in them that does not belong there.
 func TestRealTools(t *testing.T) {
-	s, flagged := New(), 0
+	s, flagged, linked := New(), 0, 0
 	all := realTexts(t)
 	for name, texts := range all {
 		for _, text := range texts {
 			for _, f := range s.Scan(text) {
+				if f.Rule == link.ID { // which Clean writes as text
+					linked++
+					cleaned, _ := s.Clean(text)
+					t.Logf("%s: %q becomes %q", name, text[f.Start:f.End], cleaned)
+					continue
+				}
 				flagged++
 				t.Errorf("%s: %s: %q", name, f.Rule, text[f.Start:min(f.End, f.Start+300)])
 			}
 		}
 	}
-	t.Logf("%d tools and servers, %d findings", len(all), flagged)
+	t.Logf("%d tools and servers, %d findings, %d links", len(all), flagged, linked)
 }
 
 func BenchmarkRealTools(b *testing.B) {

@@ -89,6 +89,7 @@ var families = []family{
 		"when|whenever ~5 called|invoked|used|run|executed ~2 @instead|change|replace|redirect|swap ~4 recipient|address|number|account|destination|amount|argument|arguments",
 		"not|dont|never|stop ~1 use|call|using|calling|invoke|trust ~2 @servers|server tool|tools|functions",
 		"when|whenever|if ~2 user|anyone|somebody ~1 mentions|asks|talks|says ~6 @instead|secretly",
+		"before|after|whenever|when|every|each|prior ~3 @calling|using|invoking|running|executing|call|use ~5 tool|tools|function|functions ~6 must|always|first|also ~3 call|use|invoke|run|send|pass ~4 this|here|it",
 		"this|following|these @rule|rules|instruction|instructions|directive|directives ~3 apply|applies|affect|affects|govern|governs|holds ~3 all|every|any|other ~2 tool|tools|server|servers|calls",
 		"the|other|another|using|with|about ~4 tool|function ~3 must|should|shall always|only|never|first|now|also ~3 @send|forward|redirect|call|include|use|bcc|copy|route|pass|transfer ~8 <email>|<url>|attacker|instead|this",
 	}},
@@ -129,6 +130,16 @@ var families = []family{
 		"attention|dear|hey|hello|hi|listen @ai|llm|claude|chatgpt|gpt|assistant|copilot|agent|model",
 		"@ai|llm|llms|language|assistant|assistants ~2 reading|processing|parsing|seeing|interpreting ~2 this|these",
 	}},
+	{"order", "it tells the model to use the tool whatever the task is", []string{
+		"you|assistant|agent|agents|model|llm|ai must|shall|should|have|always|need ~1 always|must|first|to ~1 @call|use|invoke|run|execute ~1 this|it ~1 tool|function|one|first ~1 first|before|always|automatically",
+		"always|must|shall|should ~2 @call|use|invoke|run|execute|called|used|invoked ~2 this|it|first|before ~5 any|every|all|each|other ~1 other|another|tool|tools|request|requests|response|responses|answer|answers|message|messages|question|questions|conversation|conversations|turn|step|task|tasks|prompt|prompts",
+		"before|after ~3 any|every|all|each|other ~2 other|tool|tools|request|requests|response|answer|message|question|turn|task ~5 @call|use|invoke|run|execute ~2 this|it",
+		"before ~1 answering|responding|replying|anything|doing ~4 @call|use|invoke|run|execute ~2 this|it ~1 tool|function|one",
+		"@call|use|invoke|run|execute ~2 this ~1 tool|function ~4 for|in|on|at|after|before every|each|any|all ~2 request|requests|response|responses|answer|answers|message|messages|question|questions|conversation|conversations|turn|turns|prompt|prompts",
+		"@regardless|irrespective ~6 user|request|task|question|asked ~6 call|use|invoke|run|execute ~2 this",
+		"call|use|invoke|run|execute ~2 this ~8 @regardless|irrespective ~6 user|request|task|question|asked",
+		"always|must|never|only ~8 @instead|rather of|than ~2 other|another|any|builtin|built|native|default ~2 tool|tools|server|servers|function|functions",
+	}},
 }
 
 // Signs that are found in other ways than by words.
@@ -143,11 +154,12 @@ var (
 	hiddenTag = Rule{"tag", "it has a block that poses as part of the model's instructions"}
 	roleMark  = Rule{"role", "it has marks with which conversations say who speaks"}
 	comment   = Rule{"comment", "it has a comment that is not shown where the text is"}
-	encoded   = Rule{"encoded", "it has a long encoded text"}
+	encoded   = Rule{"encoded", "it has encoded text"}
+	link      = Rule{"link", "it has a link or an image, which is shown as text"}
 	tooLong   = Rule{"long", "it is longer than any description has to be"}
 
 	signs = []Rule{
-		hiddenTag, roleMark, comment, encoded, tooLong,
+		hiddenTag, roleMark, comment, encoded, link, tooLong,
 		{invisible, "it has characters that are not seen"},
 		{bidi, "it has marks that turn the direction of text"},
 		{control, "it has control characters or terminal sequences"},

@@ -34,8 +34,11 @@ func opens(text string) bool {
 	if len(text) < 2 {
 		return false
 	}
-	if text[0] == '[' {
-		return at(text, "[inst") || at(text, "[/inst") || strings.HasPrefix(text, "[//]") || at(text, "[system")
+	switch text[0] {
+	case '[':
+		return at(text, "[inst") || at(text, "[/inst") || strings.HasPrefix(text, "[//]") || badge(text) > 0
+	case '(', '{':
+		return badge(text) > 0
 	}
 	if text[0] == '&' {
 		return escapedTag(text) > 0
@@ -108,10 +111,16 @@ func blocks(text string) (found []Finding) {
 		switch {
 		case c == '&':
 			r, n = hiddenTag, escapedTag(rest)
-		case c == '<' || c == '[':
+		case c == '<' || c == '[' || c == '(' || c == '{':
 			r, n = bracketed(visible, i, lineStart)
+		case strings.HasPrefix(rest, "【"):
+			r, n = roleMark, badge(rest)
 		case lineStart && (isLetter(c) || c == '#'):
 			r, n = speaks(rest)
+		case isLetter(c) && sentenceStarts(visible[:i]):
+			if r, n = speaks(rest); n > 0 && !addressed(rest[:n]) {
+				n = 0
+			}
 		}
 		if n > 0 {
 			add(r, i, i+n)
@@ -134,10 +143,8 @@ func bracketed(text string, i int, lineStart bool) (Rule, int) {
 	case !opens(rest):
 	case rest[0] == '[' && strings.HasPrefix(rest, "[//]"):
 		return comment, lineEnd(rest)
-	case rest[0] == '[' && at(rest, "[system"):
-		if end := strings.IndexByte(rest, ']'); lineStart && end > 0 && end < 30 {
-			return roleMark, lineEnd(rest)
-		}
+	case badge(rest) > 0:
+		return roleMark, badge(rest)
 	case rest[0] == '[':
 		if end := strings.IndexByte(rest, ']'); end > 0 && end < 10 {
 			return roleMark, end + 1
@@ -154,6 +161,63 @@ func bracketed(text string, i int, lineStart bool) (Rule, int) {
 		return hiddenTag, block(rest, tagged(rest), lineStart)
 	}
 	return Rule{}, 0
+}
+
+// badges are words in brackets that pose as who speaks. What is among the weak ones is also a
+// usual label, and poses only before words that speak to the model.
+var (
+	badges     = []string{"system", "assistant", "instruction", "override", "hidden", "secret", "jailbreak", "note to"}
+	weakBadges = []string{"admin", "developer", "important", "critical", "ai", "agent", "llm", "model", "urgent", "security", "attention", "internal", "prompt", "anthropic", "openai"}
+)
+
+// badge is the length of the line that begins with words in brackets that pose as who speaks:
+// [SYSTEM] You must …; 0 if it is none.
+func badge(text string) int {
+	opening, closing := text[:1], "]"
+	switch {
+	case strings.HasPrefix(text, "【"):
+		opening, closing = "【", "】"
+	case text[0] == '(':
+		closing = ")"
+	case text[0] == '{':
+		closing = "}"
+	case text[0] != '[':
+		return 0
+	}
+	head := text[len(opening):min(len(text), 48)]
+	end := strings.Index(head, closing)
+	if end < 0 {
+		return 0
+	}
+	words := strings.ToLower(strings.Trim(head[:end], " *_{[(!:"))
+	line := lineEnd(text)
+	after := text[min(line, len(opening)+end+len(closing)):line]
+	starts := func(list []string) bool {
+		return slices.ContainsFunc(list, func(b string) bool {
+			return strings.HasPrefix(words, b) && (len(words) == len(b) || !isLetter(words[len(b)]) || words[len(b):] == "s")
+		})
+	}
+	switch {
+	case text[0] == '[' && starts(badges) && len(strings.Fields(after)) > 1:
+		return line
+	case (starts(badges) || starts(weakBadges)) && addressed(after):
+		return line
+	}
+	return 0
+}
+
+// addressed reports whether a line speaks to who reads it.
+func addressed(line string) bool {
+	words := strings.FieldsFunc(strings.ToLower(line), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
+	return slices.ContainsFunc(words[:min(len(words), 60)], func(w string) bool {
+		return slices.Contains([]string{"you", "your", "must", "always", "never", "ignore", "disregard", "forget", "obey", "now"}, w)
+	})
+}
+
+// sentenceStarts reports whether a text ends where a sentence may begin.
+func sentenceStarts(text string) bool {
+	text = strings.TrimRight(text, " *_>\"'")
+	return text != "" && strings.IndexByte(".!?;)]}|", text[len(text)-1]) >= 0
 }
 
 // hiddenComment is a comment with a sentence in it.

@@ -18,6 +18,8 @@ const (
 	maxEnum       = 1000   // of literals in one type
 	maxAliases    = 32     // of references that mean just another reference
 	maxConditions = 200    // of types in an intersection
+	maxListed     = 40     // of literals in one type that a stub shows
+	maxListedSize = 2000   // of their bytes
 	maxCrossed    = 2000   // of alternatives that an intersection of unions multiplies to
 )
 
@@ -28,6 +30,7 @@ type builder struct {
 	queue  []waiting
 	names  []*named
 	nodes  int
+	stub   bool                         // the types are to be read: of long enums they have the first literals
 	sealed func(property string) string // of answers
 }
 
@@ -53,8 +56,14 @@ func (s scope) deeper() scope {
 }
 
 // describe makes the types of a tool.
-func describe(t *run.Tool) *tool {
-	b := &builder{prefix: pascal(t.TypeScript)}
+func describe(t *run.Tool) *tool { return (&builder{prefix: pascal(t.TypeScript)}).describe(t) }
+
+// outline makes the types of a tool for a stub.
+func outline(t *run.Tool) *tool {
+	return (&builder{prefix: pascal(t.TypeScript), stub: true}).describe(t)
+}
+
+func (b *builder) describe(t *run.Tool) *tool {
 	out := &tool{prefix: b.prefix}
 	out.input = b.root("Input", t.InputSchema, true)
 	if answer := t.Answer(); len(bytes.TrimSpace(answer)) > 0 {

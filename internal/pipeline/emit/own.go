@@ -66,8 +66,15 @@ func (b *builder) typed(name string, v *value, s scope) *node {
 
 func (b *builder) enum(e *value) *node {
 	var literals []*node
+	size := 0
 	for i, item := range e.items {
-		if i == maxEnum {
+		size += len(item.raw) + len(item.text)
+		switch {
+		case b.stub && i > 0 && (i == maxListed || size > maxListedSize):
+			first := *union(literals...)
+			first.note = "… and " + strconv.Itoa(len(e.items)-i) + " more"
+			return &first
+		case i == maxEnum:
 			return widened(literals, len(e.items))
 		}
 		literals = append(literals, b.literal(item, 0))

@@ -406,7 +406,7 @@ func pyToolDoc(t *run.Tool, types *tool) doc {
 
 // pyFull is a tool's Python with the call in front.
 func pyFull(name string, t *run.Tool) string {
-	types := describe(t)
+	types := outline(t)
 	p := newPyPrinter(types)
 	p.remarks(pyToolDoc(t, types), "")
 	p.write(name, "(")

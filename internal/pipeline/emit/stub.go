@@ -52,7 +52,7 @@ func pythonName(ts *run.Toolset, t *run.Tool) string {
 
 // full is a tool's TypeScript with the call in front.
 func full(name string, t *run.Tool) string {
-	types := describe(t)
+	types := outline(t)
 	p := tsPrinter{bare: true}
 	p.doc(toolDoc(t), 0)
 	optional := ""

@@ -1,0 +1,123 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"retort/internal/run"
+)
+
+// Offered is the definition of a tool as it was received, without what its flags say does not
+// belong into it, and shorter if fits says that it is too long; fits nil says that of none. It is
+// nil if the tool is withheld, or no shorter definition fits.
+func Offered(t *run.Tool, fits func(definition string) bool) json.RawMessage {
+	if t.Withheld != "" {
+		return nil
+	}
+	d := node{raw: t.Raw}
+	if len(t.Flags) > 0 {
+		d.raw = withoutFlagged(t)
+	}
+	if fits == nil || fits(string(d.raw)) {
+		return d.raw
+	}
+	d = parse(d.raw, maxDepth)
+	for _, most := range []int{64, 16, 4} {
+		if short := abridged(d, most); fits(string(short)) {
+			return short
+		}
+	}
+	last := abridged(parse(withoutProse(d), maxDepth), 4)
+	if !fits(string(last)) {
+		return nil
+	}
+	return last
+}
+
+// withoutFlagged is a definition of which something is flagged: what was cleaned, and nothing that
+// nobody has looked into.
+func withoutFlagged(t *run.Tool) json.RawMessage {
+	d := parse(t.Raw, maxDepth)
+	clean := map[string]any{"name": t.Name, "title": t.Title, "description": t.Description, "inputSchema": t.InputSchema, "outputSchema": t.OutputSchema, "annotations": t.Annotations}
+	values := make([][]byte, len(d.items))
+	for i := range d.items {
+		value, ok := clean[string(inside(d.keys[i]))]
+		if !ok {
+			continue
+		}
+		if text, err := json.Marshal(value); err == nil && string(text) != "null" && string(text) != `""` {
+			values[i] = text
+		}
+	}
+	return d.with(values)
+}
+
+// withoutProse is a definition whose schemas are bare.
+func withoutProse(d node) []byte {
+	return d.rewritten(func(i int) []byte {
+		switch string(inside(d.keys[i])) {
+		case "inputSchema", "outputSchema":
+			return bare(d.items[i])
+		}
+		return d.items[i].raw
+	})
+}
+
+// maxListed bounds what a description says of the values that an enum has, in bytes.
+const maxListed = 1000
+
+// abridged is a definition in which no enum has more than so many values. A longer one is told by
+// the description beside it: the first values, and how many more there are.
+func abridged(n node, most int) []byte {
+	switch n.kind() {
+	case '[':
+		return n.rewritten(func(i int) []byte { return abridged(n.items[i], most) })
+	case '{':
+	default:
+		return n.raw
+	}
+	long := ""
+	text := n.rewritten(func(i int) []byte {
+		switch keyword := string(inside(n.keys[i])); {
+		case keyword == "enum" && n.items[i].kind() == '[' && len(n.items[i].items) > most:
+			long = firstValues(n.items[i].items, most)
+			return nil
+		case partOf(keyword) == partExample || keyword == "const":
+			return n.items[i].raw
+		}
+		return abridged(n.items[i], most)
+	})
+	if long == "" {
+		return text
+	}
+	said, _ := n.member("description")
+	before, _ := unquote(said.raw)
+	described := parse(text, maxDepth)
+	text = described.rewritten(func(i int) []byte {
+		if string(inside(described.keys[i])) == "description" {
+			return nil
+		}
+		return described.items[i].raw
+	})
+	member := append([]byte(`"description":`), appendString(nil, strings.TrimSpace(before+" "+long))...)
+	if len(text) > 2 {
+		member = append(member, ',')
+	}
+	return append(append([]byte{'{'}, member...), text[1:]...)
+}
+
+// firstValues names the first values of an enum and how many more there are.
+func firstValues(values []node, most int) string {
+	var b strings.Builder
+	b.WriteString("One of ")
+	for i, v := range values {
+		if i == most || b.Len()+len(v.raw) > maxListed {
+			fmt.Fprintf(&b, "… and %d more.", len(values)-i)
+			break
+		}
+		b.Write(v.raw)
+		b.WriteString(", ")
+	}
+	return b.String()
+}
