@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"retort/internal/run"
+	"retort/internal/upstream"
 )
 
 // Change is how a tool's definition differs from the one that was trusted.
@@ -81,7 +82,7 @@ func (e *Engine) Find(name string) (server, tool string, err error) {
 type FlaggedTool struct {
 	Tool     string `json:"tool"`
 	Withheld string `json:"withheld,omitempty"` // where the definition says for what no model is offered the tool
-	Flags    []Flag `json:"flags"`
+	Flags    []Flag `json:"flags,omitempty"`
 }
 
 // Flagged are the tools of a server with flags, whether models are offered them or not.
@@ -90,9 +91,14 @@ func (e *Engine) Flagged(server string) (list []FlaggedTool) {
 	if !ok || s.Name != server {
 		return nil
 	}
+	direct := slices.Contains(e.Exposed(), server)
 	for _, t := range s.Tools {
-		if len(t.Flags) > 0 {
-			list = append(list, FlaggedTool{t.Name, t.Withheld, t.Flags})
+		withheld := t.Withheld
+		if direct && withheld == "" && !upstream.ForResources(t.Raw) && e.Offer(t) == nil {
+			withheld = "the whole, which has more than results.definitionTokens"
+		}
+		if len(t.Flags) > 0 || withheld != "" {
+			list = append(list, FlaggedTool{t.Name, withheld, t.Flags})
 		}
 	}
 	return list

@@ -94,10 +94,13 @@ func read(server string, raw json.RawMessage, s *prose.Scanner) (*run.Tool, []st
 		return nil, nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
 	t, notes, err := build(server, d, pin(d))
-	if err == nil {
-		clean(t, d, s)
+	if err != nil {
+		return nil, notes, err
 	}
-	return t, notes, err
+	if clean(t, d, s); t.Withheld != "" {
+		notes = append(notes, fmt.Sprintf("it is withheld from models: what its definition says at %s is hidden or speaks to the model", t.Withheld))
+	}
+	return t, notes, nil
 }
 
 // Identify returns the name of a tool and the pin of its definition; both are empty if the

@@ -144,6 +144,25 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
+// TestFormOutlines checks that a form shows no personal value, but an outline of each that leaves.
+func TestFormOutlines(t *testing.T) {
+	t.Parallel()
+	const sends = `return await files.writeFile({path: '/srv/nordlys/x.txt', content: 'to ann@corp.example'})`
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		e, server := judged(t)
+		session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			if m := r.Params.Message; !strings.Contains(m, `"content": "to [EMAIL_1]"`) || !strings.Contains(m, "  [EMAIL_1] ***@corp.example\n") || strings.Contains(m[:strings.Index(m, "the program:")], "ann@") {
+				t.Errorf("%s: %s", version, m)
+			}
+			return accept("once"), nil
+		})
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": sends}})
+		if o := outcomeOf(t, r, err); o.Status != run.StatusOK || wrote(server) != 1 {
+			t.Errorf("%s: %s %+v, %d written", version, o.Status, o.Error, wrote(server))
+		}
+	}
+}
+
 // Calls that wait at once are asked about each; what a client can't be asked about
 // any more is pending.
 func TestElicitationOfMany(t *testing.T) {

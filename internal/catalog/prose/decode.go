@@ -16,6 +16,7 @@ import (
 const (
 	maxLayers   = 3  // encodings within encodings
 	minCoded    = 16 // bytes of a run that may be encoded text
+	minHumps    = 4  // capitals behind small letters, and digits behind letters, in a text that may have encoded words in pieces
 	minLetters  = 4  // ASCII letters in a row that are written as escapes
 	maxEscape   = 12 // bytes of one escape
 	minNumbers  = 8  // character codes in a row
@@ -29,8 +30,44 @@ type view struct {
 	places []int
 }
 
+// mayBeCoded tells most texts, in one pass, from those that have an escape or may have encoded words.
+func mayBeCoded(text string) bool {
+	run, odd, humps, digits := 0, 0, 0, 0
+	for i := range len(text) {
+		c := text[i]
+		switch kind := encodedKind(c); {
+		case kind == 0 && c != '-' && c != '_':
+			if c == '%' || c == '\\' || c == '&' {
+				if _, n := escape(text[i:]); n > 0 {
+					return true
+				}
+			}
+			run, odd = 0, 0
+			continue
+		case kind == 4:
+			digits++
+			odd++
+			if i > 0 && encodedKind(text[i-1])&3 != 0 {
+				humps++
+			}
+		case kind == 2 && i > 0 && encodedKind(text[i-1]) == 1:
+			humps++
+			odd++
+		case kind == 2 && i > 0 && encodedKind(text[i-1]) == 2:
+			odd++
+		}
+		if run++; run >= minCoded && odd > 0 || humps >= minHumps || digits >= minCoded {
+			return true
+		}
+	}
+	return false
+}
+
 // decoded finds what a text says behind escapes and encodings. The text itself was judged before.
 func (s *Scanner) decoded(text string) (found []Finding) {
+	if isPlain(text) {
+		return s.codes(text, 1)
+	}
 	v := narrow(text)
 	add := func(v view, list []Finding) {
 		for _, f := range list {
@@ -51,6 +88,16 @@ func (s *Scanner) decoded(text string) (found []Finding) {
 		add(v, s.codes(v.text, 1))
 	}
 	return found
+}
+
+// isPlain reports whether a text is ASCII without any escape.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c >= utf8.RuneSelf || c == '%' || c == '\\' || c == '&' {
+			return false
+		}
+	}
+	return true
 }
 
 // narrow is a text without what is not seen in it, and with ASCII in the place of full-width forms.
@@ -202,12 +249,24 @@ func (s *Scanner) codes(text string, layer int) (found []Finding) {
 			}
 		}
 	}
+	if digitsIn(text) < minCoded {
+		return found
+	}
 	for _, list := range numberLists(text) {
 		if s.talks(list.text, layer) {
 			found = append(found, finding(encoded, list.start, list.end))
 		}
 	}
 	return found
+}
+
+func digitsIn(text string) (n int) {
+	for i := range len(text) {
+		if encodedKind(text[i]) == 4 {
+			n++
+		}
+	}
+	return n
 }
 
 // codedSpans are runs of the letters of Base64, and rows of such runs with blanks between them.
@@ -231,7 +290,7 @@ func codedSpans(text string) (spans [][2]int) {
 		for i < len(text) && codedByte(text[i]) {
 			i++
 		}
-		if i-start >= minCoded {
+		if i-start >= minCoded && mayBeCoded(text[start:i]) {
 			spans = append(spans, [2]int{start, i})
 		}
 		if row == 0 {
@@ -280,7 +339,7 @@ func decodings(run string) (all []string) {
 		add(hex.DecodeString(r))
 		plain := strings.TrimRight(r, "=")
 		add(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(plain)))
-		plain = strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(plain)
+		plain = standard.Replace(plain)
 		for shift := range 4 {
 			part := plain[shift:]
 			if len(part)%4 == 1 {
@@ -291,6 +350,9 @@ func decodings(run string) (all []string) {
 	}
 	return all
 }
+
+// standard makes Base64 for addresses the usual one.
+var standard = strings.NewReplacer("-", "+", "_", "/", "=", "")
 
 // narrowed is text in UTF-16 as UTF-8; other text stays as it is.
 func narrowed(raw []byte) []byte {

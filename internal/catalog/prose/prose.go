@@ -121,7 +121,8 @@ type need struct{ words, blocks, characters, links, codes bool }
 // needs tells most texts, in one pass, from those that have to be read: a word
 // without which no rule matches, the begin of a sign, a character that is not ASCII.
 func (s *Scanner) needs(text string) (n need) {
-	hash, run, coded, digits := uint32(offset), 0, 0, 0
+	hash, run := uint32(offset), 0
+	n.codes = mayBeCoded(text)
 	end := func() {
 		n.words = n.words || hash != offset && s.anchored(hash)
 		hash = offset
@@ -132,8 +133,6 @@ func (s *Scanner) needs(text string) (n need) {
 		case 'a' <= lower && lower <= 'z':
 			hash = (hash ^ uint32(lower)) * prime
 			run++
-			coded++
-			n.codes = n.codes || coded >= minCoded || c < 'a' && i > 0 && 'a' <= text[i-1] && text[i-1] <= 'z'
 			continue
 		case c == '\'':
 			continue
@@ -148,20 +147,10 @@ func (s *Scanner) needs(text string) (n need) {
 		case c == '<' || c == '[' || c == '&' || c == '(' || c == '{':
 			n.blocks = n.blocks || opens(text[i:])
 			n.links = n.links || c == '<' || c == '['
-			n.codes = n.codes || c == '&'
-		case c == '%' || c == '\\':
-			n.codes = true
-		case c == '-' || c == '_':
-			coded++
-			end()
-			continue
 		case c == '#' || c == ':':
 			n.blocks = n.blocks || strings.HasPrefix(text[i:], "###") || spoken(text[:i])
 		case '0' <= c && c <= '9', c == '+', c == '/', c == '=':
 			run++
-			coded++
-			digits++
-			n.codes = n.codes || coded >= minCoded || digits >= minCoded
 			n.words = n.words || disguised(text, i)
 			end()
 			continue
@@ -169,7 +158,7 @@ func (s *Scanner) needs(text string) (n need) {
 			n.words = n.words || disguised(text, i)
 		}
 		n.blocks = n.blocks || run > maxEncoded
-		run, coded = 0, 0
+		run = 0
 		end()
 	}
 	end()

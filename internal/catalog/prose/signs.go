@@ -322,7 +322,17 @@ func encodedRuns(text string) (spans [][2]int) {
 	return spans
 }
 
-func encodedKind(c byte) int {
+func encodedKind(c byte) int { return int(kinds[c]) }
+
+// kinds has encodedKind's answers.
+var kinds = func() (all [256]uint8) {
+	for i := range all {
+		all[i] = kindOf(byte(i))
+	}
+	return all
+}()
+
+func kindOf(c byte) uint8 {
 	switch {
 	case 'a' <= c && c <= 'z':
 		return 1
