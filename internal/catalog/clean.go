@@ -37,16 +37,27 @@ func clean(t *run.Tool, d node, s *prose.Scanner) {
 	c.part(d, "inputSchema", &t.InputSchema)
 	c.part(d, "outputSchema", &t.OutputSchema)
 	for i, key := range d.keys {
-		if name := inside(key); !slices.Contains(readElsewhere, string(name)) {
-			c.at(name, func() { c.passes(d.items[i]) })
+		name := inside(key)
+		again := slices.ContainsFunc(d.keys[i+1:], func(later []byte) bool { return bytes.Equal(inside(later), name) })
+		if again || !readElsewhere(string(name), d.items[i]) {
+			c.at(name, func() { c.passes(d.items[i]) }) // of a key that is written twice the last counts here
 		}
 	}
 	slices.SortStableFunc(c.flags, func(a, b run.Flag) int { return strings.Compare(a.Where, b.Where) })
 	t.Flags, t.Withheld = c.flags, c.withheld
 }
 
-// readElsewhere are the members of a definition that clean reads otherwise, and icons, which are no text.
-var readElsewhere = []string{"name", "title", "description", "inputSchema", "outputSchema", "icons"}
+// readElsewhere reports whether a member of a definition is read otherwise: what has the type that it
+// should have, and icons, which are no text.
+func readElsewhere(name string, item node) bool {
+	switch name {
+	case "name", "title", "description":
+		return item.kind() == '"'
+	case "inputSchema", "outputSchema":
+		return item.kind() == '{'
+	}
+	return name == "icons"
+}
 
 // part cleans one schema of a definition.
 func (c *cleaner) part(d node, key string, schema *json.RawMessage) {
