@@ -83,9 +83,8 @@ var catalogue = []Rule{
 		Fires:  append(js("globalThis[name]()", "process[x]"), py("getattr(os, name)()", "globals()[x]()")...),
 		Passes: append(js("rows[key]", "github[tool]({})"), py("getattr(item, name)")...)},
 	{ID: "code.hidden", Severity: High, Message: "it puts together a name that leads out of the program", Hint: "write names as they are",
-		Fires: append(js("globalThis['ev' + 'al']('1')", "x[['con', 'structor'].join('')]", "require('child_' + 'process')", "x[['constructor'][0]]", "const names = ['a', 'constructor']; x[names[1]]", "x[JSON.parse('\"constructor\"')]"),
-			py("getattr(x, '__cla' + 'ss__')", "__import__('o' + 's')", "getattr(x, ['__class__'][0])", "import json\ngetattr(x, json.loads('\"__class__\"'))")...),
-		Passes: append(js("const columns = ['os', 'process']; row[columns[1]]", "row[JSON.parse('\"name\"')]", "row['na' + 'me']", "const key = 'exec'; commands[key]"), py("row['na' + 'me']")...)},
+		Fires:  append(js("globalThis['ev' + 'al']('1')", "x[['con', 'structor'].join('')]", "require('child_' + 'process')"), py("getattr(x, '__cla' + 'ss__')", "__import__('o' + 's')")...),
+		Passes: append(js("row['na' + 'me']", "const key = 'exec'; commands[key]"), py("row['na' + 'me']")...)},
 
 	{ID: "process.spawn", Severity: High, Message: "it starts a process", Hint: noProcess,
 		Fires:  append(js("import { exec } from 'child_process'; exec('ls')", "require('node:child_process').execSync('id')", "Deno.run({ cmd: ['ls'] })"), py("import os\nos.system('ls')", "import subprocess\nsubprocess.run(['ls'])", "from os import popen as p\np('ls')", "__import__('os').system('id')")...),

@@ -3,7 +3,6 @@ package rules
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,31 +95,14 @@ func (p *program) concat(items []int32, with string) (string, bool) {
 	return b.String(), true
 }
 
-// foldIndex is x[::-1], and an element of a list that stands in the program if it is a
-// name that no data has.
+// foldIndex is x[::-1].
 func (p *program) foldIndex(i int32) (string, bool) {
-	object, key := p.child(i, 0), p.child(i, 1)
-	if s, ok := p.text(object); ok && p.is(key, Slice) && p.Nodes[key].Text == "::-1" {
+	s, ok := p.text(p.child(i, 0))
+	if key := p.child(i, 1); ok && p.is(key, Slice) && p.Nodes[key].Text == "::-1" {
 		return reversed(s), true
-	}
-	list := p.only(object)
-	if n, ok := p.number(key); ok && p.is(list, Array) {
-		if items := p.list(list); n >= 0 && n < int64(len(items)) {
-			s, ok := p.text(items[n])
-			return s, ok && slices.Contains(unmistakable, s)
-		}
 	}
 	return "", false
 }
-
-// unmistakable are names that lead out of the program and are no keys of anybody's data.
-var unmistakable = []string{
-	"eval", "constructor", "__proto__", "child_process", "node:child_process", "execSync", "globalThis", "mainModule", "__import__", "__builtins__",
-	"__class__", "__subclasses__", "__globals__", "__base__", "__bases__", "__mro__", "__dict__", "__code__", "ctypes", "subprocess",
-}
-
-// fromJSON is the text that JSON says, if it says one text.
-func fromJSON(s string) (text string, ok bool) { return text, json.Unmarshal([]byte(s), &text) == nil }
 
 func reversed(s string) string {
 	r := []rune(s)
@@ -150,8 +132,6 @@ func (p *program) foldCall(i int32) (string, bool) {
 			return p.decoded(args, fromBase64)
 		case f == "bytes.fromhex", f == "@binascii.unhexlify":
 			return p.decoded(args, fromHex)
-		case f == "JSON.parse", f == "@json.loads":
-			return p.decoded(args, fromJSON)
 		case f == "@codecs.decode":
 			return p.decoded(args, rot13)
 		case f == "@os.path.join", f == "@path.join", f == "@path.resolve", f == "@pathlib.Path":
