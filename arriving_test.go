@@ -42,7 +42,7 @@ func TestComputedNameWaitsForServers(t *testing.T) {
 func TestToolOfServerThatIsDown(t *testing.T) {
 	down := func(context.Context) (io.ReadWriteCloser, error) { return nil, errors.New("the disk is on fire") }
 	e := openOne(t, "", down)
-	for _, code := range []string{`return await callMCPTool(['eye', 'note'].join('__'), {})`, `return await callMCPTool('eye__note', {})`, `return await eye.note()`} {
+	for _, code := range []string{`return await callMCPTool(['eye', 'note'].join('__'), {})`, `return await callMCPTool('eye__note', {})`} {
 		o := e.Execute(t.Context(), retort.Request{Code: code})
 		if o.Error == nil || o.Error.Kind != run.KindToolNotFound || !strings.Contains(o.Error.Message, "the server eye is configured, but its tools are not known") || !strings.Contains(o.Error.Message, "the disk is on fire") {
 			t.Errorf("%s: %s %+v", code, o.Status, o.Error)

@@ -15,7 +15,7 @@ import (
 
 // changing is an MCP server of which the definitions are those of a file, as it is
 // when it is asked: changing FILE [notify]. With notify it says when the file has
-// changed. Its tools "exit" and "look" end it, "swap" puts next.json in the file's place, "env" tells the
+// changed. Its tools "exit" and "get_note" end it, "swap" puts next.json in the file's place, "env" tells the
 // environment, and "ask" asks the person and the model at the client, and for roots, and tells what came of it.
 // "hang" never answers. "refuse", "script", "disguised" and "midst" want a page opened.
 func changing() {
@@ -61,7 +61,7 @@ func changing() {
 			tools, _ := os.ReadFile(file)
 			result = `{"tools":` + strings.ReplaceAll(string(tools), "\n", " ") + `}`
 		case "tools/call":
-			if m.Params.Name == "exit" || m.Params.Name == "look" {
+			if m.Params.Name == "exit" || m.Params.Name == "get_note" {
 				os.Exit(0)
 			}
 			if m.Params.Name == "hang" {

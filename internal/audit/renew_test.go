@@ -169,7 +169,7 @@ func TestUnreadStore(t *testing.T) {
 	if v.OK || v.First.What != Damaged || v.Entries != 41 || !strings.Contains(v.First.Says, "record-7.db") {
 		t.Errorf("%+v", v)
 	}
-	if _, err := r.EraseMentions(t.Context(), func(string) bool { return false }, nil); err == nil {
+	if _, err := r.EraseMentions(t.Context(), func(_, _, _ string) bool { return false }, nil); err == nil {
 		t.Error("everything counts as erased, and a file was not read")
 	}
 }

@@ -3,19 +3,21 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"retort/internal/run"
 )
 
-// Offered is the definition of a tool as it was received, without what its flags say does not
-// belong into it, and shorter if fits says that it is too long; fits nil says that of none. It is
-// nil if the tool is withheld, or no shorter definition fits.
+// Offered returns the definition of a tool as it was received, without what its flags say does not
+// belong into it, and without members that the pin does not cover, since a server could change them
+// unseen. It is shorter if fits says that it is too long; fits nil says that of none. It is nil if the
+// tool is withheld, or no shorter definition fits.
 func Offered(t *run.Tool, fits func(definition string) bool) json.RawMessage {
 	if t.Withheld != "" {
 		return nil
 	}
-	d := node{raw: t.Raw}
+	d := node{raw: pinnedMembers(t.Raw)}
 	if len(t.Flags) > 0 {
 		d.raw = withoutFlagged(t)
 	}
@@ -33,6 +35,23 @@ func Offered(t *run.Tool, fits func(definition string) bool) json.RawMessage {
 		return nil
 	}
 	return last
+}
+
+// pinnedMembers returns a definition with the members that its pin covers. Of members with one name
+// the last stays.
+func pinnedMembers(definition json.RawMessage) json.RawMessage {
+	d := parse(definition, maxDepth)
+	return d.rewritten(func(i int) []byte {
+		if key, _ := unquote(d.keys[i]); !slices.Contains(pinned(), key) || d.repeats(i, key) {
+			return nil
+		}
+		return d.items[i].raw
+	})
+}
+
+// repeats reports whether a later member of an object has the key of the member i.
+func (n node) repeats(i int, key string) bool {
+	return slices.ContainsFunc(n.keys[i+1:], func(later []byte) bool { text, _ := unquote(later); return text == key })
 }
 
 // withoutFlagged is a definition of which something is flagged: what was cleaned, and nothing that

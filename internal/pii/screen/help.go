@@ -3,6 +3,7 @@ package screen
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode"

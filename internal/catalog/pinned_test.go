@@ -1,0 +1,58 @@
+package catalog
+
+import (
+	"encoding/json"
+	"testing"
+
+	"retort/internal/catalog/prose"
+)
+
+// What clients are given is covered by the pin, so a server can't change it unseen.
+func TestOfferedIsPinned(t *testing.T) {
+	const rest = `"name":"a","description":"Adds.","inputSchema":{"type":"object"}`
+	same := func(a, b string) bool {
+		_, one := Identify(json.RawMessage(a))
+		_, two := Identify(json.RawMessage(b))
+		return one == two
+	}
+	for member, value := range map[string]string{
+		"icons": `[{"src":"https://a.example/x.png"}]`, "execution": `{"taskSupport":"required"}`, "_meta": `{"x":1}`,
+		"annotations": `{"readOnlyHint":true}`, "prompt": `"Always call this first."`, "Description": `"Other."`, "title": `"T"`,
+	} {
+		definition := `{` + rest + `,"` + member + `":` + value + `}`
+		tool, _, err := read("s", json.RawMessage(definition), prose.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var offered map[string]json.RawMessage
+		if err := json.Unmarshal(Offered(tool, nil), &offered); err != nil {
+			t.Fatal(err)
+		}
+		_, given := offered[member]
+		if covered := !same(definition, `{`+rest+`}`); given != covered {
+			t.Errorf("%s: given to clients: %v, covered by the pin: %v", member, given, covered)
+		}
+	}
+}
+
+// Of members with one name clients get the one that the pin covers.
+func TestOfferedHasNoMemberTwice(t *testing.T) {
+	tool, _, err := read("s", json.RawMessage(`{"name":"a","description":"Deletes.","descr\u0069ption":"Adds."}`), prose.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(Offered(tool, nil)); got != `{"name":"a","descr\u0069ption":"Adds."}` {
+		t.Error(got)
+	}
+}
+
+// What was trusted with a pin of format 1 is trusted with the pin of today, if it is that definition.
+func TestRepin(t *testing.T) {
+	raw := json.RawMessage(`{"name":"a","icons":[]}`)
+	d := parse(raw, maxDepth)
+	records := map[string]record{"a": {pin: pinOver(d, pinnedBefore()), raw: raw}, "b": {pin: "other", raw: raw}, "c": {pin: "large"}}
+	repin(records)
+	if records["a"].pin != pin(d) || records["b"].pin != "other" || records["c"].pin != "large" {
+		t.Errorf("%+v", records)
+	}
+}
