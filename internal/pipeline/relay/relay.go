@@ -190,7 +190,7 @@ func police(x Execution) Guard {
 				return run.Result{}, d.Error(tool)
 			}
 			if d.Effect.Kind == run.EffectRead && !tool.Asks() && c.Crosses == "" {
-				return leave(ctx, x, next, tool, c, d)
+				return x.current(ctx, tool)(leave(ctx, x, next, tool, c, d))
 			}
 			if x.Rehearse != nil {
 				return rehearse(x, tool, c, d)
@@ -202,8 +202,22 @@ func police(x Execution) Guard {
 				}
 				c = approved
 			}
-			return leave(ctx, x, next, tool, c, d)
+			return x.current(ctx, tool)(leave(ctx, x, next, tool, c, d))
 		})
+	}
+}
+
+// current returns what passes on the outcome of a call. If the server lists another definition by now, it has the
+// catalog list it first, so that the definition read next is the new one.
+func (x Execution) current(ctx context.Context, t *run.Tool) func(run.Result, error) (run.Result, error) {
+	return func(result run.Result, err error) (run.Result, error) {
+		if e := run.AsError(err); e == nil || e.Kind != run.KindToolChanged || x.Vet == nil {
+			return result, err
+		}
+		if _, refused := x.Vet(ctx, t); refused != nil {
+			return run.Result{}, refused
+		}
+		return result, err
 	}
 }
 
