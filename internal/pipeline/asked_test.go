@@ -25,7 +25,9 @@ func TestServersQuestionsAreBounded(t *testing.T) {
 		"a model's answers": {`{"role":"assistant","content":{"type":"text","text":"x"}}`, false, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &flight{theirs: newTheirs(approval.Bounds{}), record: &record{}}
+			begun := make(chan struct{})
+			close(begun)
+			f := &flight{theirs: newTheirs(approval.Bounds{}), record: &record{begun: begun}}
 			reached := 0
 			ask := func(server string, n int) *run.Error {
 				if c.equal {

@@ -104,7 +104,7 @@ func TestValues(t *testing.T) {
 		{"bad base64", `{"content":[{"type":"image","data":"%%%","mimeType":"image/png"}]}`, `error tool_error: the server sent bytes that are not base64: illegal base64 data at input byte 0`},
 		{"error", `{"content":[{"type":"text","text":"not found"},{"type":"text","text":"really"}],"isError":true}`, "error tool_error: not found\nreally"},
 		{"error without text", `{"content":[],"isError":true}`, `error tool_error: the tool reported an error without a message`},
-		{"not a result", `[1]`, `error tool_error: the server's answer is not a tool result: json: cannot unmarshal array into Go value of type relay.answer`},
+		{"not a result", `[1]`, `error tool_error: the server's answer is not a tool result: it is not a JSON object`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x, _ := execution(nil)

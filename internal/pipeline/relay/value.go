@@ -57,6 +57,9 @@ func (a *answer) read(result json.RawMessage) error {
 	if !json.Valid(result) {
 		return errors.New("it is not valid JSON")
 	}
+	if text := bytes.TrimSpace(result); text[0] != '{' && string(text) != "null" {
+		return errors.New("it is not a JSON object")
+	}
 	if err := unmarshal(result, a); err != nil {
 		return err
 	}
