@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"retort/internal/run"
+	"retort/internal/testenv"
 	"retort/internal/wire"
 )
 
@@ -161,6 +162,9 @@ func TestManyJobs(t *testing.T) {
 			"tasks":          "let n = 0; const task = async () => { await 0; n++; await 0; n++; await 0; n++; await 0; n++ }; await Promise.all(Array.from({length: jobs / 4}, task)); return n",
 			"a call between": "let n = 0; for (; n < jobs; n++) await n; const {text} = await demo.echo({text: 'x'}); return text === 'x' ? n : text",
 		} {
+			if name == "tasks" && !testenv.Full() {
+				continue // the other two end in the same loop
+			}
 			end := runProgram(t, run.Program{Code: fmt.Sprintf("const jobs = %d; ", jobs) + code, Namespaces: demoNamespaces}, &fakeHost{})
 			if end.Status != run.StatusOK || string(end.Value) != strconv.Itoa(jobs) {
 				t.Errorf("%s: %s %v %s", name, end.Status, end.Error, end.Value)
