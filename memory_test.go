@@ -218,7 +218,7 @@ func engineOfFlood(f flooding) error {
 		return err
 	}
 	defer e.Close()
-	e.TuneRuntime()
+	e.LimitMemory()
 	told.Limit = debug.SetMemoryLimit(-1)
 	e.Settle(background)
 	for range 200 {

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -204,17 +203,11 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	return &Engine{p}, nil
 }
 
-// TuneRuntime sets up the Go runtime of this process for the engine: its limit of memory is the setting
-// memory, unless the variable GOMEMLIMIT is set, and it has two processors more than the machine. The
-// operating system shares these more evenly than the runtime does, which lets a goroutine or the garbage
-// collector keep a processor for 10 ms while a short call waits. A process that has one engine, and
-// little else to do, calls it once.
-func (e *Engine) TuneRuntime() {
+// LimitMemory makes the setting memory the soft limit of the Go runtime of this process, unless the
+// variable GOMEMLIMIT is set. A process that has one engine, and little else to do, calls it once.
+func (e *Engine) LimitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(e.memory.Limit())
-	}
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)
 	}
 }
 

@@ -157,7 +157,7 @@ func (a *app) open(ctx context.Context, change func(*retort.Config)) (*retort.En
 	if err != nil {
 		return nil, err
 	}
-	e.TuneRuntime()
+	e.LimitMemory()
 	for _, w := range e.Warnings() {
 		a.warn(w)
 	}
