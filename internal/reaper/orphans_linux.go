@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AdoptOrphans has this process adopt the orphans among its descendants, instead of the
-// first process of the machine. If a server kills its keeper, its daemons stay descendants
-// of this process then, which kills them. It is for programs that start all their processes
+// AdoptOrphans makes this process, instead of init, adopt its orphaned descendants. If a server
+// kills its keeper, the process that watches over it, the server's daemons thus remain
+// descendants of this process, which then kills them. It is for programs that start all their processes
 // with os/exec: a Reaper reaps the others.
 func AdoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 

@@ -111,8 +111,8 @@ func (s *server) checkPin(ctx context.Context, sess *session, tool string) error
 		return err
 	}
 	s.changes.trigger() // so that the catalog learns it, too
-	return run.Errorf(run.KindToolChanged, "upstream.call", "the server lists another definition of the tool than the one that was checked; the call was not sent").
-		WithHint("read the definition again and run the program anew")
+	return run.Errorf(run.KindToolChanged, "upstream.call", "the server has changed the definition of the tool since it was checked; the call was not sent").
+		WithHint("read the definition again before you run the rest of the program; its earlier calls were sent")
 }
 
 // Pin returns the pin of the definition with which a server lists a tool to the run.Caller of ctx,

@@ -14,12 +14,12 @@ import (
 )
 
 // ErrProbing is the cause of refusals of comparisons that would tell what is behind a token.
-var ErrProbing = errors.New("comparing it further would tell its value")
+var ErrProbing = errors.New("more comparisons could reveal its value")
 
-// Comparing tells something of the values: where one stands among n others tells log2(n) bits
-// of it. Programs could read a value letter by letter if they might compare it with values of
-// their choice. So tokens are compared with tokens only, of one type, that servers have
-// sent, and each value may tell so many bits to a principal.
+// The rank of a value among n others reveals log2(n) bits of it. A program that compares a token with
+// values of its choice can read the value letter by letter. So tokens are compared only with
+// tokens of the same type that servers have sent, and comparisons reveal at most this many bits of a
+// value to a principal.
 const (
 	textBits   = 24.0     // about two lists of some thousand values each
 	numberBits = 14.0     // of values that have few bits, such as phone numbers, cards and dates: one list of 16,384
@@ -32,9 +32,9 @@ const (
 	recentSets    = 4       // sets that a value is remembered to have been sorted in
 )
 
-// comparisons counts what comparing has told each principal of values. It counts values and not
-// tokens, because a principal can open further sessions. It lives as long as the Screen. It is
-// safe for concurrent use.
+// comparisons tracks how many bits of each value comparing has revealed to each principal. It is
+// keyed by value and not by token, since a new session has new tokens for the same values. It
+// lives as long as the Screen. It is safe for concurrent use.
 type comparisons struct {
 	mu         sync.Mutex
 	principals map[string]map[valueKey]*compared
@@ -125,7 +125,7 @@ func entryOf(known map[valueKey]*compared, t valueKey) *compared {
 	return k
 }
 
-// sortedTogether reports whether all values were in one sorting.
+// sortedTogether reports whether one earlier sort included all values.
 func sortedTogether(known map[valueKey]*compared, values []valueKey) bool {
 	first, ok := known[values[0]]
 	if !ok {
@@ -151,8 +151,8 @@ func afford(known map[valueKey]*compared, values []valueKey, cost float64) *run.
 			spent = k.bits
 		}
 		if spent+cost > budget(v.typ) {
-			return run.Errorf(run.KindPolicy, "pii.compare", "a token of type %s is compared with too many different values: %w", v.typ, ErrProbing).
-				WithHint("have the server sort or filter, or sort one list once and keep the result")
+			return run.Errorf(run.KindPolicy, "pii.compare", "the comparison was refused: this token of type %s was compared with too many different values: %w", v.typ, ErrProbing).
+				WithHint("have the server sort or filter, or sort the whole list once and reuse the result")
 		}
 	}
 	return nil

@@ -190,7 +190,7 @@ func police(x Execution) Guard {
 				return run.Result{}, d.Error(tool)
 			}
 			if d.Effect.Kind == run.EffectRead && !tool.Asks() && c.Crosses == "" {
-				return x.current(ctx, tool)(leave(ctx, x, next, tool, c, d))
+				return x.refreshed(ctx, tool)(leave(ctx, x, next, tool, c, d))
 			}
 			if x.Rehearse != nil {
 				return rehearse(x, tool, c, d)
@@ -202,14 +202,15 @@ func police(x Execution) Guard {
 				}
 				c = approved
 			}
-			return x.current(ctx, tool)(leave(ctx, x, next, tool, c, d))
+			return x.refreshed(ctx, tool)(leave(ctx, x, next, tool, c, d))
 		})
 	}
 }
 
-// current returns what passes on the outcome of a call. If the server lists another definition by now, it has the
-// catalog list it first, so that the definition read next is the new one.
-func (x Execution) current(ctx context.Context, t *run.Tool) func(run.Result, error) (run.Result, error) {
+// refreshed returns a function that passes on the outcome of a call. If the call was refused because the
+// server has changed the definition of the tool, the function first has the catalog list the server, so
+// that whoever reads the definition next gets the new one.
+func (x Execution) refreshed(ctx context.Context, t *run.Tool) func(run.Result, error) (run.Result, error) {
 	return func(result run.Result, err error) (run.Result, error) {
 		if e := run.AsError(err); e == nil || e.Kind != run.KindToolChanged || x.Vet == nil {
 			return result, err

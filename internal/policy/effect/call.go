@@ -57,9 +57,9 @@ func saysDatabase(words []string) bool {
 // Tool returns the effect of the tool before anything is known of arguments.
 func (j *Judge) Tool() run.Effect { return j.effect }
 
-// Call returns the effect of a call with these arguments, one JSON object. Arguments raise the
-// tool's effect if they carry an action: a query, a mutation, an HTTP method, a command. They
-// lower it only for a tool that runs queries, if each query is known to read.
+// Call returns the effect of a call with these arguments, a JSON object. Arguments that name an
+// action (a query, mutation, HTTP method or command) can raise the tool's effect. They lower it
+// only for a tool that runs queries, and only if every query is known to be read-only.
 func (j *Judge) Call(args json.RawMessage) run.Effect {
 	w := walk{judge: j, worst: judgement{kind: run.EffectRead}, words: map[string][]string{}}
 	w.document(args, "", 0)

@@ -74,8 +74,10 @@ func (w word) counts(p position) (kind run.EffectKind, doubtful, ok bool) {
 	return 0, false, false
 }
 
-// follows reports whether a word that may be a noun counts as a verb behind a reading one:
-// view_share and snapshot_transfer_disk, but not get_order and list_trigger_types.
+// follows reports whether w, a noun or a verb, counts as a verb after a read verb. It does after
+// words that are usually nouns themselves (snapshot_transfer_disk), and as the last word after
+// words such as list and view (view_share). It does not after words that are only verbs
+// (get_order), or in the middle of a name (list_trigger_types).
 func (w word) follows(p position) bool {
 	switch {
 	case p.reading == "" || onlyVerb[p.reading]:

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// dialect says how a query language writes strings, names and comments. A text is read in all
-// of them, because a server does not say which one it speaks.
+// dialect is how a query language quotes strings and names and marks comments. Servers do not
+// name their dialect, so each query is read in all of them, and the strictest reading counts.
 type dialect struct {
 	backslash   bool     // a backslash escapes in strings
 	doubled     bool     // "x" is a string with the rules of strings, not a name
