@@ -123,7 +123,7 @@ func testKilledEngine(t *testing.T, driver, runtime, path string) {
 		o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
 	}
 	b := New(o)
-	if r := executed(t, b, runtime, map[string]string{quickjs: "return 1", "python": "1"}[runtime], run.Limits{}); r.Status != run.StatusOK {
+	if r := executed(t, b, runtime, map[string]string{quickjs: "return 1", "python": "1"}[runtime]); r.Status != run.StatusOK {
 		t.Errorf("%s %v", r.Status, r.Error)
 	}
 	if err := b.Close(); err != nil {
