@@ -176,12 +176,12 @@ run_sandboxes() {
     RETORT_SANDBOXES=1 xargs -d '\n' -n 2 -P "$(getconf _NPROCESSORS_ONLN)" bash -c 'flags=("${@:1:$#-2}"); exec go test -ldflags=-w -timeout 60m "${flags[@]}" -run "${@: -1}" "${@: -2:1}"' bash "$@" || status=$?
 }
 
-# run_tests [FLAGS] runs the tests that list_tests lists. Some packages wait more than they compute, so one package more
-# than there are cores runs at a time. -w leaves out debug information, which would take a third of the time of linking.
+# run_tests [FLAGS] runs the tests that list_tests lists. -w leaves out debug information, which would take a third of the
+# time of linking.
 run_tests() {
   local packages
   mapfile -t packages < <(list_tests | cut -f1)
-  go test -ldflags=-w -p "$(($(getconf _NPROCESSORS_ONLN) + 1))" -timeout 60m "$@" "${packages[@]}" || status=$?
+  go test -ldflags=-w -timeout 60m "$@" "${packages[@]}" || status=$?
 }
 
 if [[ $action == list ]]; then
