@@ -207,7 +207,9 @@ func (e *postgres) alive(c *sql.Conn) bool {
 	if time.Since(e.used) < idle {
 		return true
 	}
-	return c.Raw(func(dc any) error { return dc.(*stdlib.Conn).Conn().PgConn().CheckConn() }) == nil
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return c.PingContext(ctx) == nil
 }
 
 // free lets the next engine have the chain. Without it the server would, but only when it

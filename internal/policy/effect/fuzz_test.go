@@ -63,7 +63,7 @@ func FuzzQuery(f *testing.F) {
 				t.Errorf("%q is judged %s, and %q is %s", text, plain, around, k)
 			}
 		}
-		if upper := strings.ToUpper(text); strings.ToLower(upper) == strings.ToLower(text) && isASCII(text) && !strings.ContainsAny(text, "$qQeE") {
+		if upper := strings.ToUpper(text); strings.EqualFold(upper, text) && isASCII(text) && !strings.ContainsAny(text, "$qQeE") {
 			if k := call(upper); k < plain {
 				t.Errorf("%q is judged %s, and %q is %s", text, plain, upper, k)
 			}

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"slices"
 	"strings"
 
 	"retort/internal/run"
@@ -43,18 +44,8 @@ func judgeGraphQL(text string) (j judgement, ok bool) {
 
 // opensSelection reports whether an operation begins: a name, variables or directives, and {.
 func opensSelection(tokens []token) bool {
-	for i, t := range tokens {
-		if t.text == "{" {
-			return true
-		}
-		if i == 0 && t.kind == tokenWord || t.text == "(" || t.text == "@" {
-			for _, rest := range tokens[i:] {
-				if rest.text == "{" {
-					return true
-				}
-			}
-		}
+	if len(tokens) == 0 || tokens[0].kind != tokenWord && !strings.Contains("{(@", tokens[0].text) {
 		return false
 	}
-	return false
+	return slices.ContainsFunc(tokens, func(t token) bool { return t.text == "{" })
 }

@@ -15,7 +15,7 @@ func TestNounFirstNames(t *testing.T) {
 		tree_node_remove preview_delete query_execute users_delete issue-remove dbDrop DBDrop HTTPDelete snapshotDelete SNAPSHOT_DELETE snapshot.delete
 		snapshot_delete_all snapshot_delete_by_id snapshot_delete_v2 deleteuser userdelete viewdelete get_and_delete fetch_then_purge search_or_send
 		get_user_and_post create_refund make_payment create_order submit_transfer list_delete_all load_data_transfer profile_share view_share
-		return_order report_delete_job de­lete_user ｄｅｌｅｔｅ_user dеlete_user list_löschen`) {
+		return_order report_delete_job ｄｅｌｅｔｅ_user dеlete_user list_löschen` + " de\u00adlete_user") {
 		if j := judgeName(name); j.kind != destructive {
 			t.Errorf("%s is judged %s (%q)", name, j.kind, j.verb)
 		}
