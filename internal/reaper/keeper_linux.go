@@ -39,7 +39,7 @@ type kept struct {
 func (s *system) startKept(cmd *exec.Cmd) (tree, error) {
 	k, err := s.startKeeper(cmd)
 	if err != nil {
-		return nil, fmt.Errorf("the process that keeps watch over the server can't be started: %v", err) // not that the server's program is missing
+		return nil, fmt.Errorf("the process that keeps watch over the server can't be started: %v", err) //nolint:errorlint // wrapped, it would say that the server's program is missing
 	}
 	first, err := k.begin(cmd)
 	if err == nil && first.Errno == 0 && first.PID > 0 {
@@ -51,7 +51,7 @@ func (s *system) startKept(cmd *exec.Cmd) (tree, error) {
 	_ = k.keeper.Wait()
 	_ = k.engine.Close()
 	if err != nil {
-		return nil, fmt.Errorf("the process that keeps watch over the server does not answer: %v", err)
+		return nil, fmt.Errorf("the process that keeps watch over the server does not answer: %w", err)
 	}
 	return nil, &os.PathError{Op: "fork/exec", Path: cmd.Path, Err: first.Errno}
 }
@@ -86,7 +86,7 @@ func (s *system) startKeeper(cmd *exec.Cmd) (*kept, error) {
 // begin tells the keeper what to start, and returns its answer.
 func (k *kept) begin(cmd *exec.Cmd) (first report, err error) {
 	_ = k.engine.SetDeadline(time.Now().Add(keeperPatience))
-	defer k.engine.SetDeadline(time.Time{})
+	defer func() { _ = k.engine.SetDeadline(time.Time{}) }()
 	o := order{Engine: os.Getpid(), Path: []byte(cmd.Path), Dir: []byte(cmd.Dir), Args: bytesOf(cmd.Args), Env: bytesOf(cmd.Environ())}
 	if err := json.NewEncoder(k.engine).Encode(o); err != nil {
 		return first, err

@@ -27,14 +27,14 @@ func adopts() bool {
 }
 
 // adopted returns the children of this process that it has not started. For each child that
-// it has started and not waited for, os/exec holds a descriptor of the process. ok is false
+// it has started and not waited for, os/exec holds a descriptor of the process. It returns none
 // if this system has no such descriptors.
-func adopted() (children []Stat, ok bool) {
+func adopted() (children []Stat) {
 	all := childrenOf(os.Getpid())
 	for range 2 { // a child that was born just now may get its descriptor a moment later
 		held, ok := heldProcesses()
 		if !ok {
-			return nil, false
+			return nil
 		}
 		all = slices.DeleteFunc(all, func(pid int) bool { return held[pid] })
 	}
@@ -43,7 +43,7 @@ func adopted() (children []Stat, ok bool) {
 			children = append(children, s)
 		}
 	}
-	return children, true
+	return children
 }
 
 // heldProcesses returns the processes that this process has a descriptor of.
@@ -77,7 +77,7 @@ func killOrphans(begun uint64) {
 	own, _ := unix.Getsid(0)
 	for end := time.Now().Add(stopPatience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		left := 0
-		children, _ := adopted()
+		children := adopted()
 		for _, s := range children {
 			if s.Session == own || s.Start < begun {
 				continue
@@ -115,7 +115,7 @@ func (s *system) sweep() {
 // those that are dead now.
 func reapDead(before map[string]bool) map[string]bool {
 	now := map[string]bool{}
-	children, _ := adopted()
+	children := adopted()
 	for _, s := range children {
 		id := fmt.Sprint(s.PID, " ", s.Start)
 		switch {

@@ -181,7 +181,7 @@ func backslash(text []byte, i int) unit {
 		}
 	case 'x':
 		if r, ok := hexadecimal(text, j+1, 2); ok {
-			return octets(text, byte(r), j+3, func(k int) (byte, int) {
+			return octets(byte(r), j+3, func(k int) (byte, int) {
 				for k < len(text) && text[k] == '\\' {
 					k++
 				}
@@ -195,7 +195,7 @@ func backslash(text []byte, i int) unit {
 		return braced(text, j)
 	case '0', '1', '2', '3':
 		if c, end := octal(text, j); end > 0 {
-			return octets(text, c, end, func(k int) (byte, int) {
+			return octets(c, end, func(k int) (byte, int) {
 				for k < len(text) && text[k] == '\\' {
 					k++
 				}
@@ -236,7 +236,7 @@ func octal(text []byte, i int) (c byte, end int) {
 
 // octets is the character of which first is the first byte. next reads one more where it is told,
 // and says where that ends, 0 if there is none.
-func octets(text []byte, first byte, end int, next func(i int) (byte, int)) unit {
+func octets(first byte, end int, next func(i int) (byte, int)) unit {
 	if first < 0xc2 {
 		return single(first, end)
 	}
@@ -266,7 +266,7 @@ func onlyIf(ok bool, end int) int {
 func percent(text []byte, i int) unit {
 	c, end := percentByte(text, i)
 	if end > 0 {
-		return octets(text, c, end, func(k int) (byte, int) { return percentByte(text, k) })
+		return octets(c, end, func(k int) (byte, int) { return percentByte(text, k) })
 	}
 	if i+1 < len(text) && text[i+1] == 'u' {
 		if r, ok := hexadecimal(text, i+2, 4); ok && utf8.ValidRune(r) {

@@ -69,7 +69,7 @@ var (
 
 	// identifiers is what "resolve" reads; anything else it changes.
 	identifiers = set(`id library librarie name url uri link dns host hostname domain path address location ref reference entity entitie user username handle
-		symbol import dependency dependencie place package version alias redirect variable placeholder ip coordinate timezone date`)
+		symbol import dependency place package version alias redirect variable placeholder ip coordinate timezone date`)
 	// records is what "convert" changes.
 	records = set("issue lead deal ticket contact task conversation opportunity quote order draft subtask account project")
 

@@ -129,8 +129,12 @@ func testKilledEngine(t *testing.T, driver, runtime, path string) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	half, _ := filepath.Glob(filepath.Join(o.Dir, making+"*"))
-	if left := append(half, testenv.Groups(pid)...); len(left) > 0 {
+	// Another test of this process may be making a machine in the same folder now, and then renames it.
+	testenv.WaitUntil(t, "no half-made machine is left", func() bool {
+		half, err := filepath.Glob(filepath.Join(o.Dir, making+"*"))
+		return err == nil && len(half) == 0
+	})
+	if left := testenv.Groups(pid); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 }
