@@ -54,7 +54,7 @@ func (l *Log) renew() *run.Error {
 	store, head, err := l.another(ctx)
 	if err != nil {
 		return run.Errorf(run.KindInternal, "audit.write", "%w; another file could not be begun: %w", l.lost, err).
-			WithHint("mend the disk or the folder that is named, then start the engine again")
+			WithHint("check the disk and the folder that the error names, then restart Retort")
 	}
 	cause, was := l.lost, l.head
 	l.o.Log.Error("the file of the audit log cannot be relied on any more; the audit log goes on in a new chain",
@@ -92,7 +92,7 @@ func (l *Log) move(store Store, head Head, cause error) (old Store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	open := l.underWay()
-	gap := l.gap(continued{Cause: words(cause), Chain: l.head.Chain, Entries: l.head.Seq, Executions: open})
+	gap := l.gap(continued{Cause: messageOf(cause), Chain: l.head.Chain, Entries: l.head.Seq, Executions: open})
 	old, l.store, l.head, l.opened = l.store, store, head, 0
 	clear(l.keys)
 	for _, it := range l.queue {
@@ -130,8 +130,8 @@ func (l *Log) underWay() []string {
 	return open
 }
 
-// adopt moves an item that was made for an earlier chain to the current one: its body is sealed anew with
-// a key that the current store keeps. The lock is held.
+// adopt moves an entry from an earlier chain to the current one. It encrypts the body again, with a key
+// that the current store keeps. The caller holds l.mu.
 func (l *Log) adopt(it *item) {
 	if it.row.Chain == l.head.Chain {
 		return

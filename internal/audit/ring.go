@@ -56,7 +56,7 @@ func (l *Log) keyOf(r *Row) (*key, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.Chain != l.head.Chain {
-		return made, nil // there is a new chain since: put seals the body anew
+		return made, nil // a new chain has begun meanwhile, and put encrypts the body again
 	}
 	if k := l.keys[id]; k != nil && (!k.kept || k.read.Equal(made.read) || k.read.After(made.read)) {
 		return k, nil // somebody else was as quick

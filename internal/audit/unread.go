@@ -39,8 +39,8 @@ func (r *Record) Unread() []error {
 	return slices.Clone(r.unread.all)
 }
 
-// words are what an error says to people.
-func words(err error) string {
+// messageOf returns the message of an error without its kind.
+func messageOf(err error) string {
 	if known, ok := err.(*run.Error); ok {
 		return known.Message
 	}
@@ -62,7 +62,7 @@ func (r *Record) warn(warnings *[]string) {
 		return
 	}
 	for _, err := range r.Unread() {
-		if text := "left out: " + words(err); !slices.Contains(*warnings, text) {
+		if text := "left out: " + messageOf(err); !slices.Contains(*warnings, text) {
 			*warnings = append(*warnings, text)
 		}
 	}
@@ -96,9 +96,9 @@ func (r *Record) Usage(ctx context.Context, s Span, ends bool) (Usage, error) {
 func (v *verifier) damages() {
 	for _, err := range v.record.Unread() {
 		if errors.Is(err, ErrEmpty) {
-			v.note("%s", words(err))
+			v.note("%s", messageOf(err))
 			continue
 		}
-		v.find(Finding{"", 0, Damaged, fmt.Sprintf("not all of the audit log can be read: %s", words(err))})
+		v.find(Finding{"", 0, Damaged, fmt.Sprintf("not all of the audit log can be read: %s", messageOf(err))})
 	}
 }

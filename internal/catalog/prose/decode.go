@@ -160,7 +160,8 @@ func unescaped(v view) (next view, spelled []Finding, changed bool) {
 	return next, spelled, changed
 }
 
-// escape decodes the escape at the start of a text. n is its length, 0 if there is none.
+// escape decodes the escape sequence that text begins with. It returns the decoded text and the length
+// of the sequence in bytes, which is 0 if text begins with none.
 func escape(text string) (decoded string, n int) {
 	if len(text) < 3 {
 		return "", 0
@@ -224,7 +225,8 @@ func backslash(text string) (string, int) {
 	return "", 0
 }
 
-// surrogates decodes \uXXXX, or two of them that are one character.
+// surrogates decodes the sequence \uXXXX at i. If it is the first half of a UTF-16 surrogate pair, it
+// decodes the second half with it.
 func surrogates(text string, i int, number func(from, digits, base int) (string, int)) (string, int) {
 	decoded, n := number(i+1, 4, 16)
 	high, _ := strconv.ParseUint(text[min(len(text), i+1):min(len(text), i+5)], 16, 32)
@@ -321,7 +323,8 @@ func humped(word string) bool {
 	return false
 }
 
-// decodings are what a run of letters and digits may stand for.
+// decodings returns the texts that a run of letters and digits decodes to: as Base64, Base32, hexadecimal
+// and the like.
 func decodings(run string) (all []string) {
 	add := func(raw []byte, err error) {
 		if err == nil {

@@ -170,8 +170,8 @@ var (
 	weakBadges = []string{"admin", "developer", "important", "critical", "ai", "agent", "llm", "model", "urgent", "security", "attention", "internal", "prompt", "anthropic", "openai"}
 )
 
-// badge is the length of the line that begins with words in brackets that pose as who speaks:
-// [SYSTEM] You must …; 0 if it is none.
+// badge returns the length of a line that begins with a false speaker in brackets, such as
+// "[SYSTEM] You must …". It returns 0 if text begins with no such line.
 func badge(text string) int {
 	opening, closing := text[:1], "]"
 	switch {

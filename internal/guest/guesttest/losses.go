@@ -8,8 +8,8 @@ import (
 	"retort/internal/wire"
 )
 
-// kept is what becomes of the value that a program returns: its JSON, and a part of the
-// warning that says what is lost; "" if nothing is.
+// kept is a program that returns a value, the JSON that the value must become, and a part of the warning that
+// must say what was lost. The warning is empty if nothing is lost.
 type kept struct{ code, json, warning string }
 
 // losses are values that JSON does not know, in each language. RUNTIMES.md has the same table.
