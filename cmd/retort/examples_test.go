@@ -21,7 +21,7 @@ func TestEmbeddingExample(t *testing.T) {
 		}
 		env = append(env, name+"="+strings.TrimSpace(string(value)))
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", "retort/examples/07-embed")
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-ldflags=-w", "retort/examples/07-embed")
 	cmd.Env = env
 	out, err := cmd.CombinedOutput()
 	want := "found: crm.searchRecords\nasked: files.write_file\nended: ok {\"openLeads\":1000}\n"

@@ -111,6 +111,7 @@ func New(e Engine, o Options) (*Server, error) {
 		return nil, fmt.Errorf("mcpserver: %w", err)
 	}
 	s.mcp.AddReceivingMiddleware(s.reach)
+	s.mcp.AddReceivingMiddleware(containPanics) // last, so that it is around all others
 	return s, nil
 }
 

@@ -93,7 +93,10 @@ func (k *tasks) handle(next mcp.MethodHandler) mcp.MethodHandler {
 		switch method {
 		case "initialize", "server/discover":
 			result, err := next(ctx, method, req)
-			return offering(result), err
+			if err == nil {
+				result = offering(result)
+			}
+			return result, err
 		case "tools/list":
 			result, err := next(ctx, method, req)
 			if err == nil && legacyTasks(req) {

@@ -42,14 +42,15 @@ func FuzzBodies(f *testing.F) {
 		for body := range strings.SplitSeq(testenv.Messages(choices)+"\n"+string(raw), "\n") {
 			ctx, end := context.WithCancel(t.Context())
 			odd := poster{l, ctx, modern, c.session}
-			done := make(chan int, 1)
-			go func() { done <- odd.post(body).Code }()
+			done := make(chan *httptest.ResponseRecorder, 1)
+			go func() { done <- odd.post(body) }()
 			if next := c.post(c.list()); next.Code != 200 || !strings.Contains(next.Body.String(), `"execute_code"`) {
 				t.Fatalf("after %q the next request got %d %s", body, next.Code, next.Body)
 			}
 			end() // some requests last
-			if status := testenv.Receive(t, done, "the answer to what was sent"); status < 200 || status >= 500 {
-				t.Fatalf("%q got %d", body, status)
+			answer := testenv.Receive(t, done, "the answer to what was sent")
+			if answer.Code < 200 || answer.Code >= 500 || strings.Contains(answer.Body.String(), "Retort failed while") {
+				t.Fatalf("%q got %d %s", body, answer.Code, answer.Body)
 			}
 		}
 		if c.session != "" {

@@ -39,6 +39,9 @@ func (s *sandbox) Start(ctx context.Context, c isolate.Command) (isolate.Ended, 
 	if absent != nil {
 		return isolate.Ended{}, absent
 	}
+	if walls.WantsProc {
+		return isolate.Ended{}, commands.Refuse("this build of retort cannot start commands, since it was built with cgo").WithHint("build it with CGO_ENABLED=0, as `make build` does")
+	}
 	if b.check().weak {
 		return isolate.Ended{}, commands.Refuse("commands need walls that this machine refuses").WithHint("`retort doctor` says why")
 	}
