@@ -3,6 +3,8 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"unicode"
 	"unicode/utf8"
 
@@ -62,7 +64,7 @@ func collect(server string, definitions []json.RawMessage, read func(i int) (*ru
 	}
 	seen := make(map[string]bool, len(definitions))
 	for i := range definitions {
-		t, notes, err := read(i)
+		t, notes, err := contained(read, i)
 		if err != nil {
 			report("", "definition %d is skipped: %v", i+1, err)
 			continue
@@ -78,6 +80,18 @@ func collect(server string, definitions []json.RawMessage, read func(i int) (*ru
 		}
 	}
 	return tools, problems
+}
+
+// contained calls read for definition i. A panic becomes the error of this definition: it is the text of
+// a server, which must not be able to end the engine.
+func contained(read func(i int) (*run.Tool, []string, error), i int) (t *run.Tool, notes []string, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			slog.Error("reading a definition panicked", "definition", i+1, "panic", fault, "stack", string(debug.Stack()))
+			t, notes, err = nil, nil, fmt.Errorf("reading it failed in Retort: %v", fault)
+		}
+	}()
+	return read(i)
 }
 
 // read makes a tool of one definition. Without a usable name it is an error;

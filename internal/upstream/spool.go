@@ -204,8 +204,11 @@ func (m *spooled) answer(resp *jsonrpc.Response) *run.Spooled {
 // why is what is wrong with a message that answers no call.
 func (m *spooled) why(limit int64) *run.Error {
 	switch {
-	case errors.Is(m.full, errSpoolFull):
+	case errors.Is(m.full, errSpoolFull) && m.size+m.skipped > m.spool.Bytes:
 		return errTooLong(m.spool.Bytes)
+	case errors.Is(m.full, errSpoolFull):
+		return run.Errorf(run.KindLimit, opReceive, "there is no room for the server's answer: other large answers take up the %s that all may take together", bytesText(m.spool.Bytes)).
+			WithHint("call again when other calls are done, ask for less, or raise resourceLimits.disk in the settings")
 	case m.full != nil:
 		return run.Errorf(run.KindLimit, opReceive, "the server's answer is too large for memory and could not be kept on disk: %w", m.full).
 			WithHint("free some disk space, or ask for less: a filter, a page size, a range")

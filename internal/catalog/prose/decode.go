@@ -343,7 +343,7 @@ func decodings(run string) (all []string) {
 		plain := strings.TrimRight(r, "=")
 		add(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(plain)))
 		plain = standard.Replace(plain)
-		for shift := range 4 {
+		for shift := range min(4, len(plain)) {
 			part := plain[shift:]
 			if len(part)%4 == 1 {
 				part = part[:len(part)-1]

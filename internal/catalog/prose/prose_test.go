@@ -151,7 +151,7 @@ func FuzzClean(f *testing.F) {
 			f.Add(e.Text)
 		}
 	}
-	for _, text := range []string{"", "<", "[", "<!--", "<|", "\x1b[", "\x1b]", "\xff\xfe", "</important", "<important", "@", "a@b.c", "x://", "...", "\u200d", "#", "### system:", strings.Repeat("<system", 50), strings.Repeat("ignore ", 300)} {
+	for _, text := range []string{"", "<", "[", "<!--", "<|", "\x1b[", "\x1b]", "\xff\xfe", "</important", "<important", "@", "a@b.c", "x://", "...", "\u200d", "#", "### system:", strings.Repeat("<system", 50), strings.Repeat("ignore ", 300), "==============00", "A=-_==========/+"} {
 		f.Add(text)
 	}
 	s := New()

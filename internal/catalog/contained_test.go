@@ -1,0 +1,23 @@
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"retort/internal/run"
+)
+
+// A definition whose reading panics is skipped, and those beside it are read.
+func TestDefinitionThatPanics(t *testing.T) {
+	tools, problems := collect("s", []json.RawMessage{{}, {}}, func(i int) (*run.Tool, []string, error) {
+		if i == 0 {
+			panic(errors.New("out of range"))
+		}
+		return &run.Tool{Name: "a"}, nil, nil
+	})
+	if len(tools) != 1 || len(problems) != 1 || !strings.Contains(problems[0].Message, "out of range") {
+		t.Errorf("%v, %v", tools, problems)
+	}
+}
