@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"retort"
 	"retort/internal/run"
@@ -53,7 +54,7 @@ type flooded struct {
 func TestManyLargeAnswers(t *testing.T) {
 	f := flooding{Home: t.TempDir(), Group: memoryGroup(t, groupMemory), MB: 2, Rounds: 1}
 	if testenv.Full() {
-		f.MB, f.Rounds = 15, 1
+		f.MB, f.Rounds = 15, 20
 	}
 	servers := httptest.NewServer(overHTTP(f.MB))
 	t.Cleanup(servers.Close)
@@ -211,7 +212,7 @@ func engineOfFlood(f flooding) error {
 	}
 	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: f.Home, Keys: f.Home, Settings: "maxExecutionTime: 1h\n", Servers: []retort.Server{{Name: "good", Command: self, Args: []string{largeServer}}}}
 	for i := range hostileServers {
-		c.Servers = append(c.Servers, retort.Server{Name: fmt.Sprintf("evil%d", i), URL: f.URL})
+		c.Servers = append(c.Servers, retort.Server{Name: fmt.Sprintf("evil%d", i), URL: f.URL, CallTimeout: time.Hour})
 	}
 	background := context.Background()
 	e, err := retort.Open(background, c)

@@ -116,6 +116,9 @@ func (m *spooled) lay(p []byte) {
 	}
 	if _, err := m.Write(p); err != nil {
 		m.full = err
+		if errors.Is(err, errSpoolFull) {
+			m.skipped += int64(len(p))
+		}
 		_ = m.Close()
 	}
 }

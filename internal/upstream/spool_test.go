@@ -221,3 +221,25 @@ func TestLargeOverHTTP(t *testing.T) {
 		})
 	}
 }
+
+// An answer that is too large for the spool has another cause than one that does not fit beside others.
+func TestSpoolFull(t *testing.T) {
+	s := newSpool(Spool{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
+	other, err := s.room.Take(t.Context(), "other", 2<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := func() ([]byte, error) { return nil, io.EOF }
+	for size, want := range map[int]string{3 << 20: "other large answers take up the 4 MB", 5 << 20: "over the limit of 4 MB"} {
+		m := s.take(t.Context(), account{server: "s"}, bytes.Repeat([]byte(" "), size), whole, 1<<20)
+		if got := m.why(1 << 20).Error(); !strings.Contains(got, want) {
+			t.Errorf("%d bytes: %s", size, got)
+		}
+	}
+	other.Free()
+	if m := s.take(t.Context(), account{server: "s"}, bytes.Repeat([]byte(" "), 3<<20), whole, 1<<20); m.full != nil {
+		t.Errorf("with room again: %v", m.full)
+	} else if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
