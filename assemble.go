@@ -62,7 +62,7 @@ type parts struct {
 	live      *catalog.Live
 	sandboxes *isolate.Chooser
 	ledger    *ledger.Ledger
-	policy    *policy.Policy
+	policy    *policy.Current
 	secrets   *secrets.Masker
 	audit     *audit.Log // nil: nothing is recorded
 	recalled  *recalled
@@ -103,9 +103,11 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 	for _, c := range doctor.Files() {
 		loaded.Warnings = append(loaded.Warnings, c.Words+": "+c.Mend)
 	}
-	if p.policy, err = policy.New(rulesOf(loaded.Settings)); err != nil {
+	rules, err := policy.New(rulesOf(loaded.Settings))
+	if err != nil {
 		return nil, err
 	}
+	p.policy = policy.NewCurrent(rules)
 	if p.servers, err = c.servers(loaded); err != nil {
 		return nil, err
 	}
@@ -223,6 +225,11 @@ func rulesOf(s config.Settings) policy.Rules {
 		}
 		r.Principals[name] = limits
 	}
+	r.Approval = policy.Approval{Low: s.Approval.AutoApproveLow.Bool(), Medium: s.Approval.AutoApproveMedium.Bool(), High: s.Approval.AutoApproveHigh.Bool()}
+	if !s.Enabled.Bool() {
+		r.Disabled = "enabled: false"
+	}
+	r.Version = policyVersion(r, s)
 	return r
 }
 
@@ -415,7 +422,7 @@ func cleaned(s *prose.Scanner, text string) (string, []string) {
 // home, and its key beside the user's own data.
 func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 	s := p.config.Settings.Approval
-	version := p.policyVersion()
+	version := p.policy.For("").Version()
 	var kept approval.Rules
 	if key, ok := p.key(); ok && p.config.Home != "" {
 		kept = approval.OpenKept(filepath.Join(home, "approvals", "always.json"), key, version)
@@ -431,10 +438,7 @@ func (p *parts) approvals(home string) (pipeline.Approvals, error) {
 		table.Also(maskedChannel(p.secrets, webhook.Ask))
 		p.onClose(webhook.Close)
 	}
-	return pipeline.Approvals{
-		Table: table, Bounds: bounds.Complete(), Version: version, Wait: s.Wait,
-		Auto: map[rules.RiskLevel]bool{rules.RiskLow: s.AutoApproveLow.Bool(), rules.RiskMedium: s.AutoApproveMedium.Bool(), rules.RiskHigh: s.AutoApproveHigh.Bool()},
-	}, nil
+	return pipeline.Approvals{Table: table, Bounds: bounds.Complete(), Wait: s.Wait}, nil
 }
 
 // key is the file of the key with which is sealed what a person has decided. It lies
@@ -504,12 +508,11 @@ func (p *parts) attend(dir string) {
 	})
 }
 
-// policyVersion is another one whenever settings change that decide what may be done.
-func (p *parts) policyVersion() string {
-	s := p.config.Settings
+// policyVersion is another text whenever settings change that decide what may be done.
+func policyVersion(r policy.Rules, s config.Settings) string {
 	s.Approval.Webhook = config.Webhook{} // who is asked is not what was approved
 	s.Network.Secrets = nil               // what is sent along is not where to
-	text, err := json.Marshal([]any{rulesOf(s), s.Approval, s.SecurityLevel, s.Network})
+	text, err := json.Marshal([]any{r, s.Approval, s.SecurityLevel, s.Network})
 	if err != nil {
 		panic(err) // they are made of strings, numbers and maps of them
 	}

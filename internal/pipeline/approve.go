@@ -13,13 +13,11 @@ import (
 	"retort/internal/run"
 )
 
-// Approvals say about what a person is asked, and where.
+// Approvals say where a person is asked. The policy says about what.
 type Approvals struct {
-	Table   *approval.Table
-	Auto    map[rules.RiskLevel]bool // levels that need nobody; RiskCritical never is one
-	Bounds  approval.Bounds          // of what servers may ask the client of one execution; complete
-	Version string                   // of the policy and of these settings
-	Wait    time.Duration            // before an execution is answered as pending
+	Table  *approval.Table
+	Bounds approval.Bounds // of what servers may ask the client of one execution; complete
+	Wait   time.Duration   // before an execution is answered as pending
 }
 
 // levels are those that settings speak of, lowest first.
@@ -32,9 +30,11 @@ var levels = []struct {
 
 // aboutLevel is why a person is asked about a level, "" if nobody is: a level needs
 // nobody if those below it don't either.
-func (a Approvals) aboutLevel(l rules.RiskLevel) string {
+func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
+	needless := p.Policy.Approval()
+	auto := map[rules.RiskLevel]bool{rules.RiskLow: needless.Low, rules.RiskMedium: needless.Medium, rules.RiskHigh: needless.High}
 	for _, known := range levels {
-		if !a.Auto[known.level] {
+		if !auto[known.level] {
 			return known.setting
 		}
 		if known.level == l {
@@ -46,16 +46,16 @@ func (a Approvals) aboutLevel(l rules.RiskLevel) string {
 
 // aboutCall is why a person is asked about a call that the policy lets pass, "" if
 // nobody is. A call that writes counts as medium, a destructive one as high.
-func (a Approvals) aboutCall(d policy.Decision) string {
+func (p *Pipeline) aboutCall(d policy.Decision) string {
 	switch {
 	case d.Effect.Kind == run.EffectRead:
 		return ""
 	case d.Verdict == policy.Ask:
 		return d.Rule
 	case d.Effect.Kind == run.EffectDestructive:
-		return a.aboutLevel(rules.RiskHigh)
+		return p.aboutLevel(rules.RiskHigh)
 	}
-	return a.aboutLevel(rules.RiskMedium)
+	return p.aboutLevel(rules.RiskMedium)
 }
 
 // aboutProgram is why a person is asked about a program before it runs. Calls
@@ -68,9 +68,9 @@ func (x *execution) aboutProgram(r rules.Risk) string {
 			return false
 		}
 		d := p.Policy.Tool(t)
-		return p.Approvals.aboutCall(d) != "" || x.rehearses() && d.Effect.Kind > run.EffectRead
+		return p.aboutCall(d) != "" || x.rehearses() && d.Effect.Kind > run.EffectRead
 	})
-	return p.Approvals.aboutLevel(rest.Level)
+	return p.aboutLevel(rest.Level)
 }
 
 // approveProgram asks about the program, if somebody has to be.
@@ -88,7 +88,7 @@ func (x *execution) approveProgram(ctx context.Context) *run.Error {
 }
 
 func (x *execution) question(rule string) run.Question {
-	q := run.Question{Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client, Rule: rule, Policy: x.pipeline.Approvals.Version}
+	q := run.Question{Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client, Rule: rule, Policy: x.pipeline.Policy.Version()}
 	q.Language, q.Code, q.Skills = x.req.Language, x.req.Code, x.skills
 	if x.risk != nil {
 		q.Risk, q.Level, q.Reasons = x.risk.Score, string(x.risk.Level), x.risk.Reasons
@@ -99,6 +99,7 @@ func (x *execution) question(rule string) run.Question {
 // approveCall asks about a call, if somebody has to be, and notes that it leaves.
 // A person is shown the arguments in one spelling, and that is what leaves.
 func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d policy.Decision) (run.Call, *run.Error) {
+	judged := x.pipeline.Policy.InForce()
 	planned := x.plan != nil && x.plan.takes(t, c)
 	unusual, refused := x.unusual(ctx, t, c, d)
 	if refused != nil {
@@ -128,10 +129,29 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 			return c, err
 		}
 	}
+	if rule == "" && !planned && x.pipeline.Policy.InForce() != judged {
+		if err := x.asksNow(t, c); err != nil {
+			return c, err
+		}
+	}
 	if err := x.flight.journal.Add(run.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.masked(c.Arguments)}); err != nil {
 		return c, run.Errorf(run.KindInternal, "pipeline.journal", "the call could not be noted, so it did not leave: %w", err).At(c.Server, c.Tool)
 	}
 	return c, nil
+}
+
+// asksNow refuses a call about which nobody was asked, and about which a person would be asked by the settings
+// that came into force meanwhile.
+func (x *execution) asksNow(t *run.Tool, c run.Call) *run.Error {
+	d := x.pipeline.Policy.Call(t, c.Arguments)
+	switch {
+	case d.Verdict == policy.Deny:
+		return d.Error(t)
+	case x.whyAsk(t, c, d, false) != "":
+		return run.Errorf(run.KindPolicy, "approval", "the settings changed while the call was judged; it was not sent").
+			WithHint("make the call again: a person is asked about it now").At(t.Server, t.Name)
+	}
+	return nil
 }
 
 // whyAsk is why a person is asked about a call, "" if nobody is. planned says that a
@@ -139,7 +159,7 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 func (x *execution) whyAsk(t *run.Tool, c run.Call, d policy.Decision, planned bool) string {
 	var rules []string
 	if !planned {
-		rules = append(rules, c.Crosses, x.pipeline.Approvals.aboutCall(d))
+		rules = append(rules, c.Crosses, x.pipeline.aboutCall(d))
 	}
 	if x.plan != nil && !planned {
 		rules = append(rules, "it is not one of the effects that were approved after the dry run")

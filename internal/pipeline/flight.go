@@ -39,6 +39,7 @@ type flight struct {
 	table         *approval.Table
 	record        *record
 	permit        run.Permit    // of whoever asked for it
+	revision      uint64        // of the servers when it began; see relay.Execution
 	theirs        *theirs       // what servers ask meanwhile
 	ended         chan struct{} // closed when outcome is there
 	outcome       run.Outcome
@@ -60,10 +61,14 @@ const together = 20 * time.Millisecond
 // recorded of the request.
 func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any, body asked, execute func(context.Context, *flight) run.Outcome) run.Outcome {
 	id := req.ID
+	if refused := p.Policy.Refused(); refused != nil {
+		return run.Outcome{ExecutionID: id, Status: run.StatusDenied, Error: refused}
+	}
+	ctx = p.Permitted(ctx)
 	permitted, expire := deadline.WhilePermitted(context.WithoutCancel(ctx))
 	own, cancel := context.WithCancelCause(permitted)
 	f := &flight{
-		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table, permit: run.PermitOf(ctx), theirs: newTheirs(p.Approvals.Bounds),
+		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table, permit: run.PermitOf(ctx), revision: p.Relay.Revision(), theirs: newTheirs(p.Approvals.Bounds),
 		ended: make(chan struct{}), turn: make(chan struct{}, 1), channel: run.ChannelOf(ctx), news: make(chan struct{}),
 	}
 	f.turn <- struct{}{}
@@ -87,6 +92,17 @@ func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
 	return p.follow(ctx, f, p.Approvals.Wait, stop)
+}
+
+// Permitted returns a context whose Permit also ends when the policy allows the principal nothing any more.
+func (p *Pipeline) Permitted(ctx context.Context) context.Context {
+	permit, policy := run.PermitOf(ctx), p.Policy
+	return run.WithPermit(ctx, run.Permit{Credential: permit.Credential, Check: func() *run.Error {
+		if refused := policy.Refused(); refused != nil {
+			return refused
+		}
+		return permit.Refused()
+	}})
 }
 
 // noting executes what is noted on disk from the beginning on.

@@ -185,7 +185,7 @@ func (p *Pipeline) screened(session string) (*screen.Session, error) {
 // Restore shows a person the values behind the tokens in a text. The answer to the model
 // has them only if the settings say so.
 func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) run.Outcome {
-	req = p.complete(req)
+	p, req = p.begun(), p.complete(req)
 	return p.fly(ctx, req, map[string]any{"restore_pii": true}, asked{Arguments: bodyOf(map[string]string{"text": text})}, func(ctx context.Context, f *flight) run.Outcome {
 		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
 		open, err := p.screened(req.Session)
@@ -219,7 +219,7 @@ func (p *Pipeline) reveal(ctx context.Context, req run.Request, f *flight, text,
 	}
 	q := run.Question{
 		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "restore_pii",
-		Arguments: values, Shown: tokens, Effect: run.EffectRead.String(), Rule: rule, Policy: p.Approvals.Version,
+		Arguments: values, Shown: tokens, Effect: run.EffectRead.String(), Rule: rule, Policy: p.Policy.Version(),
 	}
 	q.Principal = p.Policy.Principal()
 	if err := p.Approvals.Table.Ask(ctx, q); err != nil {

@@ -128,10 +128,18 @@ const patience = 10 * time.Second
 // calling go by nothing else.
 func (p *Pipeline) Toolset() *run.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
 
+// begun returns the pipeline for an execution that begins now: what the policy allows it later can only
+// become less.
+func (p *Pipeline) begun() *Pipeline {
+	lane := *p
+	lane.Policy = p.Policy.Begin()
+	return &lane
+}
+
 // Execute runs one program, whatever becomes of it. If it waits for a person and
 // the channel of ctx can't ask one, it goes on waiting, and the Outcome is pending.
 func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
-	req = p.complete(req)
+	p, req = p.begun(), p.complete(req)
 	what := map[string]any{"language": req.Language, "runtime": req.Runtime}
 	return p.fly(ctx, req, what, asked{Code: req.Code}, func(ctx context.Context, f *flight) run.Outcome { return p.execute(ctx, req, f) })
 }
@@ -217,7 +225,7 @@ func (x *execution) judge(ctx context.Context, req run.Request) (gate.Verdict, *
 // Call makes one call without a program, through the same relay. It waits for a
 // person as Execute does.
 func (p *Pipeline) Call(ctx context.Context, req run.Request, name string, arguments json.RawMessage) run.Outcome {
-	req = p.complete(req)
+	p, req = p.begun(), p.complete(req)
 	what := map[string]any{"direct": true}
 	return p.fly(ctx, req, what, asked{Name: name, Arguments: arguments}, func(ctx context.Context, f *flight) run.Outcome { return p.call(ctx, req, name, arguments, f) })
 }
@@ -343,7 +351,7 @@ func (p *Pipeline) Account(session string) string {
 
 // scope is whose answers may be given again in a session.
 func (p *Pipeline) scope(session string) string {
-	return p.Approvals.Version + "\x00" + screen.SessionName(p.Policy.Principal(), session)
+	return p.Policy.Version() + "\x00" + screen.SessionName(p.Policy.Principal(), session)
 }
 
 func (x *execution) rehearses() bool { return x.plan != nil && x.plan.rehearsal }
@@ -380,7 +388,7 @@ func (x *execution) relaying(tools *run.Toolset) relay.Execution {
 		ID: x.req.ID, Caller: x.caller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
 		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
 		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
-		Vet: x.vet, Approve: x.approveCall, Asked: x.flight.asked, Login: x.login, CallTimeout: x.callTimeout, Permit: x.flight.permit, Leaves: x.goes, Refused: x.flight.record.refusal,
+		Vet: x.vet, Approve: x.approveCall, Asked: x.flight.asked, Login: x.login, CallTimeout: x.callTimeout, Permit: x.flight.permit, Revision: x.flight.revision, Leaves: x.goes, Refused: x.flight.record.refusal,
 	}
 	r.Privacy = privacy{x.pipeline.Secrets, x.screen, x.flight.record.saw, x.flight.record.named}
 	if x.rehearses() {

@@ -43,7 +43,7 @@ const (
 // SaveSkill saves a skill that passes the gate as a program that imports it would.
 // The result of the Outcome is a run.SavedSkill. It waits for a person as Execute does.
 func (p *Pipeline) SaveSkill(ctx context.Context, req run.Request, d run.SkillDraft) run.Outcome {
-	req = p.complete(req)
+	p, req = p.begun(), p.complete(req)
 	what := map[string]any{"save_skill": d.Name, "language": d.Language}
 	return p.fly(ctx, req, what, asked{Code: d.Code}, func(ctx context.Context, f *flight) run.Outcome {
 		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
@@ -180,7 +180,7 @@ func (p *Pipeline) examine(ctx context.Context, skill run.Skill) (gate.Examined,
 // approveSkill asks a person, if they are asked about what changes something: a skill
 // is there for programs of other sessions.
 func (p *Pipeline) approveSkill(ctx context.Context, req run.Request, d run.SkillDraft) *run.Error {
-	rule := p.Approvals.aboutLevel(rules.RiskMedium)
+	rule := p.aboutLevel(rules.RiskMedium)
 	if rule == "" {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (p *Pipeline) approveSkill(ctx context.Context, req run.Request, d run.Skil
 	}
 	return p.Approvals.Table.Ask(ctx, run.Question{
 		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "save_skill",
-		Arguments: arguments, Effect: run.EffectWrite.String(), Rule: rule, Policy: p.Approvals.Version,
+		Arguments: arguments, Effect: run.EffectWrite.String(), Rule: rule, Policy: p.Policy.Version(),
 	})
 }
 

@@ -29,9 +29,19 @@ const (
 
 // Commands are the names of those that programs may start, sorted.
 func (v *View) Commands() []string {
+	now, began := v.sights()
+	names := now.commandNames()
+	if began != nil {
+		before := began.commandNames()
+		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(before, name) })
+	}
+	return names
+}
+
+func (s *sight) commandNames() []string {
 	var names []string
-	if v.ReadOnly() == "" {
-		for _, c := range v.commands {
+	if s.readOnly() == "" {
+		for _, c := range s.commands {
 			names = append(names, c.Name)
 		}
 	}
@@ -42,10 +52,18 @@ func (v *View) Commands() []string {
 // Command says why a program may not start a command with these arguments; nil if it may. It
 // says which argument it is, and never quotes one: an argument may be personal.
 func (v *View) Command(name string, args []string) *run.Error {
-	if rule := v.ReadOnly(); rule != "" {
+	now, began := v.sights()
+	if refused := now.command(name, args); refused != nil || began == nil {
+		return refused
+	}
+	return began.command(name, args)
+}
+
+func (s *sight) command(name string, args []string) *run.Error {
+	if rule := s.readOnly(); rule != "" {
 		return refusedCommand("the policy refuses to start programs: %s", rule).WithHint("do without; only the person who runs Retort can change the rule")
 	}
-	allowed := v.Commands()
+	allowed := s.commandNames()
 	if len(allowed) == 0 {
 		return refusedCommand("programs start no commands here").WithHint("do without, or have the person who runs Retort allow one: commands: [{command: …, args: […]}]")
 	}
@@ -57,7 +75,7 @@ func (v *View) Command(name string, args []string) *run.Error {
 		return refused
 	}
 	farthest, patterns := -1, []string{}
-	for _, c := range v.commands {
+	for _, c := range s.commands {
 		if c.Name != name {
 			continue
 		}

@@ -32,7 +32,19 @@ type Rules struct {
 	Trusted    map[string]bool   // servers whose hints may lower the effects of their tools
 	Principals map[string]Limits // for one principal, on top of those for everybody
 	Commands   []Command         // that programs may start; none where a level is ReadOnly
+	// Removed are principals whom earlier settings named. Nothing is allowed to them: without
+	// their own rules they would have those for everybody, which allow more.
+	Removed []string `json:"-"`
+	// Disabled is the setting by which nothing is allowed to anybody; "" if there is none.
+	Disabled string   `json:"-"`
+	Approval Approval `json:"-"`
+	// Version is a text that differs if the rules do. What a person has approved counts for one version.
+	Version string `json:"-"`
 }
+
+// Approval says which programs and calls need no person, by their risk. The zero Approval has a person
+// asked about all.
+type Approval struct{ Low, Medium, High bool }
 
 // Limits narrow what may be called.
 type Limits struct {
@@ -85,6 +97,8 @@ func (d Decision) Error(t *run.Tool) *run.Error {
 type Policy struct {
 	everybody *sight
 	named     map[string]*sight
+	approval  Approval
+	version   string
 }
 
 // New checks rules. Its error is a *run.Error of kind invalid_arguments.
@@ -96,11 +110,12 @@ func New(r Rules) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	base.closed = r.Disabled
 	if refused := validCommands(r.Commands); refused != nil {
 		return nil, refused
 	}
 	trusted, commands := maps.Clone(r.Trusted), slices.Clone(r.Commands)
-	p := &Policy{everybody: &sight{layers: []*layer{base}, trusted: trusted, commands: commands}, named: map[string]*sight{}}
+	p := &Policy{everybody: &sight{layers: []*layer{base}, trusted: trusted, commands: commands}, named: map[string]*sight{}, approval: r.Approval, version: r.Version}
 	for name, limits := range r.Principals {
 		l, err := newLayer("principals."+name+".", limits)
 		if err != nil {
@@ -108,21 +123,27 @@ func New(r Rules) (*Policy, error) {
 		}
 		p.named[name] = &sight{layers: []*layer{base, l}, trusted: trusted, commands: commands}
 	}
+	for _, name := range r.Removed {
+		gone := &layer{closed: "principals." + name + " was removed from the settings"}
+		p.named[name] = &sight{layers: []*layer{base, gone}, trusted: trusted, commands: commands}
+	}
 	return p, nil
 }
 
-// For is the policy as it is for one principal; the empty one is whoever sits at
+// For returns the policy as it is for one principal; the empty one is whoever sits at
 // this machine. One that no rule names has the rules for everybody.
-func (p *Policy) For(principal string) *View {
-	s, ok := p.named[principal]
-	if !ok {
-		s = p.everybody
+func (p *Policy) For(principal string) *View { return &View{principal: principal, began: p} }
+
+func (p *Policy) sight(principal string) *sight {
+	if s, ok := p.named[principal]; ok {
+		return s
 	}
-	return &View{principal, s}
+	return p.everybody
 }
 
 // layer is one set of limits, compiled.
 type layer struct {
+	closed  string // the rule that denies everything; "" if there is none
 	prefix  string // of the names of its rules
 	level   Level
 	servers map[string]*server
@@ -189,6 +210,9 @@ func newServer(s Server) (*server, error) {
 // denial is the rule that denies a tool whatever the arguments are, "" if none
 // does. effect is asked for only if it matters.
 func (l *layer) denial(t *run.Tool, effect func() run.Effect) string {
+	if l.closed != "" {
+		return l.closed
+	}
 	if s := l.servers[t.Server]; s != nil {
 		folded := cel.Fold(t.Name)
 		for _, p := range s.deny {

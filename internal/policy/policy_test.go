@@ -357,3 +357,101 @@ func BenchmarkCall(b *testing.B) {
 		})
 	}
 }
+
+// What is taken away counts at once, and what is allowed counts for what begins afterwards.
+func TestCurrentTakesAwayAtOnce(t *testing.T) {
+	all := run.NewToolset([]*run.Server{{Name: "db", Tools: []*run.Tool{tool("db", "get_row"), tool("db", "update_row")}}})
+	readOnly := policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}
+	denies := policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Deny: []string{"get_*"}}}}}
+	condition := policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Conditions: map[string]string{"*": "args.n < 3"}}}}}
+	asks := policy.Rules{Approval: policy.Approval{Low: true}}
+	verdicts := func(v *policy.View) string {
+		var s []string
+		for _, t := range all.Servers[0].Tools {
+			d, _ := v.Toolset(all).Exact("db", t.Name)
+			s = append(s, strings.Fields(shape(v.Call(t, json.RawMessage(`{"n":5}`))))[0], fmt.Sprint(d != nil))
+		}
+		return strings.Join(s, " ")
+	}
+	for name, c := range map[string]struct {
+		before, after policy.Rules
+		begun, fresh  string // get_row: verdict, seen; update_row the same
+	}{
+		"narrower level": {policy.Rules{}, readOnly, "allow true deny false", "allow true deny false"},
+		"wider level":    {readOnly, policy.Rules{}, "allow true deny false", "allow true allow true"},
+		"denied":         {policy.Rules{}, denies, "deny false allow true", "deny false allow true"},
+		"both":           {readOnly, denies, "deny false deny false", "deny false allow true"},
+		"condition":      {policy.Rules{}, condition, "deny true deny true", "deny true deny true"},
+		"disabled":       {policy.Rules{}, policy.Rules{Disabled: "enabled: false"}, "deny false deny false", "deny false deny false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			current := policy.NewCurrent(must(t, c.before))
+			following := current.For("")
+			begun := following.Begin()
+			before := verdicts(begun)
+			current.Replace(must(t, c.after))
+			if got := verdicts(begun); got != c.begun {
+				t.Errorf("begun: %s, want %s", got, c.begun)
+			}
+			for _, v := range []*policy.View{following, following.Begin()} {
+				if got := verdicts(v); got != c.fresh {
+					t.Errorf("what begins afterwards: %s, want %s", got, c.fresh)
+				}
+			}
+			current.Replace(must(t, c.before))
+			if got := verdicts(begun); got != before {
+				t.Errorf("brought back: %s, want %s", got, before)
+			}
+		})
+	}
+	current := policy.NewCurrent(must(t, policy.Rules{Approval: policy.Approval{Low: true, Medium: true}, Version: "1"}))
+	begun := current.For("").Begin()
+	current.Replace(must(t, asks))
+	if a := begun.Approval(); a != asks.Approval {
+		t.Errorf("less needs nobody now, and the view says %+v", a)
+	}
+	current.Replace(must(t, policy.Rules{Approval: policy.Approval{Low: true, Medium: true, High: true}}))
+	if a := begun.Approval(); a.High {
+		t.Error("more needs nobody now, and what had begun has it, too")
+	}
+}
+
+// Without their own rules, principals would have those for everybody. One who is removed has none.
+func TestRemovedPrincipalHasNoRules(t *testing.T) {
+	intern := map[string]policy.Limits{"intern": {Level: policy.ReadOnly}}
+	current := policy.NewCurrent(must(t, policy.Rules{Principals: intern}))
+	v, other := current.For("intern"), current.For("other")
+	current.Replace(must(t, policy.Rules{Removed: []string{"intern"}}))
+	for _, v := range []*policy.View{v, v.Begin(), current.For("intern")} {
+		d := v.Tool(tool("db", "get_row"))
+		if d.Verdict != policy.Deny || !strings.Contains(d.Rule, "principals.intern was removed") || v.Refused() == nil || v.ReadOnly() == "" {
+			t.Errorf("%+v, %v", d, v.Refused())
+		}
+	}
+	if d := other.Tool(tool("db", "get_row")); d.Verdict != policy.Allow || other.Refused() != nil {
+		t.Errorf("others: %+v, %v", d, other.Refused())
+	}
+	current.Replace(must(t, policy.Rules{Principals: intern}))
+	if d := v.Tool(tool("db", "get_row")); d.Verdict != policy.Allow || v.Refused() != nil {
+		t.Errorf("named again: %+v, %v", d, v.Refused())
+	}
+}
+
+// Commands that are allowed no more are not started.
+func TestCurrentTakesCommandsAway(t *testing.T) {
+	command := func(args ...string) policy.Rules {
+		return policy.Rules{Commands: []policy.Command{{Name: "git", Args: args}}}
+	}
+	current := policy.NewCurrent(must(t, command("log", "status")))
+	begun := current.For("").Begin()
+	current.Replace(must(t, command("log", "push")))
+	for argument, want := range map[string]bool{"log": true, "status": false, "push": false} {
+		if refused := begun.Command("git", []string{argument}); (refused == nil) != want {
+			t.Errorf("%s: %v", argument, refused)
+		}
+	}
+	current.Replace(must(t, policy.Rules{}))
+	if names := begun.Commands(); len(names) > 0 {
+		t.Error(names)
+	}
+}

@@ -3,15 +3,150 @@ package policy
 import (
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 
 	"retort/internal/policy/effect"
 	"retort/internal/run"
 )
 
-// View is the policy for one principal.
+// View is the policy for one principal. The View of a Policy never changes. The View of a Current
+// follows it. A View that has begun allows what was allowed when it began, less what was taken away since.
 type View struct {
 	principal string
-	*sight
+	began     *Policy  // nil: it follows
+	current   *Current // nil: it never changes
+}
+
+// Current holds the Policy in force. It is safe for concurrent use.
+type Current struct{ policy atomic.Pointer[Policy] }
+
+// NewCurrent returns a Current that holds p.
+func NewCurrent(p *Policy) *Current {
+	c := &Current{}
+	c.policy.Store(p)
+	return c
+}
+
+// Replace puts p in force: for every decision from now on where it allows less, and where it allows more for
+// Views that begin from now on.
+func (c *Current) Replace(p *Policy) { c.policy.Store(p) }
+
+// For is Policy.For, of the Policy that is in force whenever the View decides.
+func (c *Current) For(principal string) *View { return &View{principal: principal, current: c} }
+
+// Principal is for whom the View is; empty is whoever sits at this machine.
+func (v *View) Principal() string { return v.principal }
+
+// Begin returns the View for something that begins now, such as an execution. A View that has begun
+// returns itself.
+func (v *View) Begin() *View {
+	if v.began != nil {
+		return v
+	}
+	return &View{principal: v.principal, began: v.InForce(), current: v.current}
+}
+
+// InForce returns the Policy in force. It is another one whenever it was replaced.
+func (v *View) InForce() *Policy {
+	if v.current == nil {
+		return v.began
+	}
+	return v.current.policy.Load()
+}
+
+// sights are those by which the View decides: of the Policy in force, and of that with which it began if
+// that is another one, else nil.
+func (v *View) sights() (now, began *sight) {
+	p := v.InForce()
+	if v.began != nil && v.began != p {
+		began = v.began.sight(v.principal)
+	}
+	return p.sight(v.principal), began
+}
+
+// Version is that of the Policy in force.
+func (v *View) Version() string { return v.InForce().version }
+
+// Approval is what needs no person.
+func (v *View) Approval() Approval {
+	a := v.InForce().approval
+	if b := v.began; b != nil {
+		a = Approval{a.Low && b.approval.Low, a.Medium && b.approval.Medium, a.High && b.approval.High}
+	}
+	return a
+}
+
+// Refused returns why nothing at all is allowed to the principal, or nil.
+func (v *View) Refused() *run.Error {
+	now, _ := v.sights()
+	for _, l := range now.layers {
+		if l.closed != "" {
+			return run.Errorf(run.KindPolicy, "policy", "nothing more is done for %s: %s", v.whom(), l.closed).
+				WithHint("what had been sent before is in the audit log; only the person who runs Retort can change the settings")
+		}
+	}
+	return nil
+}
+
+func (v *View) whom() string {
+	if v.principal == "" {
+		return "anybody"
+	}
+	return v.principal
+}
+
+// ReadOnly is the rule by which nothing may be changed, "" if there is none.
+func (v *View) ReadOnly() string {
+	now, began := v.sights()
+	if rule := now.readOnly(); rule != "" || began == nil {
+		return rule
+	}
+	return began.readOnly()
+}
+
+// Tool decides on a tool before anything is known of arguments.
+func (v *View) Tool(t *run.Tool) Decision {
+	now, began := v.sights()
+	d := now.decide(t).Decision
+	if began != nil {
+		d = stricter(d, began.decide(t).Decision)
+	}
+	return d
+}
+
+// Call decides on a call by its arguments, one JSON object. What Tool denies stays denied. The
+// effect is that of the call, which can be further than the tool's, or less far if the tool
+// runs queries and this one only reads.
+func (v *View) Call(t *run.Tool, args json.RawMessage) Decision {
+	now, began := v.sights()
+	d := now.call(v.principal, t, args)
+	if began != nil {
+		d = stricter(d, began.call(v.principal, t, args))
+	}
+	return d
+}
+
+// stricter returns the stricter of two decisions on one call. Its effect is the further one.
+func stricter(a, b Decision) Decision {
+	effect := a.Effect
+	if b.Effect.Kind > effect.Kind {
+		effect = b.Effect
+	}
+	if b.Verdict > a.Verdict || b.Verdict == a.Verdict && !b.Some {
+		a = b
+	}
+	a.Effect = effect
+	return a
+}
+
+// Toolset is what of a toolset the principal may see: what Tool does not deny. It is
+// the same for the same toolset, and costs nothing again while the rules stay.
+func (v *View) Toolset(whole *run.Toolset) *run.Toolset {
+	now, began := v.sights()
+	if began != nil {
+		whole = began.toolset(whole)
+	}
+	return now.toolset(whole)
 }
 
 // sight is what principals with the same rules can see and call.
@@ -33,21 +168,17 @@ type judged struct {
 	judge *effect.Judge
 }
 
-// Principal is for whom the view is; empty is everybody whom no rule names.
-func (v *View) Principal() string { return v.principal }
-
-// ReadOnly is the setting by which nothing may be changed, "" if there is none.
-func (v *View) ReadOnly() string {
-	for _, l := range v.layers {
-		if l.level == ReadOnly {
+func (s *sight) readOnly() string {
+	for _, l := range s.layers {
+		switch {
+		case l.closed != "":
+			return l.closed
+		case l.level == ReadOnly:
 			return l.prefix + "permissionLevel: " + string(ReadOnly)
 		}
 	}
 	return ""
 }
-
-// Tool decides on a tool before anything is known of arguments.
-func (s *sight) Tool(t *run.Tool) Decision { return s.decide(t).Decision }
 
 func (s *sight) decide(t *run.Tool) judged {
 	const most = 4096
@@ -86,20 +217,17 @@ func (s *sight) allowed(e run.Effect) Decision {
 	return d
 }
 
-// Call decides on a call by its arguments, one JSON object. What Tool denies stays denied. The
-// effect is that of the call, which can be further than the tool's, or less far if the tool
-// runs queries and this one only reads.
-func (v *View) Call(t *run.Tool, args json.RawMessage) Decision {
-	tool := v.decide(t)
+func (s *sight) call(principal string, t *run.Tool, args json.RawMessage) Decision {
+	tool := s.decide(t)
 	if tool.Verdict == Deny {
 		return tool.Decision
 	}
-	d := v.allowed(tool.judge.Call(args))
+	d := s.allowed(tool.judge.Call(args))
 	if d.Verdict == Deny {
 		return d
 	}
-	variables := arguments(t, v.principal, args)
-	for _, l := range v.layers {
+	variables := arguments(t, principal, args)
+	for _, l := range s.layers {
 		if rule := l.broken(t, variables); rule != "" {
 			return Decision{Verdict: Deny, Rule: rule, Effect: d.Effect, Some: true}
 		}
@@ -128,9 +256,7 @@ func (s *sight) judge(t *run.Tool) string {
 	return ""
 }
 
-// Toolset is what of a toolset the principal may see: what Tool does not deny. It is
-// the same for the same toolset, and costs nothing again.
-func (s *sight) Toolset(whole *run.Toolset) *run.Toolset {
+func (s *sight) toolset(whole *run.Toolset) *run.Toolset {
 	if !s.hides() {
 		return whole
 	}
@@ -166,7 +292,7 @@ func (s *sight) Toolset(whole *run.Toolset) *run.Toolset {
 // hides reports whether any rule can hide a tool.
 func (s *sight) hides() bool {
 	for _, l := range s.layers {
-		if l.level == ReadOnly {
+		if l.level == ReadOnly || l.closed != "" {
 			return true
 		}
 		for _, rules := range l.servers {

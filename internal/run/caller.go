@@ -32,3 +32,17 @@ func PinOf(ctx context.Context) string {
 	pin, _ := ctx.Value(pinKey{}).(string)
 	return pin
 }
+
+type revisionKey struct{}
+
+// WithRevision returns a context whose calls reach only servers that are configured as they were at a
+// revision of the servers. 0 allows any.
+func WithRevision(ctx context.Context, revision uint64) context.Context {
+	return context.WithValue(ctx, revisionKey{}, revision)
+}
+
+// RevisionOf returns the revision of WithRevision, or 0.
+func RevisionOf(ctx context.Context) uint64 {
+	revision, _ := ctx.Value(revisionKey{}).(uint64)
+	return revision
+}

@@ -50,3 +50,19 @@ func PermitOf(ctx context.Context) Permit {
 	p, _ := ctx.Value(permitKey{}).(Permit)
 	return p
 }
+
+type finalCheckKey struct{}
+
+// WithFinalCheck returns a context whose calls are made only if check returns nil right before they are
+// sent. What was judged earlier may count no more, since a call can wait for its server to start.
+func WithFinalCheck(ctx context.Context, check func() *Error) context.Context {
+	return context.WithValue(ctx, finalCheckKey{}, check)
+}
+
+// FinalCheck returns why a call of ctx must not be sent, or nil. Whoever sends calls asks it after every wait.
+func FinalCheck(ctx context.Context) *Error {
+	if check, ok := ctx.Value(finalCheckKey{}).(func() *Error); ok {
+		return check()
+	}
+	return nil
+}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/run"
 )
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
@@ -39,6 +41,9 @@ func (p *Pool) Request(ctx context.Context, server, method string, params json.R
 	}
 	defer done()
 	err = s.do(ctx, "upstream.request", func(ctx context.Context, sess *session, x *exchange) (err error) {
+		if refused := run.FinalCheck(ctx); refused != nil {
+			return refused
+		}
 		result, err = sess.ask(ctx, x, method, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, params) })
 		return err
 	})

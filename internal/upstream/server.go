@@ -136,6 +136,9 @@ func (s *server) callOnce(ctx context.Context, tool string, args json.RawMessage
 		if err := s.checkPin(ctx, sess, tool); err != nil {
 			return err
 		}
+		if refused := run.FinalCheck(ctx); refused != nil {
+			return refused
+		}
 		if s.aboutResources(tool) {
 			result, err = sess.callResources(ctx, x, tool, args, s.spec.MaxMessage)
 			return err

@@ -48,6 +48,7 @@ type Execution struct {
 	Tools     *run.Toolset // what this execution may see and call
 	Policy    *policy.View // by which calls are judged
 	Permit    run.Permit   // as long as which calls are made
+	Revision  uint64       // of the servers when it began; calls reach none that was changed since. 0: any
 	Limits    run.Limits   // complete
 	Tally     *Tally       // counts the calls; nil for a new one
 	Functions map[string]Function
@@ -103,6 +104,27 @@ type Relay struct {
 // New returns a relay towards an upstream. With a nil cache every call is made.
 func New(u Upstream, cache *Cache) *Relay {
 	return &Relay{upstream: u, schemas: newSchemas(), cache: cache}
+}
+
+// Revised is an Upstream whose servers can be replaced by others of the same name.
+type Revised interface {
+	// Revision is another number whenever a server was added or changed; it is never 0.
+	Revision() uint64
+}
+
+// Revision is that of the servers now, 0 if they are never replaced.
+func (r *Relay) Revision() uint64 {
+	if revised, ok := r.upstream.(Revised); ok {
+		return revised.Revision()
+	}
+	return 0
+}
+
+// Forget drops what the cache keeps of a server.
+func (r *Relay) Forget(server string) {
+	if r.cache != nil {
+		r.cache.forget(server, Execution{})
+	}
 }
 
 // Open returns the Host of one execution and the tally of its calls.
@@ -185,11 +207,13 @@ func police(x Execution) Guard {
 			if refused != nil {
 				return run.Result{}, refused
 			}
+			inForce := x.Policy.InForce()
 			d := x.Policy.Call(tool, c.Arguments)
 			if d.Verdict == policy.Deny {
 				return run.Result{}, d.Error(tool)
 			}
 			if d.Effect.Kind == run.EffectRead && !tool.Asks() && c.Crosses == "" {
+				ctx = x.rechecked(ctx, inForce, tool, c)
 				return x.refreshed(ctx, tool)(leave(ctx, x, next, tool, c, d))
 			}
 			if x.Rehearse != nil {
@@ -200,11 +224,33 @@ func police(x Execution) Guard {
 				if refused != nil {
 					return run.Result{}, refused
 				}
-				c = approved
+				c, inForce = approved, x.Policy.InForce() // Approve judges it again after it has waited
 			}
+			ctx = x.rechecked(ctx, inForce, tool, c)
 			return x.refreshed(ctx, tool)(leave(ctx, x, next, tool, c, d))
 		})
 	}
+}
+
+// rechecked returns a context in which a call is not sent if the policy by which it was judged is in force no
+// more and the one that is denies it, or might have a person asked about it.
+func (x Execution) rechecked(ctx context.Context, judged *policy.Policy, t *run.Tool, c run.Call) context.Context {
+	return run.WithFinalCheck(ctx, func() *run.Error {
+		if refused := x.Permit.Refused(); refused != nil {
+			return refused
+		}
+		if x.Policy.InForce() == judged {
+			return nil
+		}
+		switch d := x.Policy.Call(t, c.Arguments); {
+		case d.Verdict == policy.Deny:
+			return d.Error(t)
+		case d.Effect.Kind != run.EffectRead:
+			return run.Errorf(run.KindPolicy, "relay.policy", "the settings changed while the call waited; it was not sent").
+				WithHint("make the call again, so that it is judged by the settings of now")
+		}
+		return nil
+	})
 }
 
 // refreshed returns a function that passes on the outcome of a call. If the call was refused because the
@@ -285,6 +331,9 @@ func rehearse(x Execution, t *run.Tool, c run.Call, d policy.Decision) (run.Resu
 func (r *Relay) out(x Execution) isolate.Host {
 	return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
 		ctx, claim := run.WithClaim(run.WithCaller(x.reaching(ctx, c), x.Caller), x.ID)
+		if x.Revision != 0 {
+			ctx = run.WithRevision(ctx, x.Revision)
+		}
 		timed, cancel := x.timed(ctx)
 		defer func() { cancel() }()
 		result, err := r.reach(timed, x, c)
@@ -353,11 +402,13 @@ func (x Execution) loggedIn(ctx context.Context, c run.Call, needed *run.Error) 
 	if refused := x.Permit.Refused(); refused != nil {
 		return refused
 	}
-	if t, ok := x.Tools.Exact(c.Server, c.Tool); ok && x.Vet != nil {
-		_, refused := x.Vet(ctx, t)
-		return refused
+	t, ok := x.Tools.Exact(c.Server, c.Tool)
+	if ok && x.Vet != nil {
+		if _, refused := x.Vet(ctx, t); refused != nil {
+			return refused
+		}
 	}
-	return nil
+	return run.FinalCheck(ctx)
 }
 
 // fetch makes the call, for an answer that is not in memory if there is a place for it.
