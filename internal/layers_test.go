@@ -99,7 +99,7 @@ var layers = []struct {
 	{"internal/queue", []string{"internal/seal"}, "keeps jobs that it does not understand; who does them is given to it"},
 	{"internal/workspace", []string{"internal/seal"}, "files below one directory, and a few values beside them"},
 	{"internal/store", []string{"internal/audit", "internal/seal"}, "the only package with SQL; it does not understand what it keeps"},
-	{"internal/config", []string{"internal/policy", "internal/policy/cel"}, "read by cmd and retort.go, which hand every package its own small struct; says where a condition is wrong"},
+	{"internal/config", []string{"internal/policy", "internal/policy/cel", "internal/seal"}, "read by cmd and retort.go, which hand every package its own small struct; says where a condition is wrong"},
 	{"internal/clients", []string{"internal/config", "internal/seal"}, "files of other programs in, files out; it starts nothing, so it knows no upstream"},
 	{"internal/demo", []string{"internal/schema"}, "upstream servers like anybody else's: they check arguments, and know nothing of Retort"},
 	{"internal/access", []string{"internal/seal"}, "says who calls; what they may do, and how they reach us, is none of its business"},

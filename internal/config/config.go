@@ -25,7 +25,16 @@ type Options struct {
 	UserHome      string
 	UserConfigDir string
 	Getenv        func(string) (string, bool) // nil = no variable is set
+	// Note, if it is set, is told of each file that is looked for, with its absolute path and its
+	// content; nil if it is not there or cannot be read.
+	Note Note
+	// Again says that the files were read before. One that can be read only once, such as a pipe, is an
+	// error then.
+	Again bool
 }
+
+// Note is told of a file that is looked for: its absolute path and its content, nil if there is none.
+type Note func(path string, content []byte)
 
 // Config is everything that was read. It is not changed after Load.
 type Config struct {

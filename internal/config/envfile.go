@@ -13,7 +13,7 @@ func file(v *string) into { return folder(v) }
 // readEnvFile adds the variables of a file to the environment of a server. What the
 // entry itself says goes first.
 func (s *serverEntry) readEnvFile(r *reader, key *node) {
-	src, err := readFile(s.envFile)
+	src, err := r.read(s.envFile)
 	switch {
 	case err != nil:
 		r.fail(key, "", "envFile %s: %s", shorten(s.envFile), err)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"retort/internal/seal"
 )
 
 // maxFile bounds a configuration file. Some clients keep history beside their
@@ -59,7 +61,7 @@ func isYAML(file string) bool {
 // clients are the files with servers to read.
 func (l *loader) clients() []string {
 	if len(l.options.Files) == 0 {
-		return firstFile(filepath.Join(l.options.Dir, ".mcp.json"), inside(l.ours(), "mcp.json"))
+		return l.firstFile(filepath.Join(l.options.Dir, ".mcp.json"), inside(l.ours(), "mcp.json"))
 	}
 	var files []string
 	for _, f := range l.options.Files {
@@ -93,11 +95,11 @@ func (l *loader) settings(clients []string) []settingsFile {
 	}
 	user := inside(l.ours(), "retort.yaml")
 	for i, f := range near {
-		if !slices.Contains(near[:i], f) && exists(f) {
+		if !slices.Contains(near[:i], f) && l.exists(f) {
 			found = append(found, settingsFile{f, f == user})
 		}
 	}
-	if len(found)+len(l.found) == 0 && user != "" && exists(user) {
+	if len(found)+len(l.found) == 0 && user != "" && l.exists(user) {
 		found = append(found, settingsFile{user, true})
 	}
 	return found
@@ -110,9 +112,9 @@ func inside(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-func firstFile(files ...string) []string {
+func (l *loader) firstFile(files ...string) []string {
 	for _, f := range files {
-		if f != "" && exists(f) {
+		if f != "" && l.exists(f) {
 			return []string{f}
 		}
 	}
@@ -121,9 +123,30 @@ func firstFile(files ...string) []string {
 
 // exists is true for what is there, readable or not: a file that cannot be read
 // must not be passed over in silence.
-func exists(file string) bool {
+func (l *loader) exists(file string) bool {
 	_, err := os.Stat(file)
-	return err == nil || !errors.Is(err, fs.ErrNotExist)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	l.note(file, nil)
+	return false
+}
+
+func (l *loader) note(file string, content []byte) {
+	if l.options.Note != nil {
+		l.options.Note(file, content)
+	}
+}
+
+// read is readFile that notes what it reads.
+func (l *loader) read(file string) ([]byte, error) {
+	src, err := readFile(file, l.options.Again)
+	if err != nil {
+		l.note(file, nil)
+		return nil, err
+	}
+	l.note(file, append([]byte{}, src...))
+	return src, nil
 }
 
 func (l *loader) absolute(file string) string {
@@ -148,7 +171,7 @@ func (l *loader) reader(file string) *reader {
 		dir = l.options.Dir
 	}
 	return &reader{
-		file: l.show(file), dir: dir, home: l.options.UserHome,
+		file: l.show(file), dir: dir, home: l.options.UserHome, read: l.read,
 		vars: variables{getenv: l.options.Getenv, builtin: map[string]string{
 			"workspaceFolder": dir, "userHome": l.options.UserHome,
 		}},
@@ -187,7 +210,7 @@ func (l *loader) chooseHome() string {
 
 // parse reads a file with one of the parsers.
 func (l *loader) parse(file string, parser func([]byte) (*node, error)) (*node, bool) {
-	src, err := readFile(file)
+	src, err := l.read(file)
 	if err != nil {
 		l.problems.add(Place{File: l.show(file)}, "", "%s", err)
 		return nil, false
@@ -201,9 +224,10 @@ func (l *loader) parse(file string, parser func([]byte) (*node, error)) (*node, 
 	return n, true
 }
 
-// readFile reads a configuration file. Its error does not repeat the name.
-func readFile(file string) ([]byte, error) {
-	f, err := os.Open(file)
+// readFile reads a configuration file. Its error does not repeat the name. What is no regular file, such as
+// a pipe, is read only the first time.
+func readFile(file string, again bool) ([]byte, error) {
+	f, err := openFile(file, again)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("there is no such file")
 	}
@@ -211,9 +235,6 @@ func readFile(file string) ([]byte, error) {
 		return nil, reason(err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, errors.New("it is a directory")
-	}
 	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
@@ -222,6 +243,25 @@ func readFile(file string) ([]byte, error) {
 		return nil, fmt.Errorf("it is larger than %s", showSize(maxFile))
 	}
 	return src, nil
+}
+
+// openFile opens a file without waiting for anybody, if it is a regular one.
+func openFile(file string, again bool) (*os.File, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, errors.New("it is a directory")
+	case !info.Mode().IsRegular() && again:
+		return nil, errors.New("it is not a regular file, so it can be read only once")
+	case !info.Mode().IsRegular():
+		return os.Open(file)
+	}
+	if file, err = filepath.EvalSymlinks(file); err != nil {
+		return nil, err
+	}
+	return seal.Open(file)
 }
 
 // reason is what is left of an error of package os without operation and path.

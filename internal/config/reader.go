@@ -21,6 +21,7 @@ type reader struct {
 	vars     variables
 	path     []string // keys down to the value being read
 	piiTypes []string // that the settings may name
+	read     func(file string) ([]byte, error)
 	problems Problems
 }
 

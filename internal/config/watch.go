@@ -1,0 +1,202 @@
+package config
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"retort/internal/run"
+	"retort/internal/seal"
+)
+
+// PollInterval is how often Watch.Poll should be called.
+const PollInterval = 250 * time.Millisecond
+
+// Watch finds out when the files of a configuration say something else. It looks at them again and again,
+// since no system tells of changes on a network file system. It is used by one goroutine at a time.
+type Watch struct {
+	load     func(note Note, again bool) (*Config, error)
+	readFile func(path string) ([]byte, error)
+	now      func() time.Time
+
+	known   map[string]content // what the last reading found, by path; what it did not find too
+	inForce map[string]content // what the reading found that was accepted last
+	pending map[string]content // what was found when the files were last looked at, if that is not known; else nil
+	retry   bool               // what is known was not applied, through no fault of the files
+
+	stamps map[string]stamped // by path
+	moved  time.Time          // when a stamp was last another one
+}
+
+// content is what a file says. The zero content is that of a file which is not there or cannot be read.
+type content struct {
+	digest string // SHA-256, hexadecimal
+	blank  bool
+}
+
+type stamped struct {
+	seal.Stamp
+	content content
+}
+
+// doubted is for how long after a change files are read again although their stamps are the same: their times may
+// be as coarse as two seconds.
+const doubted = 3 * time.Second
+
+// Update is what a Watch has found.
+type Update struct {
+	Config *Config  // nil if Err is not
+	Err    error    // why the files count for nothing
+	Files  []string // paths of the files that say something else than when they were last accepted, sorted
+	// Digests are the SHA-256 of those that are there, hexadecimal, by path.
+	Digests map[string]string
+}
+
+// NewWatch makes a Watch of a configuration that load reads. load gives note to Load as Options.Note, and again
+// as Options.Again.
+func NewWatch(load func(note Note, again bool) (*Config, error)) *Watch {
+	read := func(path string) ([]byte, error) { return readFile(path, true) }
+	return &Watch{load: load, readFile: read, now: time.Now, stamps: map[string]stamped{}}
+}
+
+// Load reads the configuration for the first time, and accepts it.
+func (w *Watch) Load() (*Config, error) {
+	c, found, err := w.read(false)
+	if err != nil {
+		return nil, err
+	}
+	for path, f := range found {
+		if info, err := os.Stat(path); f.digest != "" && err == nil && !info.Mode().IsRegular() {
+			delete(found, path) // it has nothing more to say
+		}
+	}
+	w.known, w.inForce, w.moved = found, found, w.now()
+	return c, nil
+}
+
+// Poll looks at the files. It reads the configuration once they have been the same in two polls, and reports false if
+// there is nothing new. A file that was in force and is gone or empty now is an error: it may be about to be
+// written, and without it less would be forbidden. After an error the files are read when they change again.
+func (w *Watch) Poll() (Update, bool) {
+	now := w.look()
+	switch {
+	case maps.Equal(now, w.known) && !w.retry:
+		w.pending = nil
+		return Update{}, false
+	case !maps.Equal(now, w.pending) && !w.retry:
+		w.pending = now
+		return Update{}, false
+	}
+	w.pending = nil
+	c, found, err := w.read(true)
+	if !maps.Equal(w.look(), now) || !agree(found, now) {
+		return Update{}, false // they were written meanwhile
+	}
+	w.known, w.retry = found, false
+	if err == nil {
+		err = w.lost(found)
+	}
+	if err != nil {
+		c = nil
+		w.known = now
+		maps.Copy(w.known, found)
+	}
+	return w.update(c, err), true
+}
+
+// Accept says that the configuration of the last Update is in force.
+func (w *Watch) Accept() { w.inForce = w.known }
+
+// Retry has the next Poll read the files again.
+func (w *Watch) Retry() { w.retry = true }
+
+// agree reports whether two readings found the same in the files that both looked for.
+func agree(a, b map[string]content) bool {
+	for path, f := range a {
+		if other, both := b[path]; both && other != f {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *Watch) read(again bool) (*Config, map[string]content, error) {
+	found := map[string]content{}
+	c, err := w.load(func(path string, text []byte) { found[path] = contentOf(text) }, again)
+	return c, found, err
+}
+
+func contentOf(text []byte) content {
+	if text == nil {
+		return content{}
+	}
+	sum := sha256.Sum256(text)
+	return content{hex.EncodeToString(sum[:]), len(bytes.TrimSpace(text)) == 0}
+}
+
+// look returns what the known files say now. A file is read only if it has another stamp, or had one a moment ago.
+func (w *Watch) look() map[string]content {
+	now := map[string]content{}
+	for path := range w.known {
+		f, known := w.stamps[path]
+		stamp := stampOf(path)
+		if !known || !stamp.Same(f.Stamp) {
+			w.moved = w.now()
+		}
+		if !known || !stamp.Same(f.Stamp) || w.now().Sub(w.moved) < doubted {
+			text, err := w.readFile(path)
+			if err != nil {
+				text = nil
+			}
+			f = stamped{stamp, contentOf(text)}
+		}
+		w.stamps[path], now[path] = f, f.content
+	}
+	maps.DeleteFunc(w.stamps, func(path string, _ stamped) bool { _, kept := w.known[path]; return !kept })
+	return now
+}
+
+// stampOf returns the stamp of a file. It opens the file, since that has a network file system ask its server.
+func stampOf(path string) seal.Stamp {
+	if f, err := openFile(path, true); err == nil {
+		_ = f.Close()
+	}
+	return seal.StampOf(path)
+}
+
+// lost returns an error if a file is gone or empty that was in force.
+func (w *Watch) lost(found map[string]content) error {
+	for _, path := range slices.Sorted(maps.Keys(w.inForce)) {
+		before := w.inForce[path]
+		now, looked := found[path]
+		if before.digest == "" || before.blank || !looked || now.digest != "" && !now.blank {
+			continue
+		}
+		what := "empty"
+		if now.digest == "" {
+			what = "gone, or cannot be read"
+		}
+		return run.Errorf(run.KindInvalidArguments, "config.watch", "%s is %s", path, what).
+			WithHint("bring it back, or restart retort serve to go without it")
+	}
+	return nil
+}
+
+func (w *Watch) update(c *Config, err error) Update {
+	u := Update{Config: c, Err: err, Digests: map[string]string{}}
+	for path, f := range w.known {
+		if f == w.inForce[path] {
+			continue
+		}
+		u.Files = append(u.Files, path)
+		if f.digest != "" {
+			u.Digests[path] = f.digest
+		}
+	}
+	slices.Sort(u.Files)
+	return u
+}
