@@ -60,8 +60,12 @@ type instances struct {
 	idle time.Duration
 	most int
 	wait time.Duration // for room
+	born uint64        // revision of the Pool at which it was put; 0 from the beginning on
+
+	cancel context.CancelFunc
 
 	mu      sync.Mutex
+	why     *run.Error // why it is closed; nil: the Pool is
 	own     map[run.Caller]*instance
 	closing int           // that have left own and still run
 	room    chan struct{} // closed when there may be room
@@ -98,6 +102,9 @@ func (n *instances) owner(c run.Caller) run.Caller {
 // take returns the instance for the caller of ctx. It does not end before done is called.
 // Where there are too many, one that nobody uses makes room, or take waits for one.
 func (n *instances) take(ctx context.Context) (_ *server, done func(), _ *run.Error) {
+	if refused := n.outdated(ctx); refused != nil {
+		return nil, nil, refused
+	}
 	owner := n.owner(run.CallerOf(ctx))
 	if owner == (run.Caller{}) {
 		return n.main, func() {}, nil
@@ -129,7 +136,7 @@ func (n *instances) enter(owner run.Caller, evicted *bool) (*instance, <-chan st
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
-		return nil, nil, errClosed()
+		return nil, nil, closedError(n.why)
 	}
 	i, ok := n.own[owner]
 	if !ok && len(n.own)+n.closing >= n.most {
@@ -229,4 +236,5 @@ func (n *instances) close() {
 	n.mu.Unlock()
 	n.main.close()
 	n.wg.Wait()
+	n.cancel()
 }

@@ -45,7 +45,7 @@ func (s *server) current() (*session, *dialing, *run.Error) {
 	}
 	switch {
 	case s.closed:
-		return nil, nil, errClosed()
+		return nil, nil, closedError(s.why)
 	case s.session != nil && s.session.enter():
 		return s.session, nil, nil
 	case s.dialing != nil:
@@ -90,7 +90,7 @@ func (s *server) connected(d *dialing, took time.Duration) {
 		if d.err == nil {
 			s.wg.Go(d.session.close)
 		}
-		d.err = errClosed()
+		d.err = closedError(s.why)
 		return
 	}
 	if d.err != nil {

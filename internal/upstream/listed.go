@@ -151,6 +151,6 @@ func (p *Pool) ListOwn(ctx context.Context, server string) (Listing, error) {
 // Own reports whether the run.Caller of ctx has an instance of a server that does not list the
 // tools for everybody.
 func (p *Pool) Own(ctx context.Context, server string) bool {
-	n, ok := p.servers[server]
-	return ok && n.owner(run.CallerOf(ctx)) != (run.Caller{})
+	n, err := p.instances(server)
+	return err == nil && n.owner(run.CallerOf(ctx)) != (run.Caller{})
 }

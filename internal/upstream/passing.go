@@ -131,7 +131,7 @@ func (p *Pool) SetLogLevel(level string) {
 	}
 	p.level.Store(&level)
 	var wg sync.WaitGroup
-	for _, n := range p.servers {
+	for _, n := range p.all() {
 		s := n.main
 		s.mu.Lock()
 		sess := s.session

@@ -54,6 +54,7 @@ type server struct {
 	called     time.Time   // when the last call began or ended, or the session began
 	rest       *time.Timer // of the session, when it may have been idle for long enough
 	closed     bool
+	why        *run.Error     // why it is closed; nil: the Pool is
 	wg         sync.WaitGroup // goroutines of dialings and sessions
 }
 

@@ -65,8 +65,8 @@ func (p *Pool) Status(server string) Status {
 // Connection counts the connections that were made to a server so far; up says that
 // the last of them stands.
 func (p *Pool) Connection(server string) (count int, up bool) {
-	n, ok := p.servers[server]
-	if !ok {
+	n, err := p.instances(server)
+	if err != nil {
 		return 0, false
 	}
 	s := n.main

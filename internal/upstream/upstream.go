@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os/exec"
@@ -154,19 +155,26 @@ var ErrOutcomeUnknown = run.ErrOutcomeUnknown
 // Pool holds one client for each server, and more where callers are kept apart. It is safe for use by several
 // goroutines. All its errors are *run.Error.
 type Pool struct {
-	names   []string
-	servers map[string]*instances
-	own     *reaper.Reaper // nil if Options.Processes was set
-	memory  *memory.Budget // nil if Options.Memory was set
-	cancel  context.CancelFunc
-	level   atomic.Pointer[string] // of the log lines that clients want
+	base   context.Context
+	o      Options
+	place  *spool
+	own    *reaper.Reaper // nil if Options.Processes was set
+	memory *memory.Budget // nil if Options.Memory was set
+	cancel context.CancelFunc
+	level  atomic.Pointer[string] // of the log lines that clients want
+	ending sync.WaitGroup         // of servers that were dropped
+
+	mu       sync.RWMutex
+	servers  map[string]*instances
+	dropped  map[string]*run.Error // why, by name
+	revision uint64
 }
 
 // New makes a pool; it starts nothing. Of servers with the same name the last
 // one counts.
 func New(servers []Server, o Options) *Pool {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Pool{servers: map[string]*instances{}, cancel: cancel}
+	p := &Pool{base: ctx, cancel: cancel, servers: map[string]*instances{}, dropped: map[string]*run.Error{}, revision: 1}
 	if o.Processes == nil {
 		p.own = reaper.New()
 		o.Processes = p.own
@@ -175,23 +183,19 @@ func New(servers []Server, o Options) *Pool {
 		p.memory = memory.New(memory.Auto())
 		o.Memory = p.memory
 	}
-	place := newSpool(o.Spool)
+	p.o, p.place = o, newSpool(o.Spool)
 	for _, spec := range servers {
-		if _, twice := p.servers[spec.Name]; !twice {
-			p.names = append(p.names, spec.Name)
-		}
-		main := newServer(ctx, spec, o, place, p.logLevel)
-		main.idle = spec.idle(true)
-		p.servers[spec.Name] = newInstances(spec, main, func(owner run.Caller) *server {
-			return main.another(run.WithCaller(ctx, owner), o, place, p.logLevel)
-		})
+		p.servers[spec.Name] = p.instancesOf(spec)
 	}
-	slices.Sort(p.names)
 	return p
 }
 
 // Names lists the servers, sorted.
-func (p *Pool) Names() []string { return slices.Clone(p.names) }
+func (p *Pool) Names() []string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.Sorted(maps.Keys(p.servers))
+}
 
 // Call calls a tool and returns the server's CallToolResult, byte for byte; one
 // with isError set is no error here. args must be a JSON object; nil means {}. The
@@ -245,7 +249,7 @@ func (p *Pool) List(ctx context.Context, server string) (Listing, error) {
 func (p *Pool) ListAll(ctx context.Context, each func(server string, l Listing, err error)) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for _, name := range p.names {
+	for _, name := range p.Names() {
 		wg.Go(func() {
 			l, err := p.List(ctx, name)
 			mu.Lock()
@@ -261,10 +265,11 @@ func (p *Pool) ListAll(ctx context.Context, each func(server string, l Listing, 
 func (p *Pool) Close() error {
 	p.cancel()
 	var wg sync.WaitGroup
-	for _, s := range p.servers {
+	for _, s := range p.all() {
 		wg.Go(s.close)
 	}
 	wg.Wait()
+	p.ending.Wait()
 	if p.own != nil {
 		p.own.Close(0)
 	}
@@ -293,11 +298,17 @@ func (p *Pool) server(name string) (*server, *run.Error) {
 }
 
 func (p *Pool) instances(name string) (*instances, *run.Error) {
-	if n, ok := p.servers[name]; ok {
+	p.mu.RLock()
+	n, why := p.servers[name], p.dropped[name]
+	p.mu.RUnlock()
+	if n != nil {
 		return n, nil
 	}
+	if why != nil {
+		return nil, why
+	}
 	e := run.Errorf(run.KindToolNotFound, "upstream", "there is no server %q", name)
-	if near := run.Nearest(name, p.names, 3); len(near) > 0 {
+	if near := run.Nearest(name, p.Names(), 3); len(near) > 0 {
 		return nil, e.WithHint("did you mean %q?", near[0])
 	}
 	return nil, e
