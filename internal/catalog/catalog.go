@@ -265,6 +265,30 @@ func (c *Catalog) Forget(server string) error {
 	return nil
 }
 
+// Unlist forgets what a server has listed, until it is listed again. What was trusted of it, and what is kept on
+// disk, stays.
+func (c *Catalog) Unlist(server string) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	delete(c.servers, server)
+	delete(c.problems, server)
+	c.invalidate()
+	c.mu.Unlock()
+	c.tell()
+}
+
+// Rejudge looks at all tools anew, since Options.Changes may say something else now.
+func (c *Catalog) Rejudge() {
+	c.mu.Lock()
+	for _, s := range c.servers {
+		s.categorized = nil
+	}
+	c.invalidate()
+	c.mu.Unlock()
+	c.tell()
+}
+
 // Keep limits the toolset to these servers and the static ones. What is known of
 // others stays on disk.
 func (c *Catalog) Keep(servers []string) {

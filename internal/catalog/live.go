@@ -53,11 +53,12 @@ type Live struct {
 	catalog *Catalog
 	lister  Lister
 	options LiveOptions
+	base    context.Context
 	cancel  context.CancelFunc
 	wait    sync.WaitGroup
-	servers map[string]*watched
 
 	mu      sync.Mutex
+	servers map[string]*watched
 	counted map[string]int // tokens by pin
 }
 
@@ -65,6 +66,8 @@ type Live struct {
 type watched struct {
 	changed chan struct{} // holds one item when the server should be listed again
 	first   chan struct{} // closed after the first answer or failure
+	ended   chan struct{} // closed when it is kept current no more
+	cancel  context.CancelFunc
 
 	mu    sync.Mutex
 	err   *run.Error
@@ -95,13 +98,53 @@ const (
 // NewLive begins to list the servers. Close ends it.
 func NewLive(c *Catalog, l Lister, o LiveOptions) *Live {
 	ctx, cancel := context.WithCancel(context.Background())
-	live := &Live{catalog: c, lister: l, options: o, cancel: cancel, servers: map[string]*watched{}, counted: map[string]int{}}
+	live := &Live{catalog: c, lister: l, options: o, base: ctx, cancel: cancel, servers: map[string]*watched{}, counted: map[string]int{}}
 	for _, name := range o.Servers {
-		w := &watched{changed: make(chan struct{}, 1), first: make(chan struct{}), round: make(chan struct{}), told: map[string]bool{}}
-		live.servers[name] = w
-		live.wait.Go(func() { live.keep(ctx, name, w) })
+		live.Add(name)
 	}
 	return live
+}
+
+// Add begins to list a server that is not listed yet.
+func (l *Live) Add(name string) {
+	ctx, cancel := context.WithCancel(l.base)
+	w := &watched{
+		changed: make(chan struct{}, 1), first: make(chan struct{}), ended: make(chan struct{}), cancel: cancel,
+		round: make(chan struct{}), told: map[string]bool{},
+	}
+	l.mu.Lock()
+	l.servers[name] = w
+	l.mu.Unlock()
+	l.wait.Go(func() {
+		defer close(w.ended)
+		l.keep(ctx, name, w)
+	})
+}
+
+// Drop ends the listing of a server, and returns when nothing of it goes on.
+func (l *Live) Drop(name string) {
+	l.mu.Lock()
+	w := l.servers[name]
+	delete(l.servers, name)
+	l.mu.Unlock()
+	if w != nil {
+		w.cancel()
+		<-w.ended
+	}
+}
+
+// of is the watched server of a name; nil if there is none.
+func (l *Live) of(name string) *watched {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.servers[name]
+}
+
+// all are the watched servers by name.
+func (l *Live) all() map[string]*watched {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.servers)
 }
 
 // Close ends the listing and returns when nothing of it goes on.
@@ -113,7 +156,7 @@ func (l *Live) Close() error {
 
 // Changed says that the tools of a server may have changed. It does not block.
 func (l *Live) Changed(server string) {
-	if w, ok := l.servers[server]; ok {
+	if w := l.of(server); w != nil {
 		select {
 		case w.changed <- struct{}{}:
 		default:
@@ -199,8 +242,8 @@ func (w *watched) listed(err error, link int) {
 // refresh lists a server before a call, unless that was done just now over the
 // connection that stands. All calls that wait, wait for one listing.
 func (l *Live) refresh(ctx context.Context, name string) {
-	w, ok := l.servers[name]
-	if !ok {
+	w := l.of(name)
+	if w == nil {
 		return // it is static
 	}
 	link, up := l.link(name)
@@ -223,6 +266,7 @@ func (l *Live) refresh(ctx context.Context, name string) {
 	defer timer.Stop()
 	select {
 	case <-round:
+	case <-w.ended:
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -242,7 +286,7 @@ func (l *Live) Vet(ctx context.Context, t *run.Tool, since time.Time) (now *run.
 	if !ok {
 		return t, "", tools.RefusedExact(t.Server, t.Name)
 	}
-	if s, ok := tools.Server(t.Server); l.servers[t.Server] == nil || ok && s.Name == t.Server && s.Static {
+	if s, ok := tools.Server(t.Server); l.of(t.Server) == nil || ok && s.Name == t.Server && s.Static {
 		return nil, "", nil
 	}
 	now, own, refused := l.probe(ctx, now, since)
@@ -325,8 +369,8 @@ func (l *Live) variant(ctx context.Context, p Prober, known *run.Tool) (*run.Too
 
 // Problem is why a server could not be listed the last time, or nil.
 func (l *Live) Problem(server string) *run.Error {
-	w, ok := l.servers[server]
-	if !ok {
+	w := l.of(server)
+	if w == nil {
 		return nil
 	}
 	w.mu.Lock()
@@ -338,7 +382,7 @@ func (l *Live) Problem(server string) *run.Error {
 // tools are known, and why they are not. why is nil if there is no such server.
 func (l *Live) Down(name string) (server string, why *run.Error) {
 	tools := l.catalog.Toolset()
-	for known := range l.servers {
+	for known := range l.all() {
 		if s, ok := tools.Server(known); ok && s.Name == known || !begins(name, known) || len(known) < len(server) {
 			continue
 		}
@@ -370,7 +414,7 @@ func begins(name, server string) bool {
 
 // Settle waits until the servers named, or all, have answered or failed once.
 func (l *Live) Settle(ctx context.Context, servers ...string) {
-	for name, w := range l.servers {
+	for name, w := range l.all() {
 		if len(servers) > 0 && !slices.Contains(servers, name) {
 			continue
 		}
@@ -409,7 +453,7 @@ func (l *Live) Wait(ctx context.Context, patience time.Duration) {
 func (l *Live) unknown() map[string]*watched {
 	tools := l.catalog.Toolset()
 	unknown := map[string]*watched{}
-	for name, w := range l.servers {
+	for name, w := range l.all() {
 		select {
 		case <-w.first:
 			continue

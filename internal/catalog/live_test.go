@@ -184,3 +184,44 @@ func BenchmarkVet(b *testing.B) {
 		}
 	}
 }
+
+// A server that is dropped is listed no more, keeps nobody waiting, and begins anew when it is added again.
+func TestDropAndAddAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l, tool := living(t, run.ChangesBlock)
+		s.set(func() { s.slow = time.Hour })
+		l.Changed("s")
+		synctest.Wait()
+		began := time.Now()
+		l.Drop("s") // in the midst of a listing
+		l.catalog.Unlist("s")
+		if _, ok := l.Toolset().Exact("s", "a"); ok || len(l.Pending()) > 0 {
+			t.Error("it is there still")
+		}
+		listings := s.listings
+		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil || time.Since(began) > 0 || s.listings != listings {
+			t.Errorf("%v after %v and %d listings", err, time.Since(began), s.listings-listings)
+		}
+		s.set(func() { s.slow, s.tools = 0, []string{define("a", "Evil.")} }) // over a connection with the number of the old one
+		l.Add("s")
+		l.Settle(t.Context(), "s")
+		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != run.KindToolChanged {
+			t.Errorf("another definition of a server that was added again is vetted: %v", err)
+		}
+	})
+}
+
+// A call that waits for a listing does not go on waiting when its server is dropped.
+func TestDropEndsWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l, tool := living(t, run.ChangesBlock)
+		s.set(func() { s.slow, s.up = time.Hour, false })
+		began, done := time.Now(), make(chan struct{})
+		go func() { defer close(done); _, _, _ = l.Vet(t.Context(), tool, time.Time{}) }()
+		synctest.Wait()
+		l.Drop("s")
+		if <-done; time.Since(began) > 0 {
+			t.Errorf("it waited %v", time.Since(began))
+		}
+	})
+}
