@@ -11,7 +11,7 @@ import (
 // Pass makes one request of a client to a server, through the same relay as calls of
 // programs. The Outcome's result is MCP's, as the server gave it but for what is hidden.
 func (p *Pipeline) Pass(ctx context.Context, req run.Request, r run.Passed) run.Outcome {
-	p, req = p.begun(), p.complete(req)
+	p, req = p.forNewExecution(), p.complete(req)
 	req.Code, req.NoCache = "", true
 	name := r.Server + "." + r.Tool
 	what := map[string]any{"direct": true, "method": r.Method}

@@ -185,7 +185,7 @@ func (p *Pipeline) screened(session string) (*screen.Session, error) {
 // Restore shows a person the values behind the tokens in a text. The answer to the model
 // has them only if the settings say so.
 func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) run.Outcome {
-	p, req = p.begun(), p.complete(req)
+	p, req = p.forNewExecution(), p.complete(req)
 	return p.fly(ctx, req, map[string]any{"restore_pii": true}, asked{Arguments: bodyOf(map[string]string{"text": text})}, func(ctx context.Context, f *flight) run.Outcome {
 		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
 		open, err := p.screened(req.Session)

@@ -128,9 +128,9 @@ const patience = 10 * time.Second
 // calling go by nothing else.
 func (p *Pipeline) Toolset() *run.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
 
-// begun returns the pipeline for an execution that begins now: what the policy allows it later can only
+// forNewExecution returns the pipeline for an execution that begins now: what the policy allows it later can only
 // become less.
-func (p *Pipeline) begun() *Pipeline {
+func (p *Pipeline) forNewExecution() *Pipeline {
 	lane := *p
 	lane.Policy = p.Policy.Begin()
 	return &lane
@@ -139,7 +139,7 @@ func (p *Pipeline) begun() *Pipeline {
 // Execute runs one program, whatever becomes of it. If it waits for a person and
 // the channel of ctx can't ask one, it goes on waiting, and the Outcome is pending.
 func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
-	p, req = p.begun(), p.complete(req)
+	p, req = p.forNewExecution(), p.complete(req)
 	what := map[string]any{"language": req.Language, "runtime": req.Runtime}
 	return p.fly(ctx, req, what, asked{Code: req.Code}, func(ctx context.Context, f *flight) run.Outcome { return p.execute(ctx, req, f) })
 }
@@ -225,7 +225,7 @@ func (x *execution) judge(ctx context.Context, req run.Request) (gate.Verdict, *
 // Call makes one call without a program, through the same relay. It waits for a
 // person as Execute does.
 func (p *Pipeline) Call(ctx context.Context, req run.Request, name string, arguments json.RawMessage) run.Outcome {
-	p, req = p.begun(), p.complete(req)
+	p, req = p.forNewExecution(), p.complete(req)
 	what := map[string]any{"direct": true}
 	return p.fly(ctx, req, what, asked{Name: name, Arguments: arguments}, func(ctx context.Context, f *flight) run.Outcome { return p.call(ctx, req, name, arguments, f) })
 }

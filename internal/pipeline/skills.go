@@ -43,7 +43,7 @@ const (
 // SaveSkill saves a skill that passes the gate as a program that imports it would.
 // The result of the Outcome is a run.SavedSkill. It waits for a person as Execute does.
 func (p *Pipeline) SaveSkill(ctx context.Context, req run.Request, d run.SkillDraft) run.Outcome {
-	p, req = p.begun(), p.complete(req)
+	p, req = p.forNewExecution(), p.complete(req)
 	what := map[string]any{"save_skill": d.Name, "language": d.Language}
 	return p.fly(ctx, req, what, asked{Code: d.Code}, func(ctx context.Context, f *flight) run.Outcome {
 		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}

@@ -29,12 +29,15 @@ const (
 
 // Commands are the names of those that programs may start, sorted.
 func (v *View) Commands() []string {
-	now, began := v.sights()
-	names := now.commandNames()
-	if began != nil {
-		before := began.commandNames()
-		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(before, name) })
-	}
+	first := true
+	var names []string
+	v.each(func(s *sight) {
+		allowed := s.commandNames()
+		if first {
+			names, first = allowed, false
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(allowed, name) })
+	})
 	return names
 }
 
@@ -52,11 +55,13 @@ func (s *sight) commandNames() []string {
 // Command says why a program may not start a command with these arguments; nil if it may. It
 // says which argument it is, and never quotes one: an argument may be personal.
 func (v *View) Command(name string, args []string) *run.Error {
-	now, began := v.sights()
-	if refused := now.command(name, args); refused != nil || began == nil {
-		return refused
-	}
-	return began.command(name, args)
+	var refused *run.Error
+	v.each(func(s *sight) {
+		if refused == nil {
+			refused = s.command(name, args)
+		}
+	})
+	return refused
 }
 
 func (s *sight) command(name string, args []string) *run.Error {

@@ -99,6 +99,7 @@ type Policy struct {
 	named     map[string]*sight
 	approval  Approval
 	version   string
+	under     []*Policy // that have to allow something, too
 }
 
 // New checks rules. Its error is a *run.Error of kind invalid_arguments.
@@ -133,6 +134,20 @@ func New(r Rules) (*Policy, error) {
 // For returns the policy as it is for one principal; the empty one is whoever sits at
 // this machine. One that no rule names has the rules for everybody.
 func (p *Policy) For(principal string) *View { return &View{principal: principal, began: p} }
+
+// maxUnder bounds the policies above one.
+const maxUnder = 16
+
+// Under returns a Policy that allows what p and other allow, or false if there are too many of them above each other.
+func (p *Policy) Under(other *Policy) (*Policy, bool) {
+	narrow := *p
+	narrow.under = append(slices.Clone(p.under), other.all()...)
+	narrow.version += "\x00" + other.version
+	return &narrow, len(narrow.under) <= maxUnder
+}
+
+// all are the Policy itself and those that it is under.
+func (p *Policy) all() []*Policy { return append([]*Policy{p}, p.under...) }
 
 func (p *Policy) sight(principal string) *sight {
 	if s, ok := p.named[principal]; ok {

@@ -455,3 +455,25 @@ func TestCurrentTakesCommandsAway(t *testing.T) {
 		t.Error(names)
 	}
 }
+
+// A policy under another allows nothing that only one of them does, and there is a bound on how many are above each other.
+func TestUnder(t *testing.T) {
+	denies := func(name string) *policy.Policy {
+		return must(t, policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Deny: []string{name}}}}, Approval: policy.Approval{Low: true, High: name == "get_row"}})
+	}
+	both, ok := denies("get_row").Under(denies("update_row"))
+	for _, name := range []string{"get_row", "update_row"} {
+		if d := both.For("").Tool(tool("db", name)); !ok || d.Verdict != policy.Deny || d.Rule != "servers.db.deny: "+name {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+	if a := both.For("").Approval(); !a.Low || a.High || both.For("").Version() == denies("get_row").For("").Version() {
+		t.Errorf("%+v", a)
+	}
+	for range 20 {
+		both, ok = denies("x").Under(both)
+	}
+	if ok {
+		t.Error("there is no bound")
+	}
+}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"sync"
 	"sync/atomic"
@@ -54,14 +55,22 @@ func (v *View) InForce() *Policy {
 	return v.current.policy.Load()
 }
 
-// sights are those by which the View decides: of the Policy in force, and of that with which it began if
-// that is another one, else nil.
-func (v *View) sights() (now, began *sight) {
+// policies are those that have to allow something: the Policy in force, that with which the View began, and those
+// that they are under.
+func (v *View) policies() []*Policy {
 	p := v.InForce()
+	all := p.all()
 	if v.began != nil && v.began != p {
-		began = v.began.sight(v.principal)
+		all = append(all, v.began.all()...)
 	}
-	return p.sight(v.principal), began
+	return all
+}
+
+// each calls f with the sight of each policy.
+func (v *View) each(f func(s *sight)) {
+	for _, p := range v.policies() {
+		f(p.sight(v.principal))
+	}
 }
 
 // Version is that of the Policy in force.
@@ -69,23 +78,24 @@ func (v *View) Version() string { return v.InForce().version }
 
 // Approval is what needs no person.
 func (v *View) Approval() Approval {
-	a := v.InForce().approval
-	if b := v.began; b != nil {
-		a = Approval{a.Low && b.approval.Low, a.Medium && b.approval.Medium, a.High && b.approval.High}
+	a := Approval{true, true, true}
+	for _, p := range v.policies() {
+		a = Approval{a.Low && p.approval.Low, a.Medium && p.approval.Medium, a.High && p.approval.High}
 	}
 	return a
 }
 
-// Refused returns why nothing at all is allowed to the principal, or nil.
-func (v *View) Refused() *run.Error {
-	now, _ := v.sights()
-	for _, l := range now.layers {
-		if l.closed != "" {
-			return run.Errorf(run.KindPolicy, "policy", "nothing more is done for %s: %s", v.whom(), l.closed).
-				WithHint("what had been sent before is in the audit log; only the person who runs Retort can change the settings")
+// Refused returns why nothing at all is allowed to the principal now, or nil.
+func (v *View) Refused() (refused *run.Error) {
+	for _, p := range v.InForce().all() {
+		for _, l := range p.sight(v.principal).layers {
+			if l.closed != "" && refused == nil {
+				refused = run.Errorf(run.KindPolicy, "policy", "nothing more is done for %s: %s", v.whom(), l.closed).
+					WithHint("what had been sent before is in the audit log; only the person who runs Retort can change the settings")
+			}
 		}
 	}
-	return nil
+	return refused
 }
 
 func (v *View) whom() string {
@@ -96,43 +106,36 @@ func (v *View) whom() string {
 }
 
 // ReadOnly is the rule by which nothing may be changed, "" if there is none.
-func (v *View) ReadOnly() string {
-	now, began := v.sights()
-	if rule := now.readOnly(); rule != "" || began == nil {
-		return rule
-	}
-	return began.readOnly()
+func (v *View) ReadOnly() (rule string) {
+	v.each(func(s *sight) { rule = cmp.Or(rule, s.readOnly()) })
+	return rule
 }
 
 // Tool decides on a tool before anything is known of arguments.
 func (v *View) Tool(t *run.Tool) Decision {
-	now, began := v.sights()
-	d := now.decide(t).Decision
-	if began != nil {
-		d = stricter(d, began.decide(t).Decision)
-	}
-	return d
+	return v.decision(func(s *sight) Decision { return s.decide(t).Decision })
 }
 
 // Call decides on a call by its arguments, one JSON object. What Tool denies stays denied. The
 // effect is that of the call, which can be further than the tool's, or less far if the tool
 // runs queries and this one only reads.
 func (v *View) Call(t *run.Tool, args json.RawMessage) Decision {
-	now, began := v.sights()
-	d := now.call(v.principal, t, args)
-	if began != nil {
-		d = stricter(d, began.call(v.principal, t, args))
-	}
+	return v.decision(func(s *sight) Decision { return s.call(v.principal, t, args) })
+}
+
+// decision is the strictest of those by all policies.
+func (v *View) decision(decide func(*sight) Decision) (d Decision) {
+	v.each(func(s *sight) { d = stricter(d, decide(s)) })
 	return d
 }
 
 // stricter returns the stricter of two decisions on one call. Its effect is the further one.
 func stricter(a, b Decision) Decision {
 	effect := a.Effect
-	if b.Effect.Kind > effect.Kind {
+	if effect.Reason == "" || b.Effect.Kind > effect.Kind {
 		effect = b.Effect
 	}
-	if b.Verdict > a.Verdict || b.Verdict == a.Verdict && !b.Some {
+	if b.Verdict > a.Verdict || b.Verdict == a.Verdict && a.Some && !b.Some {
 		a = b
 	}
 	a.Effect = effect
@@ -142,11 +145,8 @@ func stricter(a, b Decision) Decision {
 // Toolset is what of a toolset the principal may see: what Tool does not deny. It is
 // the same for the same toolset, and costs nothing again while the rules stay.
 func (v *View) Toolset(whole *run.Toolset) *run.Toolset {
-	now, began := v.sights()
-	if began != nil {
-		whole = began.toolset(whole)
-	}
-	return now.toolset(whole)
+	v.each(func(s *sight) { whole = s.toolset(whole) })
+	return whole
 }
 
 // sight is what principals with the same rules can see and call.

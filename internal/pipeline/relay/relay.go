@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -99,6 +100,14 @@ type Relay struct {
 	upstream Upstream
 	schemas  *schemas
 	cache    *Cache
+	began    atomic.Uint64 // calls that may have effects
+	ended    atomic.Uint64 // of them
+}
+
+// Effects counts the calls that may have effects: those that have begun, and those of them that have ended.
+func (r *Relay) Effects() (began, ended uint64) {
+	ended = r.ended.Load() // first: else one that ends in between could seem to end before it began
+	return r.began.Load(), ended
 }
 
 // New returns a relay towards an upstream. With a nil cache every call is made.
@@ -146,7 +155,7 @@ func (r *Relay) Open(x Execution) (isolate.Host, *Tally) {
 		tally.guard,
 		private(x),
 		r.schemas.guard(x.Tools),
-		police(x),
+		r.police(x),
 		journal(x.Carried),
 	)
 	return host, tally
@@ -196,7 +205,7 @@ func permitted(p run.Permit) Guard {
 }
 
 // police judges each call on its real arguments, whatever was known of it before.
-func police(x Execution) Guard {
+func (r *Relay) police(x Execution) Guard {
 	return func(next isolate.Host) isolate.Host {
 		return isolate.HostFunc(func(ctx context.Context, c run.Call) (run.Result, error) {
 			tool, ok := x.Tools.Exact(c.Server, c.Tool)
@@ -226,6 +235,8 @@ func police(x Execution) Guard {
 				}
 				c, inForce = approved, x.Policy.InForce() // Approve judges it again after it has waited
 			}
+			r.began.Add(1)
+			defer r.ended.Add(1)
 			ctx = x.rechecked(ctx, inForce, tool, c)
 			return x.refreshed(ctx, tool)(leave(ctx, x, next, tool, c, d))
 		})

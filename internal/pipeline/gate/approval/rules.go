@@ -51,12 +51,13 @@ func (k *Kept) Allows(r Rule) bool {
 	return slices.Contains(k.rules, r)
 }
 
-// Allow keeps r, in place of what was approved for another definition of the tool.
+// Allow keeps r, in place of what was approved for another definition of the tool, or by another version of the
+// policy.
 func (k *Kept) Allow(r Rule) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.rules = slices.DeleteFunc(k.rules, func(o Rule) bool {
-		return o.Server == r.Server && o.Tool == r.Tool && (o.Pin != r.Pin || o == r)
+		return o.Policy != r.Policy || o.Server == r.Server && o.Tool == r.Tool && (o.Pin != r.Pin || o == r)
 	})
 	k.rules = append(k.rules, r)
 	k.rules = k.rules[max(0, len(k.rules)-maxRules):]

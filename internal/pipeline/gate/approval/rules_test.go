@@ -17,6 +17,14 @@ func TestKept(t *testing.T) {
 	if !OpenKept(path, key, "1").Allows(rule) || OpenKept(path, key, "2").Allows(rule) {
 		t.Error("it is not kept as it was allowed")
 	}
+	later := OpenKept(path, key, "1")
+	other := Rule{Server: "s", Tool: "u", Pin: "p", Policy: "2", Shape: "{}"}
+	if err := later.Allow(other); err != nil || later.Allows(rule) || !later.Allows(other) {
+		t.Error("what was allowed by an earlier policy counts beside what was allowed by a later one")
+	}
+	if err := OpenKept(path, key, "1").Allow(rule); err != nil {
+		t.Fatal(err)
+	}
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
