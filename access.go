@@ -123,10 +123,12 @@ type callers struct {
 	guard *access.Guard
 	book  *access.Book // nil: there is no place for tokens
 	oauth bool
+	// refused returns why nothing is done for a principal, or nil.
+	refused func(principal string) *run.Error
 }
 
 func (e *Engine) callers() (*callers, error) {
-	c := &callers{}
+	c := &callers{refused: func(principal string) *run.Error { return e.policy.For(principal).Refused() }}
 	var oauth *access.Resource
 	if s := e.config.Settings.HTTP.OAuth; s.Issuer != "" {
 		var err error
@@ -154,11 +156,15 @@ func (c *callers) Authenticate(ctx context.Context, bearer string) (Caller, erro
 	if err != nil {
 		return Caller{}, refusal{err, c.guard}
 	}
+	if refused := c.refused(p.Name); refused != nil {
+		refused.Err = access.ErrToken
+		return Caller{}, refusal{refused, c.guard}
+	}
 	credential := run.Credential{Token: p.Token}
 	if p.Token == "" {
 		credential.Expires = p.Expires
 	}
-	return Caller{Name: p.Name, Scopes: p.Scopes, Credential: credential, Holds: func() bool { return c.guard.Holds(p) }}, nil
+	return Caller{Name: p.Name, Scopes: p.Scopes, Credential: credential, Holds: func() bool { return c.guard.Holds(p) && c.refused(p.Name) == nil }}, nil
 }
 
 func (c *callers) Challenge(r *http.Request) string { return c.guard.Challenge(r) }

@@ -48,15 +48,16 @@ import (
 	"retort/internal/telemetry"
 	"retort/internal/templates"
 	"retort/internal/upstream"
+	"retort/internal/upstream/oauth"
 )
 
 // parts are what an engine is made of. closers end them, last first.
 type parts struct {
 	log       *slog.Logger
-	keys      string // folder
-	home      string // where is kept what is kept: that of the configuration, or one that goes with the engine
-	config    *config.Config
-	servers   []Server
+	keys      string         // folder
+	home      string         // where is kept what is kept: that of the configuration, or one that goes with the engine
+	config    *config.Config // as it was when the engine was opened
+	current   *replaceable   // what is in force of it and of later ones
 	pool      *upstream.Pool
 	catalog   *catalog.Catalog
 	live      *catalog.Live
@@ -67,7 +68,7 @@ type parts struct {
 	audit     *audit.Log // nil: nothing is recorded
 	recalled  *recalled
 	watch     *watching            // beside audit
-	clients   map[string]*personal // of servers that may want a login
+	logins    *oauth.Store         // nil: none are kept, or nobody has looked yet
 	telemetry *telemetry.Telemetry // nil: nobody is told
 	before    *started             // what the engine said of itself that wrote the record before
 	screen    *screen.Screen       // nil: nothing is hidden
@@ -78,16 +79,17 @@ type parts struct {
 	templates *templates.Set
 	model     *model.Endpoint // nil: there is none, or it is the client's
 	parked    *orchestrator.Parked
-	line      *line              // the queue of tasks
-	passing   *passing           // tells clients what has changed on exposed servers
+	line      *line    // the queue of tasks
+	passing   *passing // tells clients what has changed on exposed servers
+	reloader  *reloader
 	warm      func(run.Language) // starts what a program in the language will need
 	closers   []func() error
 }
 
 // assemble joins implementations to the interfaces that the phases declare. It
 // returns a whole engine or an error and nothing left behind.
-func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, err error) {
-	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, ledger: ledger.New(), recalled: &recalled{}, passing: &passing{}, parked: &orchestrator.Parked{}}
+func assemble(ctx context.Context, c Config, loaded *config.Config, files *config.Watch) (_ *parts, err error) {
+	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, current: newReplaceable(loaded), ledger: ledger.New(), recalled: &recalled{}, passing: &passing{}, parked: &orchestrator.Parked{}}
 	p.log = hushed(c.Log, p.secrets)
 	p.onClose(p.recalled.Close)
 	e := &Engine{p}
@@ -108,11 +110,11 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 		return nil, err
 	}
 	p.policy = policy.NewCurrent(rules)
-	if p.servers, err = c.servers(loaded); err != nil {
+	first, err := p.prepare(c, loaded, nil)
+	if err != nil {
 		return nil, err
 	}
-	p.authorizes()
-	p.register()
+	p.current.Store(first)
 	if err := c.strangers(loaded); err != nil {
 		return nil, err
 	}
@@ -148,6 +150,8 @@ func assemble(ctx context.Context, c Config, loaded *config.Config) (_ *parts, e
 	if err := p.join(c, gate.New(gate.Options{Start: compiler, Parser: parser{sandboxes}, Level: p.level(), Trusted: p.trusts()})); err != nil {
 		return nil, err
 	}
+	p.reloader = newReloader(p, c, files)
+	p.onClose(p.reloader.Close)
 	return p, p.provesTemplates(ctx)
 }
 
@@ -174,7 +178,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 		dir = filepath.Join(p.config.Home, "catalog")
 	}
 	settings := p.config.Settings
-	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.Bool(), Changes: func(server string) run.Changes { return run.Changes(settings.ChangesOf(server)) }}
+	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.Bool(), Changes: func(server string) run.Changes { return run.Changes(p.now().config.Settings.ChangesOf(server)) }}
 	if p.screen != nil {
 		kept.Sealed = p.screen.Sealed
 	}
@@ -185,10 +189,8 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 		return err
 	}
 	p.onClose(p.catalog.Close)
-	var names []string
-	for _, s := range p.servers {
-		names = append(names, s.Name)
-	}
+	servers := p.now().servers
+	names := namesOf(servers)
 	for _, s := range p.config.Servers {
 		p.catalog.SetCategory(s.Name, s.Category)
 	}
@@ -196,15 +198,12 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	if err := p.catalog.LoadStatic(p.config.Settings.ToolDefinitions); err != nil {
 		return err
 	}
-	for i, s := range p.servers {
-		p.servers[i].Client = clientOf(settings.Servers[s.Name].Passing)
-	}
 	changed := func(server string) { p.live.Changed(server) }
 	spool := upstream.Spool{Dir: filepath.Join(p.home, "spool"), Above: c.spoolAbove, Bytes: c.Limits.Or(settings.Limits()).Disk}
 	identify := func(definition json.RawMessage) (name, pin string) {
 		return catalog.Identify(p.secrets.Mask(definition))
 	}
-	p.pool = upstream.New(p.servers, upstream.Options{Identify: identify, ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, Memory: p.memory, ExitPatience: c.exitPatience})
+	p.pool = upstream.New(servers, upstream.Options{Identify: identify, ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, Memory: p.memory, ExitPatience: c.exitPatience})
 	p.onClose(p.pool.Close)
 	p.live = catalog.NewLive(p.catalog, maskedListing{lister{p.pool}, p.secrets}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
 	p.onClose(p.live.Close)
@@ -249,7 +248,7 @@ var levels = map[config.SecurityLevel]rules.Level{
 
 // trusts says of which servers the settings believe what they say of their tools.
 func (p *parts) trusts() func(server string) bool {
-	return func(server string) bool { return p.config.Settings.Servers[server].Trusted }
+	return func(server string) bool { return p.now().config.Settings.Servers[server].Trusted }
 }
 
 // lister lists a server of the pool for the catalogue.

@@ -27,7 +27,7 @@ func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	if err == nil && q.Takes() {
 		return e.logged("did a task", e.attachTask(ctx, q, t))
 	}
-	ctx, stop := deadline.WhilePermitted(ctx)
+	ctx, stop := deadline.WhilePermitted(e.pipeline.Permitted(ctx))
 	defer stop()
 	o := e.logged("did a task", e.orchestrator().Run(ctx, t))
 	if err != nil {

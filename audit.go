@@ -181,7 +181,7 @@ func (p *parts) began() error {
 	for name, value := range each {
 		now.Settings[name] = p.audit.Digest(value)
 	}
-	for _, s := range p.servers {
+	for _, s := range p.now().servers {
 		line, err := json.Marshal([]any{s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers, s.Transport})
 		if err != nil {
 			return err

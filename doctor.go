@@ -111,11 +111,12 @@ func (e *Engine) knows(name string) error {
 
 func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis {
 	d := ServerDiagnosis{ServerInfo: info, OK: true}
-	i := slices.IndexFunc(e.servers, func(s Server) bool { return s.Name == info.Name })
+	servers := e.now().servers
+	i := slices.IndexFunc(servers, func(s Server) bool { return s.Name == info.Name })
 	if i < 0 {
 		return d // it is static
 	}
-	spec, status := e.servers[i], e.pool.Status(info.Name)
+	spec, status := servers[i], e.pool.Status(info.Name)
 	d.Transport, d.Restarts, d.Isolation, d.Login = status.Transport, status.Restarts, string(status.Isolation), e.loginOf(spec)
 	if d.Era = "handshake"; status.Protocol >= "2026-07-28" {
 		d.Era = "stateless"
@@ -197,7 +198,7 @@ func remarks(info ServerInfo, status upstream.Status) (all []doctor.Cause) {
 
 // loginOf says what a server is shown of who calls.
 func (e *Engine) loginOf(spec Server) string {
-	if c := e.clients[spec.Name].of(""); c != nil {
+	if c := e.now().clients[spec.Name].of(""); c != nil {
 		if s, kept := c.Status(context.Background()); kept {
 			return strings.TrimSpace("by a login: " + s.State + until(s.Until))
 		}
@@ -240,7 +241,7 @@ func Examine(ctx context.Context, c Config, fix bool) ([]doctor.Check, error) {
 		return nil, err
 	}
 	p.secrets = &secrets.Masker{}
-	p.register()
+	p.register(p.now())
 	checks := p.examine(ctx, fix)
 	for i := range checks {
 		checks[i].Words, checks[i].Mend = p.secrets.MaskString(checks[i].Words), p.secrets.MaskString(checks[i].Mend)

@@ -20,3 +20,12 @@ func WithExitPatience(c Config, patience time.Duration) Config {
 	c.exitPatience = patience
 	return c
 }
+
+// Reload has an engine look at the files of its configuration as often as it takes to notice a change, and
+// reports whether there was one.
+func Reload(e *Engine) (news bool) {
+	for range 3 {
+		news = e.reloader.poll() || news
+	}
+	return news
+}

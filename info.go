@@ -45,10 +45,16 @@ type Stats struct {
 	Recorded   *Recorded      `json:"recorded,omitempty"` // by all engines, as long as the record goes back
 	Kept       run.Kept       `json:"kept"`               // of the session, or of the default one
 	Tasks      *TaskCounts    `json:"tasks,omitempty"`    // of the queue, if this engine works on it
+	// Outstanding says why the files of the configuration are not in force as they are now.
+	Outstanding string `json:"outstanding,omitempty"`
 }
 
 // Warnings are what was odd about the configuration.
 func (e *Engine) Warnings() []string { return e.config.Warnings }
+
+// Outstanding says why the files of the configuration are not in force as they are now: one of them is broken,
+// or something takes effect at the next start. It is empty if they are.
+func (e *Engine) Outstanding() string { return e.reloader.outstanding() }
 
 // Settle waits until the servers named, or all, have answered or failed once.
 func (e *Engine) Settle(ctx context.Context, servers ...string) { e.live.Settle(ctx, servers...) }
@@ -63,7 +69,7 @@ func (e *Engine) Toolset() *run.Toolset { return e.pipeline.Toolset() }
 func (e *Engine) Stats(_ context.Context, session string) any {
 	saved, _ := e.pipeline.Skills.List()
 	s := Stats{Executions: e.ledger.Summary(e.pipeline.Account(session)), Recorded: e.history(session), Skills: len(saved), Kept: e.pipeline.Kept(sessionOf(session)), Tasks: e.line.counts(e.pipeline.Policy.Principal())}
-	s.Executions.Session = session
+	s.Executions.Session, s.Outstanding = session, e.Outstanding()
 	for _, server := range e.Servers() {
 		s.Servers++
 		s.Tools += server.Tools

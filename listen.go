@@ -40,6 +40,7 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 		l.Authenticator = callers
 	}
 	e.works()
+	e.reloader.start()
 	hosts := s.AllowedHosts
 	if u, err := url.Parse(cmp.Or(s.OAuth.Resource, s.OAuth.Audience)); err == nil && u.Hostname() != "" {
 		hosts = append(slices.Clone(hosts), u.Hostname()) // clients know this server by it

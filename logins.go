@@ -23,23 +23,23 @@ type (
 	LoginHow    = oauth.How    // how a person logs in
 )
 
-// authorizes gives servers behind HTTP their logins: those whose headers have no credentials.
-func (p *parts) authorizes() {
+// authorizes gives servers behind HTTP their logins: those whose headers have no credentials, and that have none yet.
+func (p *parts) authorizes(f *inForce) {
 	dir, ok := p.ownFile("logins")
 	if !ok {
 		return
 	}
-	key := sync.OnceValues(p.keyed("vault.key", p.masterKeys().Read))
-	store := oauth.Open(dir, key)
-	p.clients = map[string]*personal{}
-	for i, s := range p.servers {
+	if p.logins == nil {
+		p.logins = oauth.Open(dir, sync.OnceValues(p.keyed("vault.key", p.masterKeys().Read)))
+	}
+	for i, s := range f.servers {
 		if s.URL == "" || s.Auth != nil || s.Err != nil || hasCredentials(s.Headers) {
 			continue
 		}
 		c := &personal{secrets: p.secrets, shared: s.Isolation == upstream.IsolationShared, own: map[string]*oauth.Client{}, options: oauth.Options{
-			Server: s.Name, URL: s.URL, Headers: s.Headers, Settings: oauth.Settings(p.oauthOf(s.Name)), Store: store,
+			Server: s.Name, URL: s.URL, Headers: s.Headers, Settings: oauth.Settings(oauthOf(f.config, s.Name)), Store: p.logins,
 		}}
-		p.clients[s.Name], p.servers[i].Auth = c, c
+		f.clients[s.Name], f.servers[i].Auth = c, c
 	}
 }
 
@@ -74,13 +74,13 @@ func hasCredentials(headers map[string]string) bool {
 }
 
 // oauthOf is what the configuration says of the login at a server.
-func (p *parts) oauthOf(server string) config.Login {
-	for _, s := range p.config.Servers {
+func oauthOf(c *config.Config, server string) config.Login {
+	for _, s := range c.Servers {
 		if s.Name == server {
 			return s.OAuth
 		}
 	}
-	return p.config.Settings.Servers[server].OAuth
+	return c.Settings.Servers[server].OAuth
 }
 
 // Login is a login at a server that is under way. Close it.
@@ -178,18 +178,18 @@ func Logins(ctx context.Context, c Config, servers ...string) ([]LoginStatus, er
 		}
 	}
 	var all []LoginStatus
-	for _, s := range p.servers {
+	for _, s := range p.now().servers {
 		if len(servers) > 0 && !slices.Contains(servers, s.Name) {
 			continue
 		}
 		all = append(all, LoginStatus{Server: s.Name, State: oauth.StateNone})
-		for _, principal := range p.clients[s.Name].principals() {
+		for _, principal := range p.now().clients[s.Name].principals() {
 			all = append(all, LoginStatus{Server: s.Name, Principal: principal, State: oauth.StateNone})
 		}
 	}
 	var wait sync.WaitGroup
 	for i := range all {
-		if client := p.clients[all[i].Server].of(all[i].Principal); client != nil {
+		if client := p.now().clients[all[i].Server].of(all[i].Principal); client != nil {
 			wait.Go(func() { all[i] = p.loginAt(ctx, client, all[i]) })
 		}
 	}
@@ -213,8 +213,8 @@ func LoginsLeft(c Config, gone []Token) (map[string][]string, error) {
 		if _, seen := left[t.Name]; seen || slices.ContainsFunc(tokens, func(other Token) bool { return other.Name == t.Name }) {
 			continue
 		}
-		for _, s := range p.servers {
-			if slices.Contains(p.clients[s.Name].principals(), t.Name) {
+		for _, s := range p.now().servers {
+			if slices.Contains(p.now().clients[s.Name].principals(), t.Name) {
 				left[t.Name] = append(left[t.Name], s.Name)
 			}
 		}
@@ -247,11 +247,11 @@ func (c Config) withClients() (*parts, error) {
 	}
 	p.secrets = &secrets.Masker{}
 	p.log = hushed(c.Log, p.secrets)
-	if p.servers, err = c.servers(p.config); err != nil {
+	first, err := p.prepare(c, p.config, nil)
+	if err != nil {
 		return nil, err
 	}
-	p.authorizes()
-	p.register()
+	p.current.Store(first)
 	return p, nil
 }
 
@@ -267,9 +267,9 @@ func (c Config) client(server, principal string) (*parts, *oauth.Client, error) 
 // client is the login of a principal at a server.
 func (p *parts) client(server, principal string) (*oauth.Client, error) {
 	var names []string
-	for _, s := range p.servers {
+	for _, s := range p.now().servers {
 		if s.Name == server {
-			return p.clients[server].of(principal), p.whyNoLogin(s, principal)
+			return p.now().clients[server].of(principal), p.whyNoLogin(s, principal)
 		}
 		names = append(names, s.Name)
 	}
@@ -286,10 +286,10 @@ func (p *parts) whyNoLogin(s Server, principal string) error {
 		return run.Errorf(run.KindInvalidArguments, "retort.login", format, args...).At(s.Name, "")
 	}
 	switch {
-	case p.clients[s.Name] != nil && p.clients[s.Name].shared && principal != "":
+	case p.now().clients[s.Name] != nil && p.now().clients[s.Name].shared && principal != "":
 		return run.Errorf(run.KindInvalidArguments, "retort.login", "the server %q is shared: all principals use one login there", s.Name).At(s.Name, "").
 			WithHint("leave --principal away, or take servers.%s.isolation: shared out of the settings", s.Name)
-	case p.clients[s.Name] != nil:
+	case p.now().clients[s.Name] != nil:
 		return nil
 	case s.Err != nil:
 		return s.Err
@@ -321,7 +321,7 @@ const loginPatience = 10 * time.Minute
 
 // Login logs the principal of ctx in at a server, once for all of its programs that wait for it.
 func (l *logins) Login(ctx context.Context, server string, ask func(context.Context, string) *run.Error) *run.Error {
-	key := whose{server, l.clients[server].whose(run.CallerOf(ctx).Principal)}
+	key := whose{server, l.now().clients[server].whose(run.CallerOf(ctx).Principal)}
 	l.mu.Lock()
 	if other := l.under[key]; other != nil {
 		l.mu.Unlock()
@@ -345,7 +345,7 @@ func (l *logins) Login(ctx context.Context, server string, ask func(context.Cont
 
 func (l *logins) through(ctx context.Context, at whose, ask func(context.Context, string) *run.Error) *run.Error {
 	server := at.server
-	client := l.clients[server].of(at.principal)
+	client := l.now().clients[server].of(at.principal)
 	if client == nil {
 		return run.Errorf(run.KindUpstreamGone, "retort.login", "nobody can log in at the server").At(server, "")
 	}
@@ -404,7 +404,7 @@ func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.
 // Needed are the servers of which no tools are known for want of a login.
 func (l *logins) Needed() (all []*run.Error) {
 	tools := l.live.Toolset()
-	for name := range l.clients {
+	for name := range l.now().clients {
 		if s, known := tools.Server(name); known && s.Name == name && len(s.Tools) > 0 {
 			continue
 		}
@@ -420,15 +420,12 @@ func (l *logins) Needed() (all []*run.Error) {
 // command line makes it.
 func (p *parts) awaitLogins() {
 	const often = time.Second
-	if len(p.clients) == 0 {
-		return
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {
 		tried := map[string]time.Time{}
 		for ctx.Err() == nil {
-			for name, all := range p.clients {
+			for name, all := range p.now().clients {
 				client := all.of("") // that with which tools are listed
 				if e := p.live.Problem(name); e == nil || !errors.Is(e, run.ErrLogin) {
 					continue

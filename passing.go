@@ -67,8 +67,9 @@ func clientOf(s config.Passing) upstream.Client {
 
 // Exposed names the servers that clients see as they are, sorted.
 func (e *Engine) Exposed() (names []string) {
-	for _, s := range e.servers {
-		if e.config.Settings.Servers[s.Name].Expose == config.ExposeDirect {
+	now := e.now()
+	for _, s := range now.servers {
+		if now.config.Settings.Servers[s.Name].Expose == config.ExposeDirect {
 			names = append(names, s.Name)
 		}
 	}

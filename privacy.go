@@ -25,8 +25,12 @@ func (p *parts) privacy() *screen.Screen {
 	o := screen.Options{
 		Modes: map[pii.Type]screen.Mode{}, Regions: s.PII.Regions, Keys: map[string]pii.Type{},
 		Words: map[pii.Type][]string{}, Types: map[pii.Type]*regexp.Regexp{},
-		Reveals: func(server string, t pii.Type) bool { return slices.Contains(s.Servers[server].PII.Reveal, string(t)) },
-		Treats:  func(server string, t pii.Type) screen.Treatment { return treatment(s.Servers[server].PII, string(t)) },
+		Reveals: func(server string, t pii.Type) bool {
+			return slices.Contains(p.now().config.Settings.Servers[server].PII.Reveal, string(t))
+		},
+		Treats: func(server string, t pii.Type) screen.Treatment {
+			return treatment(p.now().config.Settings.Servers[server].PII, string(t))
+		},
 	}
 	for t, m := range s.PII.Modes {
 		o.Modes[pii.Type(t)] = screen.Mode(m)

@@ -104,7 +104,7 @@ func (c Config) parts() (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &parts{keys: c.Keys, config: loaded}, nil
+	return &parts{keys: c.Keys, config: loaded, current: newReplaceable(loaded)}, nil
 }
 
 func (c Config) record(ctx context.Context, o store.Options) (*keptRecord, error) {

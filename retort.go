@@ -80,6 +80,9 @@ type Config struct {
 	Keys string
 	// NoFiles reads no file at all: Servers and Settings are everything.
 	NoFiles bool
+	// NoReload has Serve and Listen work by the files as they were when the engine was opened. Otherwise they
+	// apply changes of the files within a second.
+	NoReload bool
 	// Servers are added to those of the files. A name in both is an error.
 	Servers []Server
 	// Settings is the text of a retort.yaml that counts instead of a file's.
@@ -192,11 +195,12 @@ type Engine struct {
 // the background; what an earlier run learnt of their tools is there at once.
 // The error is a *Error of kind invalid_arguments if the configuration is wrong.
 func Open(ctx context.Context, c Config) (*Engine, error) {
-	settings, err := c.load()
+	files := config.NewWatch(c.read)
+	loaded, err := files.Load()
 	if err != nil {
 		return nil, err
 	}
-	p, err := assemble(ctx, c, settings)
+	p, err := assemble(ctx, c, loaded, files)
 	if err != nil {
 		return nil, err
 	}
@@ -354,6 +358,7 @@ func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 		return err
 	}
 	e.works()
+	e.reloader.start()
 	defer s.Close()
 	return s.Serve(ctx, in, out)
 }
@@ -367,7 +372,10 @@ func (e *Engine) Close() error {
 	return errors.Join(errs...)
 }
 
-func (c Config) load() (*config.Config, error) {
+func (c Config) load() (*config.Config, error) { return c.read(nil, false) }
+
+// read reads the configuration, the first time or again; see config.Options.
+func (c Config) read(note config.Note, again bool) (*config.Config, error) {
 	dir := c.Dir
 	if dir == "" {
 		var err error
@@ -380,7 +388,7 @@ func (c Config) load() (*config.Config, error) {
 		return &config.Config{Settings: settings, Home: c.Home}, err
 	}
 	userHome, _ := os.UserHomeDir()
-	loaded, err := config.Load(config.Options{Files: c.Files, Dir: dir, Home: c.Home, UserHome: userHome, Getenv: os.LookupEnv})
+	loaded, err := config.Load(config.Options{Files: c.Files, Dir: dir, Home: c.Home, UserHome: userHome, Getenv: os.LookupEnv, Note: note, Again: again})
 	if err != nil || c.Settings == "" {
 		return loaded, err
 	}

@@ -16,11 +16,11 @@ import (
 	"retort/internal/upstream"
 )
 
-// register tells the masker what of the configuration is secret.
-func (p *parts) register() {
-	for i, s := range p.servers {
-		if s.Auth != nil && p.clients[s.Name] == nil { // ours tells by itself
-			p.servers[i].Auth = registering{s.Auth, s.Name, p.secrets}
+// register tells the masker what of a configuration is secret.
+func (p *parts) register(f *inForce) {
+	for i, s := range f.servers {
+		if _, told := s.Auth.(registering); !told && s.Auth != nil && f.clients[s.Name] == nil { // ours tells by itself
+			f.servers[i].Auth = registering{s.Auth, s.Name, p.secrets}
 		}
 		for name, value := range s.Env {
 			p.secrets.Add(secrets.Variable(s.Name, name, value)...)
@@ -31,7 +31,7 @@ func (p *parts) register() {
 		p.secrets.Add(secrets.Arguments(s.Name, s.Args)...)
 		p.secrets.Add(secrets.Address(s.Name+" url", s.URL)...)
 	}
-	s := p.config.Settings
+	s := f.config.Settings
 	p.secrets.Add(secrets.Variable("retort", "approval.webhook.secret", s.Approval.Webhook.Secret)...)
 	p.secrets.Add(secrets.Address("retort approval.webhook.url", s.Approval.Webhook.URL)...)
 	p.secrets.Add(secrets.Variable("retort", "anomalies.webhook.secret", s.Anomalies.Webhook.Secret)...)

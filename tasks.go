@@ -148,7 +148,8 @@ func (e *Engine) WorkOn(id string) error {
 	}
 	whole := &Engine{e.whole()}
 	q.WorkOn(id, func(ctx context.Context, t *queue.Turn) run.Outcome {
-		ctx = e.permitted(ctx, t.Task.Credential)
+		as := whole.As(t.Task.Principal)
+		ctx = as.pipeline.Permitted(e.permitted(ctx, t.Task.Credential))
 		if refused := run.PermitOf(ctx).Refused(); refused != nil {
 			return run.Outcome{ExecutionID: t.Task.ID, Status: run.StatusCancelled, Error: refused}
 		}
@@ -158,7 +159,7 @@ func (e *Engine) WorkOn(id string) error {
 		if !ok {
 			return failedTask(t.Task, run.Errorf(run.KindInvalidArguments, "retort.tasks", "this version of Retort knows no tasks of the kind %q", t.Task.Kind))
 		}
-		return do(whole.As(t.Task.Principal))(ctx, t)
+		return do(as)(ctx, t)
 	})
 	return nil
 }

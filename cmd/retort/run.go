@@ -17,13 +17,14 @@ import (
 
 func (a *app) serve() *cobra.Command {
 	var surface, http string
+	var fixed bool
 	c := &cobra.Command{
 		Use: "serve", Short: "Be an MCP server on standard input and output", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if surface != "full" && surface != "lean" {
 				return run.Errorf(run.KindInvalidArguments, "serve", "--surface %q is not full or lean", surface)
 			}
-			e, err := a.open(context.WithoutCancel(cmd.Context()), nil)
+			e, err := a.open(context.WithoutCancel(cmd.Context()), func(c *retort.Config) { c.NoReload = fixed })
 			if err != nil {
 				return err
 			}
@@ -35,6 +36,7 @@ func (a *app) serve() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&surface, "surface", "full", "tools to offer: full or lean")
+	c.Flags().BoolVar(&fixed, "no-reload", false, "ignore changes of the configuration's files until the next start")
 	c.Flags().StringVar(&http, "http", "", "listen on this address instead, such as 127.0.0.1:7337; on is that of the settings")
 	return c
 }

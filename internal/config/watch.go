@@ -94,7 +94,8 @@ func (w *Watch) Poll() (Update, bool) {
 	w.pending = nil
 	c, found, err := w.read(true)
 	if !maps.Equal(w.look(), now) || !agree(found, now) {
-		return Update{}, false // they were written meanwhile
+		w.pending = w.look() // they were written meanwhile
+		return Update{}, false
 	}
 	w.known, w.retry = found, false
 	if err == nil {
@@ -107,6 +108,9 @@ func (w *Watch) Poll() (Update, bool) {
 	}
 	return w.update(c, err), true
 }
+
+// Quiet reports whether the last Poll found the files to say what was known.
+func (w *Watch) Quiet() bool { return w.pending == nil && !w.retry }
 
 // Accept says that the configuration of the last Update is in force.
 func (w *Watch) Accept() { w.inForce = w.known }

@@ -21,7 +21,7 @@ const (
 	EventRefusal  EventKind = "refusal"   // a call did not leave
 	EventReveal   EventKind = "reveal"    // a person, or the model, was shown personal values
 	EventEnd      EventKind = "end"       // of an execution
-	EventSettings EventKind = "settings"  // they are others than when the engine ran the last time
+	EventSettings EventKind = "settings"  // they are others than when the engine ran the last time; or their files changed: applied, refused
 	EventPin      EventKind = "pin"       // the definition of a tool has changed, or was trusted
 	EventSkill    EventKind = "skill"     // one was saved or removed
 	EventErasure  EventKind = "erasure"   // something was forgotten for good

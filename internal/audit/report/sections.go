@@ -149,7 +149,7 @@ func (r *Report) access() section {
 func (r *Report) changes() []section {
 	a := r.Activity
 	return []section{
-		r.list("Changes of the configuration", "settings", a.Settings, "--kind settings", "Noticed at the next start of an engine. The record has digests of the settings, not the settings."),
+		r.list("Changes of the configuration", "settings", a.Settings, "--kind settings", "Noticed while retort serve runs, else at the next start of an engine. The record has digests of the settings, not the settings."),
 		r.list("Tool definitions changed and trusted", "definitions", a.Pins, "--kind pin", ""),
 		r.list("Skills", "skills", a.Skills, "--kind skill", ""),
 	}

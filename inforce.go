@@ -1,0 +1,293 @@
+package retort
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"retort/internal/config"
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+// inForce is the configuration by which the engine works now. It is not changed, only replaced as a whole.
+// Settings that take effect at the next start have the values with which the engine was opened.
+type inForce struct {
+	config  *config.Config
+	servers []Server             // with their logins
+	clients map[string]*personal // of servers that may want a login
+	removed []string             // principals whom earlier settings named, sorted
+	ruled   *config.Config       // by which the rules were narrowed further than by config; nil if they were not
+}
+
+// replaceable holds what is in force. All copies of parts share one.
+type replaceable = atomic.Pointer[inForce]
+
+func newReplaceable(c *config.Config) *replaceable {
+	r := &replaceable{}
+	r.Store(&inForce{config: c})
+	return r
+}
+
+// now returns what is in force.
+func (p *parts) now() *inForce { return p.current.Load() }
+
+// prepare makes of a configuration what can be in force after before, which may be nil. Servers whose entries
+// are the same keep their logins. What is secret is registered.
+func (p *parts) prepare(c Config, loaded *config.Config, before *inForce) (*inForce, error) {
+	servers, err := c.servers(loaded)
+	if err != nil {
+		return nil, err
+	}
+	next := &inForce{config: loaded, servers: servers, clients: map[string]*personal{}}
+	for i, s := range servers {
+		servers[i].Client = clientOf(loaded.Settings.Servers[s.Name].Passing)
+		if before == nil {
+			continue
+		}
+		if old, ok := before.server(s.Name); ok && before.entry(old) == next.entry(servers[i]) {
+			servers[i] = old
+			if client := before.clients[s.Name]; client != nil {
+				next.clients[s.Name] = client
+			}
+		}
+	}
+	p.authorizes(next)
+	p.register(next)
+	return next, nil
+}
+
+func (f *inForce) server(name string) (Server, bool) {
+	i := slices.IndexFunc(f.servers, func(s Server) bool { return s.Name == name })
+	if i < 0 {
+		return Server{}, false
+	}
+	return f.servers[i], true
+}
+
+// entry is a text that differs if anything does by which a server is reached, or that counts for whoever
+// reaches it. Rules on its tools are not in it. It has secrets.
+func (f *inForce) entry(s Server) string {
+	of := f.config.Settings.Servers[s.Name]
+	of.ToolRules, of.Trusted, of.Changes, of.Category, of.Disabled = config.ToolRules{}, false, "", "", false
+	wrong := ""
+	if s.Err != nil {
+		wrong = s.Err.Error()
+	}
+	text, err := json.Marshal([]any{
+		s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers, s.Transport, s.CallTimeout, s.Client, s.Isolation, s.Stateful, s.Idle, s.Instances,
+		wrong, of, oauthOf(f.config, s.Name),
+	})
+	if err != nil {
+		panic(err) // they are made of strings, numbers and maps of them
+	}
+	return string(text)
+}
+
+// ruling is the configuration of which the rules are.
+func (f *inForce) ruling() *config.Config { return cmp.Or(f.ruled, f.config) }
+
+// rules are the policy of what is in force.
+func (f *inForce) rules() (*policy.Policy, error) {
+	r := rulesOf(f.ruling().Settings)
+	r.Removed = f.removed
+	return policy.New(r)
+}
+
+// difference is what a change of the configuration comes to.
+type difference struct {
+	settings                []string // that take effect at once
+	added, changed, removed []string // servers
+	principals              []string // that are named no more
+	restart                 []string // what takes effect at the next start
+	narrowed                bool     // only what forbids something takes effect
+	restored                bool     // what was forbidden so before is not any more
+}
+
+// reconfigured returns what is in force once a configuration is applied, its policy, and what that changes.
+func (p *parts) reconfigured(c Config, loaded *config.Config) (*inForce, *policy.Policy, difference, error) {
+	var d difference
+	if err := c.strangers(loaded); err != nil {
+		return nil, nil, d, err
+	}
+	before := p.now()
+	merged, restart := p.merge(loaded)
+	next, err := p.prepare(c, merged, before)
+	if err != nil {
+		return nil, nil, d, err
+	}
+	next.removed = before.removedPrincipals(merged)
+	rules, err := next.rules()
+	if err != nil {
+		return nil, nil, d, err
+	}
+	d = differenceOf(before, next)
+	d.restart = restart
+	if first := firstExposed(p.config, next); first != "" {
+		d.restart = append(d.restart, "servers."+first+".expose")
+	}
+	return next, rules, d, nil
+}
+
+// narrowed is reconfigured for a change that a program may have made: of it only what forbids something takes
+// effect. Servers that are gone are gone, and the rules of before have to allow something, too.
+func (p *parts) narrowed(c Config, loaded *config.Config) (*inForce, *policy.Policy, difference, error) {
+	var d difference
+	if err := c.strangers(loaded); err != nil {
+		return nil, nil, d, err
+	}
+	before := p.now()
+	merged, _ := p.merge(loaded)
+	wanted, err := c.servers(merged)
+	if err != nil {
+		return nil, nil, d, err
+	}
+	next := *before
+	next.servers = slices.DeleteFunc(slices.Clone(before.servers), func(s Server) bool { return !slices.Contains(namesOf(wanted), s.Name) })
+	next.removed = before.removedPrincipals(merged)
+	next.ruled = merged
+	rules, err := next.rules()
+	if err != nil {
+		return nil, nil, d, err
+	}
+	rules, ok := rules.Under(p.policy.For("").InForce())
+	if !ok {
+		return nil, nil, d, run.Errorf(run.KindLimit, "retort.reload", "the files changed too often while calls that may have effects were under way").
+			WithHint("edit them when nothing runs, or restart retort serve")
+	}
+	d = differenceOf(before, &next)
+	d.narrowed = true
+	return &next, rules, d, nil
+}
+
+// merge returns a configuration in which everything that takes effect at the next start is as it was when the
+// engine was opened, and names what of that is another.
+func (p *parts) merge(loaded *config.Config) (merged *config.Config, restart []string) {
+	c := *loaded
+	s, wanted := p.config.Settings, loaded.Settings
+	s.Enabled, s.PermissionLevel, s.ToolChanges, s.Principals, s.Servers = wanted.Enabled, wanted.PermissionLevel, wanted.ToolChanges, wanted.Principals, wanted.Servers
+	a := wanted.Approval
+	s.Approval.AutoApproveLow, s.Approval.AutoApproveMedium, s.Approval.AutoApproveHigh = a.AutoApproveLow, a.AutoApproveMedium, a.AutoApproveHigh
+	known := func(command config.Command) bool {
+		return slices.ContainsFunc(p.config.Settings.Commands, func(k config.Command) bool { return k.Command == command.Command })
+	}
+	s.Commands = slices.DeleteFunc(slices.Clone(wanted.Commands), func(c config.Command) bool { return !known(c) })
+	if len(s.Commands) == len(wanted.Commands) {
+		s.Commands = wanted.Commands // also if it is nil, and the clone is not
+	}
+	c.Settings, c.Home = s, p.config.Home
+	restart = config.Differ(s, wanted)
+	if loaded.Home != p.config.Home {
+		restart = append(restart, "the data directory")
+	}
+	return &c, restart
+}
+
+// removedPrincipals names the principals who have no rules in next, though they had some.
+func (f *inForce) removedPrincipals(next *config.Config) (names []string) {
+	add := func(name string) {
+		if _, named := next.Settings.Principals[name]; !named && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for name := range f.ruling().Settings.Principals {
+		add(name)
+	}
+	for _, name := range f.removed {
+		add(name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func differenceOf(before, next *inForce) (d difference) {
+	d.settings, d.restored = config.Differ(before.ruling().Settings, next.ruling().Settings), before.ruled != nil
+	d.principals = slices.DeleteFunc(slices.Clone(next.removed), func(name string) bool { return slices.Contains(before.removed, name) })
+	for _, s := range next.servers {
+		switch old, ok := before.server(s.Name); {
+		case !ok:
+			d.added = append(d.added, s.Name)
+		case before.entry(old) != next.entry(s):
+			d.changed = append(d.changed, s.Name)
+		}
+	}
+	for _, s := range before.servers {
+		if _, still := next.server(s.Name); !still {
+			d.removed = append(d.removed, s.Name)
+		}
+	}
+	return d
+}
+
+// firstExposed names a server that clients would see as it is if any had been seen so when the engine was opened.
+func firstExposed(started *config.Config, next *inForce) string {
+	exposed := func(s config.ServerSettings) bool { return s.Expose == config.ExposeDirect }
+	for _, s := range started.Settings.Servers {
+		if exposed(s) {
+			return ""
+		}
+	}
+	for _, s := range next.servers {
+		if exposed(next.config.Settings.Servers[s.Name]) {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// outstanding says what of the files is not in force.
+func (d difference) outstanding() string {
+	if d.narrowed {
+		return "the files changed while calls that may have effects were under way, so only what forbids more is in force; " +
+			"edit them when nothing runs, or restart retort serve, to apply the rest"
+	}
+	switch n := len(d.restart); n {
+	case 0:
+		return ""
+	case 1:
+		return d.restart[0] + " changed; restart retort serve to apply it"
+	default:
+		return strings.Join(d.restart[:n-1], ", ") + " and " + d.restart[n-1] + " changed; restart retort serve to apply them"
+	}
+}
+
+func (d difference) empty() bool {
+	return !d.narrowed && !d.restored && len(d.settings)+len(d.added)+len(d.changed)+len(d.removed)+len(d.principals) == 0
+}
+
+// facts are the difference for the audit log: names, and no values.
+func (d difference) facts() map[string]any {
+	facts := map[string]any{}
+	for what, names := range map[string][]string{
+		"settings": d.settings, "servers": slices.Concat(d.added, d.changed, d.removed), "added": d.added, "changed": d.changed, "removed": d.removed, "principals": d.principals, "restart": d.restart,
+	} {
+		if len(names) > 0 {
+			facts[what] = names
+		}
+	}
+	if d.narrowed {
+		facts["narrowed"] = true
+	}
+	return facts
+}
+
+func namesOf(servers []Server) (names []string) {
+	for _, s := range servers {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// dropReasons says by name why servers are gone.
+func (d difference) dropReasons() map[string]*run.Error {
+	why := map[string]*run.Error{}
+	for _, name := range d.removed {
+		why[name] = run.Errorf(run.KindUpstreamGone, "retort.reload", "the server %q was removed from the settings, or disabled", name).WithHint("search for the tools that there are now").At(name, "")
+	}
+	for _, name := range d.changed {
+		why[name] = run.Errorf(run.KindUpstreamGone, "retort.reload", "the entry of the server %q was changed in the settings, so it was ended", name).WithHint("run the program again").At(name, "")
+	}
+	return why
+}
