@@ -20,6 +20,7 @@ type inForce struct {
 	clients map[string]*personal // of servers that may want a login
 	removed []string             // principals whom earlier settings named, sorted
 	ruled   *config.Config       // by which the rules were narrowed further than by config; nil if they were not
+	doubted string               // the meaning of the files then
 }
 
 // replaceable holds what is in force. All copies of parts share one.
@@ -89,6 +90,20 @@ func (f *inForce) entry(s Server) string {
 // ruling is the configuration of which the rules are.
 func (f *inForce) ruling() *config.Config { return cmp.Or(f.ruled, f.config) }
 
+// meaning is a text that differs if anything in a configuration does that takes effect while the engine runs. It has
+// secrets.
+func (f *inForce) meaning() string {
+	entries := map[string]string{}
+	for _, s := range f.servers {
+		entries[s.Name] = f.entry(s)
+	}
+	text, err := json.Marshal([]any{f.config.Settings, entries})
+	if err != nil {
+		panic(err) // it is made of strings, numbers and maps of them
+	}
+	return string(text)
+}
+
 // rules are the policy of what is in force.
 func (f *inForce) rules() (*policy.Policy, error) {
 	r := rulesOf(f.ruling().Settings)
@@ -131,27 +146,15 @@ func (p *parts) reconfigured(c Config, loaded *config.Config) (*inForce, *policy
 	return next, rules, d, nil
 }
 
-// narrowed is reconfigured for a change that a program may have made: of it only what forbids something takes
-// effect. Servers that are gone are gone, and the rules of before have to allow something, too.
-func (p *parts) narrowed(c Config, loaded *config.Config) (*inForce, *policy.Policy, difference, error) {
+// narrowed returns what is in force after a change that a program may have made, with its policy: of the change only
+// what forbids something takes effect. Servers that are gone are gone, and the rules of before have to allow
+// something, too. wanted and rules are what reconfigured has made of the change.
+func (p *parts) narrowed(wanted *inForce, rules *policy.Policy) (*inForce, *policy.Policy, difference, error) {
 	var d difference
-	if err := c.strangers(loaded); err != nil {
-		return nil, nil, d, err
-	}
 	before := p.now()
-	merged, _ := p.merge(loaded)
-	wanted, err := c.servers(merged)
-	if err != nil {
-		return nil, nil, d, err
-	}
 	next := *before
-	next.servers = slices.DeleteFunc(slices.Clone(before.servers), func(s Server) bool { return !slices.Contains(namesOf(wanted), s.Name) })
-	next.removed = before.removedPrincipals(merged)
-	next.ruled = merged
-	rules, err := next.rules()
-	if err != nil {
-		return nil, nil, d, err
-	}
+	next.servers = slices.DeleteFunc(slices.Clone(before.servers), func(s Server) bool { return !slices.Contains(namesOf(wanted.servers), s.Name) })
+	next.removed, next.ruled, next.doubted = wanted.removed, wanted.config, wanted.meaning()
 	rules, ok := rules.Under(p.policy.For("").InForce())
 	if !ok {
 		return nil, nil, d, run.Errorf(run.KindLimit, "retort.reload", "the files changed too often while calls that may have effects were under way").

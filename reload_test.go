@@ -285,7 +285,11 @@ func TestReloadOfWhatAProgramMayHaveWritten(t *testing.T) {
 				t.Errorf("outstanding: %q", said)
 			}
 			retort.Reload(r.Engine) // nothing runs any more
-			r.change("permissionLevel: execute_full\n# by a person, when nothing runs\n")
+			r.change(c.written + "# a remark means nothing else\n")
+			if o := r.Call(t.Context(), retort.Request{}, "eye.get_note", nil); o.Status != run.StatusDenied {
+				t.Errorf("after a remark: %s", o.Status)
+			}
+			r.change("permissionLevel: execute_full\nprincipals: {bob: {}}\n") // a person does, when nothing runs
 			if o := r.Call(t.Context(), retort.Request{}, "eye.get_note", nil); o.Status != run.StatusOK || r.Outstanding() != "" {
 				t.Errorf("%s %+v, outstanding: %q", o.Status, o.Error, r.Outstanding())
 			}
