@@ -15,8 +15,12 @@ type Runtime struct {
 	Proc bool
 
 	flags  []string
-	memory string // the flag that limits the heap, with %d for megabytes, or empty
+	memory string // the flags that limit the heap, with %d for megabytes, or empty
 }
+
+// sweepAtOnce has V8 give back the memory of buffers while it collects garbage. Else a thread does
+// so later, which a program that makes many large buffers outruns by more than its limit.
+const sweepAtOnce = "--no-concurrent-array-buffer-sweeping"
 
 // Runtimes are those that the script knows: Node.js 20.16 or newer, Bun 1.2 or
 // newer, Deno 2.2 or newer.
@@ -24,11 +28,11 @@ func Runtimes() []Runtime {
 	return []Runtime{
 		// Without the file, Node looks for one at a place that it may not be able to
 		// read, and gives up.
-		{Name: "node", Env: []string{"OPENSSL_CONF=/dev/null"}, flags: []string{"--no-warnings"}, memory: "--max-old-space-size=%d"},
+		{Name: "node", Env: []string{"OPENSSL_CONF=/dev/null"}, flags: []string{"--no-warnings"}, memory: "--max-old-space-size=%d " + sweepAtOnce},
 		// Bun has no limit of its own: whoever starts it must watch its memory.
 		{Name: "bun", Proc: true, flags: []string{"run", "--no-install", "--no-env-file", "--config=/dev/null"}},
 		// Nothing but its time zone is open to Deno, and no cache of anything.
-		{Name: "deno", Proc: true, Env: []string{"DENO_DIR=/tmp"}, flags: []string{"run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--cached-only", "--no-code-cache", "--allow-env=TZ"}, memory: "--v8-flags=--max-old-space-size=%d"},
+		{Name: "deno", Proc: true, Env: []string{"DENO_DIR=/tmp"}, flags: []string{"run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--cached-only", "--no-code-cache", "--allow-env=TZ"}, memory: "--v8-flags=--max-old-space-size=%d," + sweepAtOnce},
 	}
 }
 
@@ -41,7 +45,7 @@ func Runtimes() []Runtime {
 func (r Runtime) Args(memory int64) []string {
 	args := append([]string(nil), r.flags...)
 	if r.memory != "" {
-		args = append(args, fmt.Sprintf(r.memory, max(memory>>20, 1)))
+		args = append(args, strings.Fields(fmt.Sprintf(r.memory, max(memory>>20, 1)))...)
 	}
 	return args
 }

@@ -162,7 +162,9 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 	}
 	b.children.Go(func() {
 		_ = c.cmd.Wait() // how it ended is in ProcessState
-		c.starved = c.group.Exhausted()
+		if c.starved = c.group.Exhausted(); c.starved {
+			c.peak.note(c.group.Peak())
+		}
 		c.group.Remove()
 		closeFile(c.listener)
 		close(c.exited)

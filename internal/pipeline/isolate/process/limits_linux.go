@@ -16,14 +16,21 @@ import (
 )
 
 const (
-	lookEvery = 20 * time.Millisecond
-	stuck     = 25 // looks
-	// beside is what a guest needs beside the program's own memory.
+	// lookMost and lookLeast are the times between two looks at a child: the nearer it is to its
+	// limit, the sooner it is looked at. fastest is how many bytes a process is taken to fill in
+	// a nanosecond.
+	lookMost, lookLeast = 20 * time.Millisecond, time.Millisecond
+	fastest             = 4
+	// stuck is how long a child may stay where it cannot map any more.
+	stuck = 500 * time.Millisecond
+	// beside is what a process may have beyond what it had when its program came and the
+	// program's own memory: garbage that its runtime has not collected yet, and copies of what
+	// it sends and receives.
 	beside = 64 << 20
-	// spare is what a process may map beyond what it may have resident: stacks of
-	// threads, and what an allocator takes in larger pieces than it needs. A
-	// program that fills it has reached the watcher's limit long before.
-	spare = 1 << 30
+	// spare is what a process may map beyond what it may have resident: stacks of threads, and
+	// what an allocator takes in larger pieces than it needs. helperSpare is that of a process
+	// that is not a guest.
+	spare, helperSpare = 256 << 20, 1 << 30
 )
 
 // footing is the memory of a child when its program comes, in bytes. What a
@@ -59,53 +66,68 @@ func (c *child) before() int64 { return c.footing.resident }
 
 // limitHelper bounds the memory of a process that is not a guest.
 func limitHelper(pid int, most int64) {
-	setLimit(pid, unix.RLIMIT_DATA, uint64(footingOf(pid).data+most+spare))
+	setLimit(pid, unix.RLIMIT_DATA, uint64(footingOf(pid).data+most+helperSpare))
 }
 
 func setLimit(pid, resource int, most uint64) {
 	_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil) // the child may be gone
 }
 
-// allowance is how much more memory a child may have resident than at its start:
-// the program's, and what the guest needs beside it, such as copies of what is
-// sent and received.
-func allowance(l run.Limits) int64 { return l.Memory + beside + 2*l.Result }
+// allowance is how much more memory a child may have resident than when its program came.
+func allowance(l run.Limits) int64 { return l.Memory + beside }
 
-// watch cancels the program when its child uses more memory or threads than it
-// may. The runtime's own limit comes first, and that of the walls; this one holds
-// when those do not.
+// watch cancels the program when its child uses more memory or threads than it may. The runtime's
+// own limit comes first, and that of the control group; this one holds when those do not. stop
+// ends the watch and waits for its end.
 func (c *child) watch(l run.Limits, threads int, cancel context.CancelCauseFunc) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		full := 0 // looks, one after the other, at which nothing could be mapped
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
+		var full time.Duration // for which nothing could be mapped
+		wait := untilLook(allowance(l))
+		next := time.NewTimer(wait)
+		defer next.Stop()
 		for {
 			select {
 			case <-done:
 				return
-			case <-tick.C:
+			case <-next.C:
 			}
 			now := footingOf(c.cmd.Process.Pid)
 			c.peak.note(now.own)
-			if full++; !atCeiling(c.cmd.Process.Pid, now.data) {
+			if full += wait; !atCeiling(c.cmd.Process.Pid, now.data) {
 				full = 0
 			}
-			if now.own > c.footing.own+allowance(l) || full > stuck {
-				cancel(wire.MemoryStop(l.Memory))
+			left := c.footing.own + allowance(l) - now.own
+			if reason := exceeded(left, full, now.threads, threads, l); reason != nil {
+				cancel(reason)
 				return
 			}
-			if now.threads > threads {
-				cancel(wire.ThreadStop(threads))
-				return
-			}
+			wait = untilLook(left)
+			next.Reset(wait)
 		}
 	}()
 	return func() {
 		close(done)
 		<-ended
 	}
+}
+
+// exceeded returns why a child is ended that has left bytes up to its limit and could map nothing
+// for a while; nil if it is not.
+func exceeded(left int64, full time.Duration, threads, mostThreads int, l run.Limits) error {
+	switch {
+	case left < 0 || full > stuck:
+		return wire.MemoryStop(l.Memory)
+	case threads > mostThreads:
+		return wire.ThreadStop(mostThreads)
+	}
+	return nil
+}
+
+// untilLook returns the time until the next look at a child that has left bytes up to its limit.
+func untilLook(left int64) time.Duration {
+	return min(max(time.Duration(left/fastest), lookLeast), lookMost)
 }
 
 // atCeiling says that a process with so many bytes of data cannot map any more.

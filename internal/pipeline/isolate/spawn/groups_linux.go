@@ -294,14 +294,20 @@ func (o *Group) Exhausted() bool {
 	return false
 }
 
-// Used is the memory of the group, in bytes.
-func (o *Group) Used() int64 {
+// Used returns the memory of the group, in bytes; 0 if it is not known.
+func (o *Group) Used() int64 { return o.bytes("memory.current", "memory.usage_in_bytes") }
+
+// Peak returns the most memory that the group has had, in bytes; 0 if it is not known.
+func (o *Group) Peak() int64 { return o.bytes("memory.peak", "memory.max_usage_in_bytes") }
+
+// bytes reads a number from the file that has it in version 2, or in version 1.
+func (o *Group) bytes(two, one string) int64 {
 	if o == nil {
 		return 0
 	}
-	file := "memory.current"
+	file := two
 	if o.version == 1 {
-		file = "memory.usage_in_bytes"
+		file = one
 	}
 	data, _ := os.ReadFile(filepath.Join(o.dirs["memory"], file))
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)

@@ -34,6 +34,9 @@ func (*Group) Exhausted() bool { return false }
 // Used is never known.
 func (*Group) Used() int64 { return 0 }
 
+// Peak is never known.
+func (*Group) Peak() int64 { return 0 }
+
 // End does nothing.
 func (*Group) End(time.Duration) {}
 
