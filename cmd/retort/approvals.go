@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -45,13 +46,21 @@ func (a *app) listApprovals() *cobra.Command {
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tEXPIRES IN\tCLIENT\tWANTS TO")
 			for _, f := range found {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(f.ID), time.Until(f.Expires).Round(time.Second), printable(f.Client), printable(f.Action()))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(f.ID), time.Until(f.Expires).Round(time.Second), printable(f.Client), printable(f.Action())+times(f.Count))
 			}
 			return w.Flush()
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// times says how many equal questions are listed as one.
+func times(count int) string {
+	if count < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", asked %d times", count)
 }
 
 func (a *app) showApproval() *cobra.Command {
@@ -101,7 +110,7 @@ func (a *app) approve() *cobra.Command {
 			if err := f.Decide(run.Answer{Approve: true, Scope: wanted}); err != nil {
 				return err
 			}
-			fmt.Fprintln(a.stdout, "approved", f.ID)
+			fmt.Fprintln(a.stdout, "approved", strings.Join(append([]string{f.ID}, f.Same...), " "))
 			return nil
 		},
 	}
@@ -121,7 +130,7 @@ func (a *app) deny() *cobra.Command {
 			if err := f.Decide(run.Answer{Note: note}); err != nil {
 				return err
 			}
-			fmt.Fprintln(a.stdout, "denied", f.ID)
+			fmt.Fprintln(a.stdout, "denied", strings.Join(append([]string{f.ID}, f.Same...), " "))
 			return nil
 		},
 	}
@@ -147,7 +156,7 @@ func (a *app) find(id string) (approval.Found, error) {
 		return approval.Found{}, err
 	}
 	for _, f := range found {
-		if f.ID == id {
+		if f.ID == id || slices.Contains(f.Same, id) {
 			return f, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -96,17 +97,28 @@ func sets(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
-// awaits waits until something waits for a person, and sets a variable to its id:
-// awaits ID
+// awaits waits until something waits for a person, and sets a variable to its id; with a number,
+// until so many equal questions are shown as one: awaits ID [COUNT]
 func awaits(ts *testscript.TestScript, _ bool, args []string) {
+	count := 0
+	if len(args) > 1 {
+		var err error
+		count, err = strconv.Atoi(args[1])
+		ts.Check(err)
+	}
+	found := -1
 	var list struct{ Approvals []run.Approval }
 	waits := func() bool {
-		return ts.Exec("retort", "approvals", "list", "--json") == nil && json.Unmarshal([]byte(ts.ReadFile("stdout")), &list) == nil && len(list.Approvals) > 0
+		if ts.Exec("retort", "approvals", "list", "--json") != nil || json.Unmarshal([]byte(ts.ReadFile("stdout")), &list) != nil {
+			return false
+		}
+		found = slices.IndexFunc(list.Approvals, func(a run.Approval) bool { return a.Count >= count })
+		return found >= 0
 	}
 	if !testenv.Poll(waits) {
 		ts.Fatalf("nothing waits")
 	}
-	ts.Setenv(args[0], list.Approvals[0].ID)
+	ts.Setenv(args[0], list.Approvals[found].ID)
 }
 
 // demoConfig is what a script has as .mcp.json unless it brings its own.

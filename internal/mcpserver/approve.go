@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -122,9 +124,9 @@ func (s *Server) outcome(req mcp.Request, o run.Outcome, round int) any {
 	}
 	state := requestState{Execution: o.ExecutionID, Round: round + 1, Digests: map[string]string{}}
 	result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}
-	for _, a := range waiting {
+	for _, a := range run.Grouped(waiting) {
 		state.Digests[a.ID] = a.Digest
-		result.InputRequests[a.ID] = form(a)
+		result.InputRequests[nameOf(a)] = form(a)
 		if a.Expires.After(state.Expires) {
 			state.Expires = a.Expires
 		}
@@ -145,14 +147,40 @@ func (s *Server) answered(ctx context.Context, req mcp.Request) (any, error) {
 		return nil, errNoRound()
 	}
 	_, responses := broughtBy(req)
-	for _, a := range s.engine.Waiting(state.Execution) {
-		result, ok := responses[a.ID].(*mcp.ElicitResult)
-		if !ok {
-			continue
-		}
-		_ = s.engine.Decide(a.ID, state.Digests[a.ID], answerOf(a, result)) // another answer was faster
+	for a, answer := range answersTo(s.engine.Waiting(state.Execution), responses) {
+		_ = s.engine.Decide(a.ID, state.Digests[a.ID], answer) // another answer was faster
 	}
 	return s.outcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
+}
+
+// between separates the ids of equal questions in the name of what is shown as one.
+const between = "+"
+
+// nameOf returns the name by which a client answers a form: the ids of all questions that it shows,
+// so that what comes later is no part of the answer.
+func nameOf(a run.Approval) string { return strings.Join(append([]string{a.ID}, a.Same...), between) }
+
+// answersTo yields what waits and is answered by a client's responses, oldest first.
+func answersTo(waiting []run.Approval, responses mcp.InputResponseMap) iter.Seq2[run.Approval, run.Answer] {
+	return func(yield func(run.Approval, run.Answer) bool) {
+		named := map[string][]string{}
+		for name := range responses {
+			ids := strings.Split(name, between)
+			named[ids[0]] = ids
+		}
+		for _, a := range waiting {
+			ids := named[a.ID]
+			result, ok := responses[strings.Join(ids, between)].(*mcp.ElicitResult)
+			if !ok {
+				continue
+			}
+			answer := answerOf(a, result)
+			answer.Also = ids[1:]
+			if !yield(a, answer) {
+				return
+			}
+		}
+	}
 }
 
 // The choices of a form, as the client sends them back.

@@ -7,7 +7,9 @@ import (
 	"flag"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -183,6 +185,47 @@ func TestElicitationOfMany(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Equal calls that wait at once are one form, with their number; one answer is for all of them.
+func TestElicitationOfEqual(t *testing.T) {
+	t.Parallel()
+	const equal = `const all = await Promise.allSettled(Array.from({length: 7}, (_, i) => files.writeFile({path: '/srv/nordlys/x.txt', content: i < 5 ? 'x' : 'y'}))); return all.filter((one) => one.status === 'fulfilled').length`
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		for decision, left := range map[string]int{"once": 7, "no": 0} {
+			t.Run(version+"/"+decision, func(t *testing.T) {
+				e, server := judged(t)
+				var all sync.Once
+				var forms, questions atomic.Int64
+				session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					all.Do(func() { testenv.WaitUntil(t, "all calls wait", func() bool { return len(e.Waiting("")) == 7 }) })
+					forms.Add(1)
+					questions.Add(int64(timesIn(r.Params.Message)))
+					return accept(decision), nil
+				})
+				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": equal}})
+				o := outcomeOf(t, r, err)
+				if string(o.Result) != strconv.Itoa(left) || wrote(server) != left {
+					t.Errorf("%s %s %+v: %d written", o.Status, o.Result, o.Error, wrote(server))
+				}
+				// Those that came before the first form was shown are one, and those that came later.
+				if decision == "once" && questions.Load() != 7 || forms.Load() > 4 {
+					t.Errorf("%d questions in %d forms", questions.Load(), forms.Load())
+				}
+			})
+		}
+	}
+}
+
+// timesIn returns how many questions a form is for.
+func timesIn(message string) int {
+	_, after, _ := strings.Cut(message, "this is asked ")
+	times, _, _ := strings.Cut(after, " ")
+	n, err := strconv.Atoi(times)
+	if err != nil {
+		return 1
+	}
+	return n
 }
 
 // A client that goes away, or cancels, while a person is asked: nothing leaves.

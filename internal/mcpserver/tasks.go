@@ -329,8 +329,8 @@ func (k *tasks) open(id string, call *mcp.CallToolRequest) (mcp.InputRequestMap,
 		talk.mu.Unlock()
 	}
 	waiting := slices.DeleteFunc(k.server.engine.Waiting(id), func(a run.Approval) bool { return !shows(call, a) })
-	for _, a := range waiting {
-		all[a.ID] = form(a)
+	for _, a := range run.Grouped(waiting) {
+		all[nameOf(a)] = form(a)
 	}
 	return all, waiting
 }
@@ -338,10 +338,8 @@ func (k *tasks) open(id string, call *mcp.CallToolRequest) (mcp.InputRequestMap,
 // take hands over what a client has answered.
 func (k *tasks) take(id string, call *mcp.CallToolRequest, responses mcp.InputResponseMap) {
 	_, waiting := k.open(id, call)
-	for _, a := range waiting {
-		if result, ok := responses[a.ID].(*mcp.ElicitResult); ok {
-			_ = k.server.engine.Decide(a.ID, a.Digest, answerOf(a, result)) // another answer was faster
-		}
+	for a, answer := range answersTo(waiting, responses) {
+		_ = k.server.engine.Decide(a.ID, a.Digest, answer) // another answer was faster
 	}
 	talk := k.talk(id)
 	if talk == nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"retort/internal/pipeline/gate/approval"
 	"retort/internal/run"
@@ -12,16 +13,19 @@ import (
 // theirs are the questions that servers have put to the client of one execution. It is safe for
 // concurrent use.
 type theirs struct {
-	bounds approval.Bounds
+	bounds    approval.Bounds
+	principal string
+	all       *asking // what servers ask in all executions
 
 	mu       sync.Mutex
+	refused  map[string]bool // servers of which a refusal is recorded
 	asked    int
 	declined map[string]int             // in a row, by server
 	denied   map[[sha256.Size]byte]bool // questions that were declined
 }
 
-func newTheirs(b approval.Bounds) *theirs {
-	return &theirs{bounds: b.Complete(), declined: map[string]int{}, denied: map[[sha256.Size]byte]bool{}}
+func newTheirs(b approval.Bounds, principal string, all *asking) *theirs {
+	return &theirs{bounds: b.Complete(), principal: principal, all: all, refused: map[string]bool{}, declined: map[string]int{}, denied: map[[sha256.Size]byte]bool{}}
 }
 
 // key tells questions apart.
@@ -45,8 +49,20 @@ func (t *theirs) count(a run.Asked) *run.Error {
 	case t.asked >= t.bounds.Questions:
 		return refused("the client was asked %d times by servers in one execution, and is not asked more often (approval.questions)", t.asked)
 	}
+	if why := t.all.count(t.principal, a.Server, t.bounds.Questions, time.Now()); why != "" {
+		return refused("%s", why)
+	}
 	t.asked++
 	return nil
+}
+
+// firstRefused reports whether no question of the server was refused before in the execution.
+func (t *theirs) firstRefused(server string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := !t.refused[server]
+	t.refused[server] = true
+	return first
 }
 
 // judged notes what became of a question.
@@ -64,6 +80,9 @@ func (t *theirs) judged(a run.Asked, answered bool) {
 // asked lets a server ask the client within the bounds, and records it.
 func (f *flight) asked(a run.Asked) (came func(json.RawMessage, *run.Error), refused *run.Error) {
 	if refused := f.theirs.count(a); refused != nil {
+		if f.theirs.firstRefused(a.Server) {
+			f.record.refusedAsking(a, refused)
+		}
 		return nil, refused
 	}
 	recorded, refused := f.record.asked(a)

@@ -3,7 +3,11 @@ package pipeline
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"retort/internal/pipeline/gate/approval"
 	"retort/internal/run"
@@ -27,7 +31,7 @@ func TestServersQuestionsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			begun := make(chan struct{})
 			close(begun)
-			f := &flight{theirs: newTheirs(approval.Bounds{}), record: &record{begun: begun}}
+			f := &flight{theirs: newTheirs(approval.Bounds{}, "", &asking{}), record: &record{begun: begun}}
 			reached := 0
 			ask := func(server string, n int) *run.Error {
 				if c.equal {
@@ -58,4 +62,68 @@ func TestServersQuestionsAreBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusals counts the entries of questions that did not reach the client.
+type refusals struct{ servers []string }
+
+func (r *refusals) Record(e run.Event, _ bool) *run.Error {
+	if e.Kind == run.EventAsked && e.Status == "refused" {
+		r.servers = append(r.servers, e.Server+" "+e.Facts["method"].(string))
+	}
+	return nil
+}
+
+func (*refusals) Digest([]byte) string { return "" }
+
+// A server that asks in ever new executions reaches the client as often as it may within a minute
+// and an hour, and so do all servers together. The first refusal in an execution is recorded.
+func TestServersQuestionsOfAllExecutions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := make(chan struct{})
+		close(begun)
+		all, entries := &asking{}, &refusals{}
+		// asks has a server ask in new executions, and returns how many questions reach the client.
+		asks := func(principal, server string, executions int) (reached int) {
+			for i := range executions {
+				f := &flight{theirs: newTheirs(approval.Bounds{Questions: 10}, principal, all), record: &record{begun: begun, to: entries}}
+				for n := range 6 {
+					came, refused := f.asked(run.Asked{Server: server, Tool: "t", Method: run.MethodSample, Params: json.RawMessage(fmt.Sprintf(`{"n":%d}`, 10*i+n))})
+					if refused == nil {
+						came(json.RawMessage(`{"action":"accept"}`), nil)
+						reached++
+					} else if refused.Kind != run.KindLimit || refused.Server != server || !strings.Contains(refused.Message, "ask again after") {
+						t.Fatalf("%+v", refused)
+					}
+				}
+			}
+			return reached
+		}
+		check := func(what string, got, want int) {
+			if got != want {
+				t.Errorf("%s: %d questions reached the client, want %d", what, got, want)
+			}
+		}
+		check("one server", asks("ann", "sly", 100), 10)
+		if want := slices.Repeat([]string{"sly " + run.MethodSample}, 99); !slices.Equal(entries.servers, want) {
+			t.Errorf("entries: %d", len(entries.servers))
+		}
+		check("another server", asks("ann", "other", 100), 10)
+		check("all servers", asks("ann", "third", 100), 0)
+		check("another principal", asks("bob", "sly", 100), 10)
+		for range 3 {
+			time.Sleep(time.Minute)
+			check("after a minute", asks("ann", "sly", 100), 10)
+		}
+		time.Sleep(time.Minute)
+		check("within an hour", asks("ann", "sly", 100), 0)
+		time.Sleep(time.Hour)
+		check("after an hour", asks("ann", "sly", 100), 10)
+		for i := range 2 * maxAskers {
+			asks("ann", fmt.Sprint(i), 1)
+		}
+		if n := len(all.askers); n > maxAskers+1 {
+			t.Errorf("%d askers are kept", n)
+		}
+	})
 }

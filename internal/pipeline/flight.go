@@ -19,6 +19,7 @@ import (
 // the request that began it. It is safe for concurrent use.
 type Flights struct {
 	journals *approval.Journals
+	asking   asking
 
 	mu     sync.Mutex
 	flying map[string]*flight
@@ -68,7 +69,8 @@ func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any
 	permitted, expire := deadline.WhilePermitted(context.WithoutCancel(ctx))
 	own, cancel := context.WithCancelCause(permitted)
 	f := &flight{
-		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table, permit: run.PermitOf(ctx), revision: p.Relay.Revision(), theirs: newTheirs(p.Approvals.Bounds),
+		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table, permit: run.PermitOf(ctx), revision: p.Relay.Revision(),
+		theirs: newTheirs(p.Approvals.Bounds, p.Policy.Principal(), &p.Flights.asking),
 		ended: make(chan struct{}), turn: make(chan struct{}, 1), channel: run.ChannelOf(ctx), news: make(chan struct{}),
 	}
 	f.turn <- struct{}{}
@@ -215,12 +217,17 @@ func (f *flight) ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
 	f.mu.Lock()
 	channel := f.channel
 	f.mu.Unlock()
-	if !f.table.Waits(a.ID) {
+	if channel != nil {
+		f.gather(ctx)
+	}
+	a, waits := f.table.Group(a.ID)
+	if !waits {
 		return run.Answer{}, false // what was asked before it was enough
 	}
 	if channel != nil && ctx.Err() == nil {
 		answer, ok := channel(ctx, a)
 		if ok {
+			answer.Also = a.Same                       // and what is equal and has come since is asked about
 			_ = f.table.Decide(a.ID, a.Digest, answer) // before the next is asked: it may be covered
 		}
 		if ok || ctx.Err() != nil {
@@ -233,6 +240,17 @@ func (f *flight) ask(ctx context.Context, a run.Approval) (run.Answer, bool) {
 	close(f.news)
 	f.news = make(chan struct{})
 	return run.Answer{}, false
+}
+
+// gather gives the execution the time to ask what it asks at once, so that equal questions are
+// shown as one.
+func (f *flight) gather(ctx context.Context) {
+	timer := time.NewTimer(together)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }
 
 func (f *flight) tidings() <-chan struct{} {
@@ -291,7 +309,7 @@ func (p *Pipeline) pending(f *flight, waiting []run.Approval) run.Outcome {
 		o.Warnings = append(o.Warnings, "it was cancelled, since what it does could not be noted: "+err.Error())
 		return o
 	}
-	o := run.Outcome{ExecutionID: f.id, Status: run.StatusPendingApproval, Approvals: shown(waiting)}
+	o := run.Outcome{ExecutionID: f.id, Status: run.StatusPendingApproval, Approvals: shown(run.Grouped(waiting))}
 	var actions []string
 	for _, a := range waiting {
 		actions = append(actions, a.Action())

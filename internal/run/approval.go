@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -120,9 +121,41 @@ type Approval struct {
 	Digest  string    `json:"digest"`
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
+	Count   int       `json:"count,omitempty"` // of equal questions that are shown as this one; 0 if it is alone
+	Same    []string  `json:"same,omitempty"`  // ids of the others
 	Question
 
 	hidden bool // the arguments have tokens in the place of personal values
+}
+
+// maxSame is how many questions are shown as one.
+const maxSame = 1000
+
+// Grouped returns approvals in their order, with equal questions as one: the first, which counts
+// the others and has their ids. Questions are equal if nothing in them differs but the execution
+// that asks: neither what a person is shown nor what is sent after a yes.
+func Grouped(waiting []Approval) []Approval {
+	list := make([]Approval, 0, len(waiting))
+	at := map[string][]int{} // in list, by digest
+	for _, a := range waiting {
+		i := slices.IndexFunc(at[a.Digest], func(i int) bool { return len(list[i].Same) < maxSame && list[i].Equals(a.Question) })
+		if i < 0 {
+			at[a.Digest] = append(at[a.Digest], len(list))
+			list = append(list, a)
+			continue
+		}
+		first := &list[at[a.Digest][i]]
+		first.Same = append(first.Same, a.ID)
+		first.Count = len(first.Same) + 1
+	}
+	return list
+}
+
+// Equals reports whether q and other differ in nothing but the execution that asks. To log in is
+// never equal: each has an address of its own.
+func (q Question) Equals(other Question) bool {
+	q.Execution, other.Execution = "", ""
+	return q.Login == "" && reflect.DeepEqual(q, other)
 }
 
 // ForModel is the question without what is personal in its arguments.
@@ -146,6 +179,9 @@ func (a Approval) ForModel() Approval {
 func (a Approval) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s wants to %s\n", LegibleLine(nonEmpty(a.Client, "A program")), a.Action())
+	if a.Count > 1 {
+		fmt.Fprintf(&b, "\nthis is asked %d times, and the answer is for all %d\n", a.Count, a.Count)
+	}
 	if a.Login != "" {
 		fmt.Fprintf(&b, "\nopen this address in a browser on this machine; the program goes on when you have logged in:\n%s\n", LegibleLine(a.Login))
 	}
@@ -232,7 +268,10 @@ type Answer struct {
 	Approve bool   `json:"approve"`
 	Scope   Scope  `json:"scope,omitempty"` // of a yes; ScopeOnce if empty
 	Note    string `json:"note,omitempty"`  // why not, for the model
-	By      string `json:"-"`               // how it was given: "client", "terminal", "command line", "webhook"
+	// Also are the ids of equal questions that were shown together with the one that is answered:
+	// Same of what was shown. One that asks for anything else, or was not shown, is not answered.
+	Also []string `json:"also,omitempty"`
+	By   string   `json:"-"` // how it was given: "client", "terminal", "command line", "webhook"
 }
 
 // Channel asks the person who is at the other end of an execution. It reports false

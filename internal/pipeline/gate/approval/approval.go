@@ -221,6 +221,7 @@ func (t *Table) through(ctx context.Context, ask run.Channel, e *entry) {
 		}
 	}()
 	if answer, ok := ask(ctx, e.Approval); ok {
+		answer.Also = nil                    // it was shown alone
 		_ = t.Decide(e.ID, e.Digest, answer) // another answer was faster
 	}
 }
@@ -334,8 +335,25 @@ func (t *Table) Waits(id string) bool {
 	return ok && !e.settled
 }
 
-// Decide answers a request. digest must be that of the request. An error says
-// that the answer does not count: there is no such request, it was answered
+// Group returns what waits with an id, together with the equal questions of its execution that
+// wait; false if it does not wait any more.
+func (t *Table) Group(id string) (run.Approval, bool) {
+	t.mu.Lock()
+	e, ok := t.waiting[id]
+	t.mu.Unlock()
+	if !ok {
+		return run.Approval{}, false
+	}
+	for _, a := range run.Grouped(t.Waiting(e.Execution)) {
+		if a.ID == id || slices.Contains(a.Same, id) {
+			return a, true
+		}
+	}
+	return run.Approval{}, false
+}
+
+// Decide answers a request, and the equal ones that the answer names. digest must be that of the
+// request. An error says that the answer does not count: there is no such request, it was answered
 // before, or it is too late.
 func (t *Table) Decide(id, digest string, a run.Answer) *run.Error {
 	scope, err := run.ParseScope(string(a.Scope))
@@ -359,5 +377,23 @@ func (t *Table) Decide(id, digest string, a run.Answer) *run.Error {
 	e.settle(a)
 	t.judged(e)
 	t.grant(e)
+	t.answerAlso(e)
 	return nil
+}
+
+// answerAlso answers the questions that were shown together with e. How far a yes goes beyond them
+// is for the execution of e alone. The caller holds mu.
+func (t *Table) answerAlso(e *entry) {
+	for _, id := range e.answer.Also {
+		other, ok := t.waiting[id]
+		if !ok || other.settled || !other.Equals(e.Question) || !time.Now().Before(other.Expires) {
+			continue
+		}
+		a := e.answer
+		a.Scope, a.Also = run.ScopeOnce, nil
+		other.settle(a)
+		if other.Execution != e.Execution { // else it is one answer to one program
+			t.judged(other)
+		}
+	}
 }

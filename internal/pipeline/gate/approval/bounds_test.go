@@ -2,6 +2,7 @@ package approval
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,4 +103,72 @@ func TestBoundsOfSessions(t *testing.T) {
 			t.Error("what an execution has asked is kept after its end")
 		}
 	})
+}
+
+// One answer is for all equal questions that were shown with it, and for nothing else: neither for
+// what came while the person looked at it, nor for what an answer only names.
+func TestEqualQuestions(t *testing.T) {
+	for name, a := range map[string]run.Answer{"once": {Approve: true}, "run": {Approve: true, Scope: run.ScopeRun}, "no": {Note: "not today"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { answerEqual(t, a) })
+		})
+	}
+}
+
+func answerEqual(t *testing.T, a run.Answer) {
+	table := New(time.Minute, nil)
+	ended := map[string]<-chan *run.Error{}
+	ask := func(name string, q run.Question) string {
+		one, end := asked(t, t.Context(), table, q)
+		ended[name] = end
+		time.Sleep(time.Millisecond) // the next one is younger
+		return one.ID
+	}
+	first := ask("first", call("x", `{"id":1}`))
+	second := ask("second", call("x", `{"id":1}`))
+	ask("other execution", call("y", `{"id":1}`))
+	different := ask("other arguments", call("x", `{"id":2}`))
+	stranger := call("z", `{"id":1}`)
+	stranger.Principal = "eve"
+	theirs := ask("other principal", stranger)
+	shown := run.Grouped(table.Waiting(""))[0]
+	if shown.ID != first || shown.Count != 3 || shown.Same[0] != second {
+		t.Fatalf("shown as one: %+v", shown)
+	}
+	ask("unseen", call("y", `{"id":1}`))
+	if group, ok := table.Group(second); !ok || group.ID != first || group.Count != 2 {
+		t.Errorf("the group of one execution: %+v", group)
+	}
+	a.Also = append(shown.Same, different, theirs, "nothing", first)
+	if err := table.Decide(first, shown.Digest, a); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	for _, name := range []string{"first", "second", "other execution"} {
+		select {
+		case err := <-ended[name]:
+			if (err == nil) != a.Approve {
+				t.Errorf("%s: %v", name, err)
+			}
+		default:
+			t.Errorf("%s still waits", name)
+		}
+	}
+	left := map[string]bool{}
+	for _, one := range table.Waiting("") {
+		left[string(one.Arguments)+one.Principal+one.Execution] = true
+	}
+	want := map[string]bool{`{"id":2}x`: true, `{"id":1}evez`: true, `{"id":1}y`: true}
+	if a.Scope == run.ScopeRun {
+		delete(want, `{"id":2}x`) // it is the same tool in the same run
+	}
+	if !a.Approve {
+		delete(want, `{"id":1}y`) // a no answers equal questions of its program
+	}
+	if !maps.Equal(left, want) {
+		t.Errorf("still waits: %v", left)
+	}
+	if h := table.histories["y"]; !a.Approve && h.declined != 1 {
+		t.Errorf("the other program was declined %d times", h.declined)
+	}
 }

@@ -132,7 +132,7 @@ func (d *desk) visit(c *net.UnixConn) {
 // one too, but whoever connects need not be the command.
 func (d *desk) answer(who asker, asked deskRequest) deskAnswer {
 	if asked.Decide == nil {
-		return deskAnswer{Waiting: d.table.Waiting("")}
+		return deskAnswer{Waiting: run.Grouped(d.table.Waiting(""))}
 	}
 	if asked.Decide.Answer.Approve {
 		if err := who.CheckTerminal(); err != nil {
@@ -202,6 +202,7 @@ func Find(dir string) ([]Found, error) {
 
 // Decide answers what was found.
 func (f Found) Decide(a run.Answer) error {
+	a.Also = f.Same
 	_, err := visit(f.dir, f.name, deskRequest{Decide: &decision{f.ID, f.Digest, a}})
 	return err
 }

@@ -1,0 +1,101 @@
+package pipeline
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"retort/internal/run"
+)
+
+// What servers may ask in all executions together, in times of approval.questions.
+const (
+	minutely    = 1 // one server, of one principal, within a minute
+	hourly      = 4 // the same, within an hour
+	allServers  = 2 // so many times as much, all servers together
+	maxAskers   = 10_000
+	everyServer = "" // stands for all servers
+)
+
+// asking counts what servers ask in all executions of an engine. The zero value is ready. It is
+// safe for concurrent use.
+type asking struct {
+	mu     sync.Mutex
+	askers map[asker]*askerCounts
+}
+
+// asker is a server that asks on behalf of a principal.
+type asker struct{ principal, server string }
+
+// askerCounts is what an asker has asked within the minute and the hour that go on.
+type askerCounts struct{ minute, hour span }
+
+// span counts from a time on.
+type span struct {
+	since time.Time
+	asked int
+}
+
+// in returns how much was asked in a span of a length, which begins anew after that.
+func (s *span) in(length time.Duration, now time.Time) int {
+	if now.Sub(s.since) >= length {
+		*s = span{since: now}
+	}
+	return s.asked
+}
+
+// count counts a question, or returns why it may not be asked. questions is approval.questions.
+func (s *asking) count(principal, server string, questions int, now time.Time) (refusal string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, all := s.of(asker{principal, server}, now), s.of(asker{principal, everyServer}, now)
+	switch {
+	case one.minute.in(time.Minute, now) >= minutely*questions:
+		return fmt.Sprintf("%s has asked the client %d times within a minute; ask again after a minute (approval.questions)", server, one.minute.asked)
+	case one.hour.in(time.Hour, now) >= hourly*questions:
+		return fmt.Sprintf("%s has asked the client %d times within an hour; ask again after an hour (%d times approval.questions)", server, one.hour.asked, hourly)
+	case all.minute.in(time.Minute, now) >= allServers*minutely*questions:
+		return fmt.Sprintf("servers have asked the client %d times within a minute; ask again after a minute (%d times approval.questions)", all.minute.asked, allServers*minutely)
+	case all.hour.in(time.Hour, now) >= allServers*hourly*questions:
+		return fmt.Sprintf("servers have asked the client %d times within an hour; ask again after an hour (%d times approval.questions)", all.hour.asked, allServers*hourly)
+	}
+	for _, c := range []*askerCounts{one, all} {
+		c.minute.asked++
+		c.hour.asked++
+	}
+	return ""
+}
+
+// of returns the counts of an asker. The caller holds mu.
+func (s *asking) of(a asker, now time.Time) *askerCounts {
+	if s.askers == nil {
+		s.askers = map[asker]*askerCounts{}
+	}
+	c := s.askers[a]
+	if c == nil {
+		if len(s.askers) >= maxAskers {
+			s.forget(now)
+		}
+		c = &askerCounts{}
+		s.askers[a] = c
+	}
+	return c
+}
+
+// forget makes room: for what counts no more, or else for anything.
+func (s *asking) forget(now time.Time) {
+	for a, c := range s.askers {
+		if now.Sub(c.hour.since) >= time.Hour || len(s.askers) >= maxAskers {
+			delete(s.askers, a)
+		}
+	}
+}
+
+// refusedAsking records that a question of a server did not reach the client. It is the first
+// of the server in the execution: a server that asks without end makes no other entries.
+func (r *record) refusedAsking(a run.Asked, why *run.Error) {
+	about := r.event(run.EventAsked)
+	about.Server, about.Tool, about.Status = a.Server, a.Tool, "refused"
+	about.Facts = map[string]any{"method": a.Method, "reason": why.Message}
+	_ = r.add(about, false)
+}
