@@ -10,6 +10,7 @@ import (
 
 	"retort"
 	"retort/internal/run"
+	"retort/internal/testenv"
 )
 
 // A tool that a program names in a text may be one of a server that is still starting. The server
@@ -38,13 +39,52 @@ func TestComputedNameWaitsForServers(t *testing.T) {
 	}
 }
 
+// A tool that a program names plainly is waited for, too: here its server starts once the program
+// has come.
+func TestNameWaitsForServers(t *testing.T) {
+	for code, language := range map[string]run.Language{`return await late.note()`: "typescript", `import {note} from './servers/late'; return await note()`: "typescript", `late.note()`: "python"} {
+		come := make(chan struct{})
+		late := &party{tools: func() string { return definitionOf("Notes.", readsOnly) }, answer: func(string, json.RawMessage) string { return textResult("late") }}
+		dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
+			select {
+			case <-come:
+				return late.dial(ctx)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Servers: []retort.Server{{Name: "late", Dial: dial}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		ended := make(chan retort.Outcome, 1)
+		go func() { ended <- e.Execute(t.Context(), retort.Request{Code: code, Language: language}) }()
+		testenv.WaitUntil(t, "the program has come", func() bool { return e.Running() == 1 })
+		close(come)
+		if o := <-ended; o.Status != run.StatusOK || string(o.Result) != `"late"` {
+			t.Errorf("%s: %s %s %+v", code, o.Status, o.Result, o.Error)
+		}
+	}
+}
+
 // A tool of a server that is configured and down is not simply unknown.
 func TestToolOfServerThatIsDown(t *testing.T) {
 	down := func(context.Context) (io.ReadWriteCloser, error) { return nil, errors.New("the disk is on fire") }
 	e := openOne(t, "", down)
-	for _, code := range []string{`return await callMCPTool(['eye', 'note'].join('__'), {})`, `return await callMCPTool('eye__note', {})`} {
-		o := e.Execute(t.Context(), retort.Request{Code: code})
+	for code, language := range map[string]run.Language{
+		`return await callMCPTool(['eye', 'note'].join('__'), {})`: "", `return await callMCPTool('eye__note', {})`: "",
+		`return await eye.note({})`: "", `const {note} = eye; return 1`: "", `return {eye}`: "", `return nothing.x + eye.note()`: "", `return eye.note()`: "javascript",
+		`import {note} from './servers/eye'; return await note({})`: "",
+		`eye.note()`: "python", `x = [eye]`: "python", `from servers import eye`: "python", "nothing\neye.note()": "python",
+	} {
+		o := e.Execute(t.Context(), retort.Request{Code: code, Language: language})
 		if o.Error == nil || o.Error.Kind != run.KindToolNotFound || !strings.Contains(o.Error.Message, "the server eye is configured, but its tools are not known") || !strings.Contains(o.Error.Message, "the disk is on fire") {
+			t.Errorf("%s: %s %+v", code, o.Status, o.Error)
+		}
+	}
+	for code, language := range map[string]run.Language{`return await eyes.note({})`: "", `return eye_note`: "", `return nothing`: "", `eyes.note()`: "python"} {
+		if o := e.Execute(t.Context(), retort.Request{Code: code, Language: language}); o.Error == nil || o.Error.Kind != run.KindType || strings.Contains(o.Error.Message, "configured") {
 			t.Errorf("%s: %s %+v", code, o.Status, o.Error)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"retort/internal/pipeline/isolate"
 	"retort/internal/run"
@@ -66,10 +67,17 @@ func missesTool(err error) bool {
 // noSuch finds the name in what the gate says of one that is not known.
 var noSuch = regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")`)
 
-// explained returns an error about a tool that is not known. If the name is that of a server that is
+// explained returns an error about a tool, or a name, that is not known. If it is that of a server that is
 // configured, the error says why its tools are not known.
 func (p *Pipeline) explained(e *run.Error) *run.Error {
-	if e == nil || e.Kind != run.KindToolNotFound {
+	if e == nil {
+		return e
+	}
+	var unknown *run.UnknownNames
+	if errors.As(e, &unknown) {
+		return p.explainedNames(e, unknown.Names)
+	}
+	if e.Kind != run.KindToolNotFound {
 		return e
 	}
 	var missing *run.NoTool
@@ -83,8 +91,38 @@ func (p *Pipeline) explained(e *run.Error) *run.Error {
 	if why == nil {
 		return e
 	}
+	return down(e, server, why)
+}
+
+// explainedNames returns an error about names that nothing binds. It speaks of the first that is the
+// name of a server that is down.
+func (p *Pipeline) explainedNames(e *run.Error, names []string) *run.Error {
+	for _, name := range names {
+		if server, why := p.Tools.Down(name); why != nil && plain(name) == plain(server) {
+			return down(e, server, why)
+		}
+	}
+	return e
+}
+
+// plain returns a name without what its spellings differ in.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// down returns e as the error about a server of which no tools are known, and why.
+func down(e *run.Error, server string, why *run.Error) *run.Error {
 	c := *e
-	c.Message = fmt.Sprintf("%s: the server %s is configured, but its tools are not known: %s", strings.TrimSuffix(e.Message, "."), server, why.Message)
+	said, between := strings.TrimSuffix(e.Message, "."), ": "
+	if strings.Contains(said, "\n") {
+		between = "\n" // it speaks of several things
+	}
+	c.Kind, c.Message = run.KindToolNotFound, fmt.Sprintf("%s%sthe server %s is configured, but its tools are not known: %s", said, between, server, why.Message)
 	if c.Hint = why.Hint; c.Hint == "" {
 		c.Hint = "retort doctor says what is wrong with it; try again when it runs"
 	}

@@ -243,6 +243,12 @@ type NoTool struct{ Name string }
 
 func (e *NoTool) Error() string { return "there is no tool " + e.Name }
 
+// UnknownNames is what errors.As finds in the error for a program that uses names that nothing binds.
+// One may be that of a server.
+type UnknownNames struct{ Names []string }
+
+func (e *UnknownNames) Error() string { return "nothing is named " + strings.Join(e.Names, " or ") }
+
 // NotFound is the error for a tool name that nothing answers to; it names the
 // nearest tools. One that was taken out is refused for the reason of that.
 func (ts *Toolset) NotFound(name string) *Error {

@@ -18,6 +18,7 @@ type finding struct {
 	message      string
 	hint         string
 	server, tool string
+	unknown      string // the name, if nothing binds it
 	place
 }
 
@@ -137,7 +138,7 @@ func (p *program) names() []finding {
 		if p.globalServer(n.Name) != nil || p.fromStar(n.Name) {
 			continue
 		}
-		found = append(found, finding{kind: run.KindType, message: fmt.Sprintf("name '%s' is not defined", n.Name), hint: p.nameHint(n.Name), place: n.place})
+		found = append(found, finding{kind: run.KindType, message: fmt.Sprintf("name '%s' is not defined", n.Name), hint: p.nameHint(n.Name), unknown: n.Name, place: n.place})
 	}
 	return found
 }
@@ -224,6 +225,17 @@ func (p *program) starTool(name string) *run.Tool {
 	return nil
 }
 
+// unknownNames returns the names in findings that nothing binds.
+func unknownNames(found []finding) []string {
+	var names []string
+	for _, f := range found {
+		if f.unknown != "" {
+			names = append(names, f.unknown)
+		}
+	}
+	return names
+}
+
 // refuse makes the error of findings; nil if there is none. The first is told in
 // full, some more in a line each.
 func (p *program) refuse(found []finding) *run.Error {
@@ -243,6 +255,9 @@ func (p *program) refuse(found []finding) *run.Error {
 	e := &run.Error{
 		Kind: first.kind, Op: "gate.python", Message: message, Hint: first.hint, Server: first.server, Tool: first.tool,
 		Line: first.Line + p.lines, Column: first.Column + p.indent,
+	}
+	if names := unknownNames(found); len(names) > 0 {
+		e.Err = &run.UnknownNames{Names: names}
 	}
 	e.Frame = source.Frame(p.written, e.Line, e.Column, first.Width)
 	return e

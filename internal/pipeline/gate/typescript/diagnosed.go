@@ -51,7 +51,7 @@ func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
 	case d.Erased:
 	case slices.Contains(unknownName, d.Code) && !p.asked(d):
 		f.kind = run.KindType
-		f.hint = p.nameHint(d)
+		f.hint, f.unknown = p.nameHint(d), p.source.Text()[d.Start:d.End]
 	case p.shadowed(d) != nil:
 		f.kind = run.KindType
 		f.hint = builtinHint(p.shadowed(d))

@@ -19,7 +19,8 @@ type finding struct {
 	start, end int
 	server     string
 	tool       string
-	advice     bool // by what was learned of a tool's answers
+	unknown    string // the name, if nothing binds it
+	advice     bool   // by what was learned of a tool's answers
 }
 
 // syntax are the findings of a program that does not parse.
@@ -127,6 +128,17 @@ func moduleHint(specifier string, modules []string) string {
 	return "no packages are installed; there are ./servers/<server>, ./client, " + strings.Join(known, ", ")
 }
 
+// unknownNames returns the names in findings that nothing binds.
+func unknownNames(found []finding) []string {
+	var names []string
+	for _, f := range found {
+		if f.unknown != "" {
+			names = append(names, f.unknown)
+		}
+	}
+	return names
+}
+
 // refuse makes the error of the findings that are reasons to refuse; nil if
 // there is none. The first is told in full, some more in a line each.
 func (p *program) refuse(found []finding) *run.Error {
@@ -149,6 +161,9 @@ func (p *program) refuse(found []finding) *run.Error {
 		Kind: first.kind, Op: "gate.typescript", Message: message, Hint: first.hint, Server: first.server, Tool: first.tool,
 	}
 	e.Line, e.Column = p.position(first.start)
+	if names := unknownNames(refused); len(names) > 0 {
+		e.Err = &run.UnknownNames{Names: names}
+	}
 	e.Frame = source.Frame(p.src.Code, e.Line, e.Column, p.width(first))
 	return e
 }
