@@ -73,6 +73,62 @@ func TestRenew(t *testing.T) {
 	}
 }
 
+// TestUsageAfterRenew checks that executions and calls are counted once that two chains tell of: an
+// engine that opens the old file afterwards closes what went on elsewhere, and the kernel may have
+// kept what the disk did not confirm. What is open in the old chain and nowhere else counts.
+func TestUsageAfterRenew(t *testing.T) {
+	l, first, second, o := renewing(t)
+	record := func(l *Log, e run.Event) {
+		t.Helper()
+		if err := l.Record(e, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range []run.Event{request("before"), end("before"), request("x"), call("x"), request("z")} {
+		record(l, e)
+	}
+	first.set(func() {
+		first.lies = func(Batch) error { return fmt.Errorf("the audit log: %w", ErrUnsynced) }
+		first.blind = func() error { return fmt.Errorf("the audit log: %w", ErrUnsynced) }
+	})
+	record(l, call("x")) // is in both files
+	for _, e := range []run.Event{end("x"), request("y"), end("y")} {
+		record(l, e)
+	}
+	// z does not end: its engine dies.
+	first.set(func() { first.lies, first.blind = nil, nil })
+	later, err := Open(t.Context(), first, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record(later, request("after"))
+	record(later, end("after"))
+	if err := later.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check := func(stores []Store, s Span, want map[string]int64, calls int64) {
+		t.Helper()
+		for _, ends := range []bool{false, true} {
+			u, err := Add(t.Context(), stores, s, ends)
+			executions, persons := int64(0), int64(0)
+			for _, n := range want {
+				executions += n
+			}
+			for _, p := range u.Principals {
+				persons += p.Executions
+			}
+			if err != nil || u.Executions != executions || !maps.Equal(u.ByStatus, want) || u.Calls != calls || u.Sampled != 0 || ends && persons != executions {
+				t.Errorf("%+v %v, %d of principals, want %v and %d calls", u, err, persons, want, calls)
+			}
+		}
+	}
+	check([]Store{first, second}, Span{}, map[string]int64{"ok": 4, "outcome_unknown": 1}, 2)
+	check([]Store{second, first}, Span{}, map[string]int64{"ok": 4, "outcome_unknown": 1}, 2)
+	check([]Store{first, second}, Span{Session: "another"}, map[string]int64{}, 0)
+	check([]Store{first}, Span{}, map[string]int64{"ok": 2, "outcome_unknown": 2}, 2) // all that this one knows
+	_ = l.Close()
+}
+
 // TestRenewFails checks that nothing happens that cannot be recorded while no other file can be begun, and that it
 // goes on when one can.
 func TestRenewFails(t *testing.T) {

@@ -89,7 +89,7 @@ const (
 // Add adds up what stores have. Without ends none of the single executions is looked at, and
 // what only they tell is left out.
 func Add(ctx context.Context, stores []Store, s Span, ends bool) (Usage, error) {
-	a := adding{usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}}, days: map[string]*DayUsage{}, tools: map[[2]string]*ToolUsage{}, servers: map[string]*ToolUsage{}}
+	a := adding{twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}}, days: map[string]*DayUsage{}, tools: map[[2]string]*ToolUsage{}, servers: map[string]*ToolUsage{}}
 	f := Filter{From: s.From, To: s.To, Session: s.Session, Principal: s.Principal}
 	for _, store := range stores {
 		groups, err := store.Groups(ctx, f)
@@ -100,6 +100,14 @@ func Add(ctx context.Context, stores []Store, s Span, ends bool) (Usage, error) 
 			a.add(g)
 		}
 	}
+	twice, err := doubled(ctx, stores, f)
+	if err != nil {
+		return Usage{}, err
+	}
+	for i := range twice {
+		a.add(less(&twice[i]))
+		a.twice[rowPlace{twice[i].At, twice[i].Seq}] = true
+	}
 	if ends {
 		if err := a.ends(ctx, stores, f); err != nil {
 			return Usage{}, err
@@ -108,8 +116,12 @@ func Add(ctx context.Context, stores []Store, s Span, ends bool) (Usage, error) 
 	return a.sum(), nil
 }
 
+// rowPlace is where a row is, as a Brief store tells it.
+type rowPlace struct{ at, seq int64 }
+
 // adding is usage while it is added up.
 type adding struct {
+	twice   map[rowPlace]bool // rows that are not counted: what they tell is counted elsewhere
 	usage   Usage
 	days    map[string]*DayUsage
 	tools   map[[2]string]*ToolUsage
@@ -179,7 +191,7 @@ func (a *adding) ends(ctx context.Context, stores []Store, f Filter) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, rows...)
+		all = append(all, slices.DeleteFunc(rows, func(r Row) bool { return a.twice[rowPlace{r.At, r.Seq}] })...)
 		if err := a.hits(ctx, store, f); err != nil {
 			return err
 		}
@@ -221,6 +233,9 @@ func (a *adding) hits(ctx context.Context, store Store, f Filter) error {
 	for r, err := range store.Find(ctx, f) {
 		if err != nil {
 			return err
+		}
+		if a.twice[rowPlace{r.At, r.Seq}] {
+			continue
 		}
 		n++
 		a.usage.CacheHits += hitsOf(r.Facts)
@@ -270,6 +285,9 @@ func quantiles(micros []int64) *Quantiles {
 // sum orders days by time, and tools by how often they were called.
 func (a *adding) sum() Usage {
 	u := a.usage
+	for _, counts := range []map[string]int64{u.ByStatus, u.Approvals} {
+		maps.DeleteFunc(counts, func(_ string, n int64) bool { return n == 0 })
+	}
 	u.Days, u.Tools, u.Servers = []DayUsage{}, busiest(maps.Values(a.tools)), busiest(maps.Values(a.servers))
 	for _, day := range slices.Sorted(maps.Keys(a.days)) {
 		u.Days = append(u.Days, *a.days[day])
