@@ -29,14 +29,36 @@ func lock(path string, how int, patience time.Duration) (unlock func(), err erro
 	if err != nil {
 		return nil, err
 	}
-	for late := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
-		err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-		if err == nil {
-			return func() { _ = f.Close() }, nil
+	if err := flock(f, how, patience); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// Locks says that files have locks here.
+const Locks = true
+
+// LockFile waits, at most for patience, until nobody else has the lock of a file. UnlockFile gives it
+// back, and so does the end of the process.
+func LockFile(f *os.File, patience time.Duration) error { return flock(f, syscall.LOCK_EX, patience) }
+
+// UnlockFile gives the lock of a file back.
+func UnlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
+func flock(f *os.File, how int, patience time.Duration) error {
+	var late time.Time
+	for {
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return err
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) || !time.Now().Before(late) {
-			_ = f.Close()
-			return nil, err
+		if late.IsZero() {
+			late = time.Now().Add(patience)
 		}
+		if !time.Now().Before(late) {
+			return err
+		}
+		time.Sleep(2 * time.Millisecond)
 	}
 }

@@ -47,8 +47,11 @@ func (w *Workspace) copyOf(from *Workspace) error {
 		return err
 	}
 	defer store.Close()
-	from.mu.Lock() // nothing is half written or half moved
-	defer from.mu.Unlock()
+	done, err := from.change(".") // nothing is half written or half moved
+	if err != nil {
+		return err
+	}
+	defer done()
 	w.used = from.used
 	return fs.WalkDir(from.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {

@@ -26,8 +26,11 @@ type Incoming struct {
 func (w *Workspace) Create(_ context.Context, suffix string) (*Incoming, error) {
 	in := &Incoming{workspace: w, name: "files/" + strings.ToLower(rand.Text()[:12]) + suffix}
 	in.temp = in.name + "." + rand.Text()[:8] + ".tmp"
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	done, err := w.change(in.name)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	if err := w.makeFolders(in.name, path.Dir(in.name), usage{entries: 1}); err != nil {
 		return nil, err
 	}
@@ -51,8 +54,11 @@ func (in *Incoming) Write(p []byte) (int, error) {
 }
 
 func (in *Incoming) reserve(n int64) error {
-	in.workspace.mu.Lock()
-	defer in.workspace.mu.Unlock()
+	done, err := in.workspace.change(in.name)
+	if err != nil {
+		return err
+	}
+	defer done()
 	if err := in.workspace.room(in.name, usage{bytes: n}); err != nil {
 		return err
 	}
@@ -82,8 +88,11 @@ func (in *Incoming) Abort() {
 	}
 	in.done = true
 	_ = in.file.Close()
+	done, err := in.workspace.change(in.name)
 	_ = in.workspace.root.Remove(in.temp)
-	in.workspace.mu.Lock()
-	defer in.workspace.mu.Unlock()
+	if err != nil {
+		return // it counts until the workspace is measured again
+	}
+	defer done()
 	in.workspace.used = in.workspace.used.minus(usage{in.size, 1})
 }

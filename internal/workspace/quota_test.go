@@ -146,7 +146,12 @@ func TestDepth(t *testing.T) {
 
 func TestNumberOfEntriesIsBounded(t *testing.T) {
 	w := open(t, 1<<40)
+	done, err := w.change(".")
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.used.entries = maxEntries - 2
+	done()
 	if err := w.Write("a/b", nil); err != nil {
 		t.Fatal(err)
 	}

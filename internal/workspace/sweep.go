@@ -81,6 +81,7 @@ func (s *Store) Erase(states *States, session string) (Swept, error) {
 		return w.swept, run.Errorf(run.KindPolicy, "workspace.erase", "the session is in use: %w", err).WithHint("try again when its programs have ended")
 	}
 	defer unlock()
+	_ = os.Remove(s.counterPath(name))
 	return w.swept, wrapped(w.all(name, slices.Collect(s.files(name))))
 }
 
@@ -182,6 +183,9 @@ func (w *sweeping) session(name string) error {
 		return nil
 	}
 	defer unlock()
+	if !w.dry {
+		_ = os.Remove(w.store.counterPath(name)) // who changes the session next measures it
+	}
 	if w.expired(w.used(name, files), w.keep.Sessions) {
 		return w.all(name, files)
 	}
@@ -272,6 +276,9 @@ func (w *sweeping) shrink() error {
 		unlock, err := w.store.alone(name)
 		if err != nil {
 			continue
+		}
+		if !w.dry {
+			_ = os.Remove(w.store.counterPath(name))
 		}
 		err = w.remove(f)
 		unlock()

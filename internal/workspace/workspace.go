@@ -56,9 +56,9 @@ func (s *Store) Open(session string) (*Workspace, error) {
 	return w, nil
 }
 
-// enter opens the folder, and measures what is in it the first time.
+// enter opens the folder. The first change measures what is in it, unless another engine counts it.
 func (w *Workspace) enter(first bool) (err error) {
-	if err := w.share(); err != nil {
+	if err := w.share(first); err != nil {
 		return err
 	}
 	if err = os.MkdirAll(w.dir, 0o700); err == nil {
@@ -66,20 +66,34 @@ func (w *Workspace) enter(first bool) (err error) {
 	}
 	if err != nil {
 		w.leave()
-		return err
 	}
-	if first {
-		w.used = w.below(".")
-	}
-	return nil
+	return err
 }
 
-// share keeps a session from being swept away while it is used.
-func (w *Workspace) share() (err error) {
+// share keeps a session from being swept away while it is used. The first time it finds out whether
+// another engine uses it.
+func (w *Workspace) share(first bool) (err error) {
 	w.leave = func() {}
-	if !w.draft {
-		w.leave, err = seal.Share(w.store.lockPath(filepath.Base(w.dir)), 10*time.Second)
+	if w.draft {
+		return nil
 	}
+	lock := w.store.lockPath(filepath.Base(w.dir))
+	if first {
+		if unlock, err := seal.Lock(lock, 0); err == nil {
+			w.unmeasured = true
+			unlock()
+		}
+	}
+	w.leave, err = seal.Share(lock, 10*time.Second)
+	return err
+}
+
+// closeFiles closes the folder and what belongs to it.
+func (w *Workspace) closeFiles() error {
+	w.counter.close()
+	w.counter = nil
+	err := w.root.Close()
+	w.leave()
 	return err
 }
 
@@ -91,8 +105,7 @@ func (w *Workspace) Close() error {
 	if w.users--; w.users > 0 {
 		return nil
 	}
-	err := w.root.Close()
-	w.leave()
+	err := w.closeFiles()
 	if w.draft {
 		err = errors.Join(err, os.RemoveAll(w.dir))
 	}
@@ -133,8 +146,10 @@ type Workspace struct {
 	root  *os.Root // open while there are users
 	leave func()   // gives back the share of the session's lock
 
-	mu   sync.Mutex // guards writes and used
-	used usage
+	mu         sync.Mutex // guards writes and what follows; change locks it
+	used       usage
+	unmeasured bool     // used is not known, and no other engine knows it
+	counter    *counter // nil until something changes, and where there is none
 }
 
 // Dir is the folder on disk.
@@ -206,8 +221,11 @@ func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size
 // Write replaces a file; whoever reads it sees the old content or the new,
 // never half. Missing folders are made.
 func (w *Workspace) Write(name string, data []byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	done, err := w.change(name)
+	if err != nil {
+		return err
+	}
+	defer done()
 	target := local(name)
 	more := usage{int64(len(data)), 1}.minus(w.entry(target))
 	if err := w.makeFolders(name, path.Dir(target), more); err != nil {
@@ -243,8 +261,11 @@ func (w *Workspace) replace(target string, data []byte) (err error) {
 
 // Append adds to the end of a file, which is made if it is missing.
 func (w *Workspace) Append(name string, data []byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	done, err := w.change(name)
+	if err != nil {
+		return err
+	}
+	defer done()
 	target := local(name)
 	made := usage{entries: 1 - w.entry(target).entries}
 	if err := w.makeFolders(name, path.Dir(target), made.plus(usage{bytes: int64(len(data))})); err != nil {
@@ -264,15 +285,21 @@ func (w *Workspace) Append(name string, data []byte) error {
 
 // MkdirAll makes a folder and those above it.
 func (w *Workspace) MkdirAll(name string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	done, err := w.change(name)
+	if err != nil {
+		return err
+	}
+	defer done()
 	return w.makeFolders(name, local(name), usage{})
 }
 
 // Remove removes a file or an empty folder, or with all a whole tree.
 func (w *Workspace) Remove(name string, all bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	done, err := w.change(name)
+	if err != nil {
+		return err
+	}
+	defer done()
 	target := local(name)
 	if target == "." {
 		return failed(name, "EPERM", "the workspace itself can't be removed")
@@ -282,15 +309,18 @@ func (w *Workspace) Remove(name string, all bool) error {
 		measure, remove = w.below, w.root.RemoveAll
 	}
 	before := measure(target)
-	err := remove(target)
+	err = remove(target)
 	w.used = w.used.minus(before).plus(measure(target))
 	return explain(name, err)
 }
 
 // Rename moves a file or folder; a file that is there already is replaced.
 func (w *Workspace) Rename(from, to string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	done, err := w.change(from)
+	if err != nil {
+		return err
+	}
+	defer done()
 	source, target := local(from), local(to)
 	info, err := w.root.Lstat(source)
 	if err != nil {
