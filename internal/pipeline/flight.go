@@ -71,7 +71,7 @@ func (p *Pipeline) fly(ctx context.Context, req run.Request, what map[string]any
 	f := &flight{
 		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table, permit: run.PermitOf(ctx), revision: p.Relay.Revision(),
 		theirs: newTheirs(p.Approvals.Bounds, p.Policy.Principal(), &p.Flights.asking),
-		ended: make(chan struct{}), turn: make(chan struct{}, 1), channel: run.ChannelOf(ctx), news: make(chan struct{}),
+		ended:  make(chan struct{}), turn: make(chan struct{}, 1), channel: run.ChannelOf(ctx), news: make(chan struct{}),
 	}
 	f.turn <- struct{}{}
 	if err := p.Flights.add(f); err != nil {
