@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"slices"
 	"strings"
 
 	"retort/internal/run"
@@ -14,8 +15,16 @@ const maxDescription = 16 << 10
 var finalPhrases = []string{
 	"irreversibl", "irrevocabl", "irrecoverabl", "unrecoverabl", "cannot be undone", "can't be undone", "can not be undone", "cannot be reversed", "cannot be recovered",
 	"no undo", "not reversible", "permanently delet", "permanently remov", "permanently eras", "permanently destroy", "permanent deletion", "destructive operation", "destructive action",
-	"is destructive", "causes data loss", "lead to data loss", "will be lost",
+	"is destructive", "causes data loss", "lead to data loss", "will be lost", "without warning", "be overwritten", "is overwritten", "are overwritten",
+	"completely overwrit", "overwrites the", "overwrites any", "overwrites all", "overwrites existing", "replaces the entire", "replaces the whole",
+	"replaces everything", "full replacement", "fully replace", "completely replace", "entirely replace",
 }
+
+// omissions say of something that replaces that it loses what it is not given.
+var omissions = []string{"omitted", "not provided", "not specified", "not included", "left out", "missing"}
+
+// defaults say what becomes of it.
+var defaults = []string{"default", "revert", "reset", "null", "clear", "remov", "delet", "empty"}
 
 // judgeDescription finds what a description says of the effect of its tool: the verb that it
 // begins with, further verbs that name what the tool does, and phrases such as "irreversible".
@@ -34,6 +43,9 @@ func judgeDescription(text string) judgement {
 		}
 	}
 	low := strings.ToLower(text)
+	if strings.HasPrefix(j.verb, "replace") && j.leads && losesOmitted(low) {
+		j.further("that it replaces what is omitted")
+	}
 	for _, phrase := range finalPhrases {
 		if at := strings.Index(low, phrase); at >= 0 && !negated(splitWords(low[:at])) && !isPast(low[at+len(phrase):], phrase) {
 			j.further(phrase)
@@ -41,6 +53,20 @@ func judgeDescription(text string) judgement {
 		}
 	}
 	return j
+}
+
+// losesOmitted reports whether a sentence says that what is left out of a replacement is lost.
+func losesOmitted(text string) bool {
+	for _, sentence := range sentences(text) {
+		if containsAny(sentence, omissions) && containsAny(sentence, defaults) {
+			return true
+		}
+	}
+	return false
+}
+
+func containsAny(text string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
 // listed notes one of several verbs that a description begins with.
@@ -158,7 +184,8 @@ func furtherVerbs(words []string, first bool) []string {
 		third := !w.bare && strings.HasSuffix(text, "s")
 		switch {
 		case i == 0 && third, i > 0 && third && (joining[words[i-1]] || strings.HasSuffix(words[i-1], "ly")),
-			first && i > 0 && w.bare && (connective[words[i-1]] || words[i-1] == "will"):
+			i > 0 && third && loses[w.verb] && determined(words, i),
+			first && i > 0 && w.bare && (connective[words[i-1]] || words[i-1] == "will" || strings.HasSuffix(words[i-1], "ly") && i > 1 && connective[words[i-2]]):
 			found = append(found, w.verb)
 		}
 	}
@@ -179,5 +206,7 @@ var (
 	filler     = set("this tool it use used to allows allow you can will lets a an the for api endpoint function method that which please performs perform provides provide enables ability tries attempts and or")
 	determiner = set("a an the any your all this these those one some money each every multiple new specific given its it")
 	joining    = set("and or then also it that which will tool automatically")
-	negation   = set("not never no without cannot t non nor before until who whose when if unless instead avoid than rather")
+	// loses has verbs that count wherever they are in the third person and have an object: "the server revokes the old token".
+	loses    = set("delete remove revoke overwrite erase purge wipe destroy terminate drop invalidate discard truncate")
+	negation = set("not never no without cannot t non nor before until who whose when if unless instead avoid than rather")
 )

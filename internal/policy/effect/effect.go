@@ -53,6 +53,8 @@ func stated(t *run.Tool) run.Effect {
 		return run.Effect{Kind: about.kind, Reason: "its description says " + about.verb}
 	case name.kind > run.EffectRead && name.doubtful && about.leads && about.kind == run.EffectRead:
 		return run.Effect{Kind: run.EffectRead, Reason: "its description says " + about.verb}
+	case name.kind == run.EffectRead && name.guessed && !(about.leads && about.kind == run.EffectRead):
+		return run.Effect{Kind: max(run.EffectWrite, about.kind), Reason: "its name may have a verb that is not known before " + name.verb}
 	case about.kind > name.kind && about.raises:
 		return run.Effect{Kind: about.kind, Reason: "its name says " + name.verb + ", and its description " + about.verb}
 	}
@@ -65,6 +67,7 @@ type judgement struct {
 	verb string // the word or phrase that decides, "" if none does
 
 	doubtful bool // of a name: the verb may be a noun: list_order
+	guessed  bool // of a name that reads: a verb that is not known may be before it
 	leads    bool // of a description: it begins with the verb
 	raises   bool // of a description: the verb counts even if the name says less
 }

@@ -19,18 +19,37 @@ var lexicon = classes(map[class]string{
 	reads: `list get search find read fetch query lookup describe show view count check compare download export inspect preview validate
 		verify summarize summarise analyze analyse calculate compute convert parse resolve scrape crawl extract browse explore retrieve recall
 		wait diff snapshot screenshot estimate glob grep whoami echo ping tree info stat return access help load monitor trace profile detect
+		explain research ask classify translate transcribe recognize recognise predict forecast simulate visualize visualise aggregate enumerate
+		introspect diagnose audit scan probe encode decode tokenize infer locate discover suggest recommend autocomplete geocode measure identify
+		determine assess examine interpret correlate enrich peek poll tail whois inference embedding analysis healthcheck overview summary
+		statistic
 		is has can`,
 	mayWrite: `put set copy comment label tag patch change log store record build submit star fork merge close open start stop import sync register
 		link schedule book pin follow complete archive type press drag resize make move mark toggle handle select connect manage join leave
-		draft hover click fill navigate emulate approve enable disable`,
+		draft hover click fill navigate emulate approve enable disable suspend block lock mute hide flag vote rate rank review
+		track  place stage queue enqueue push pull switch flip split group nest focus scroll tap swipe play pause skip seek render
+		format fix repair optimize index cache mount scale upgrade downgrade bump rotate renew refresh reload restart resume accept reject
+		decline deny delegate transition promote demote claim reserve hold react like favorite favourite bookmark note backup mirror
+		acknowledge ack snooze dismiss escalate prepare process apply compress zip encrypt decrypt reorder watch paint draw`,
 	writes: `create update add edit insert append upload save modify rename assign unassign reopen subscribe unsubscribe invite upsert attach
-		detach reschedule unpin restore configure write generate install duplicate provision replace commit push apply`,
+		detach reschedule unpin restore configure write generate install duplicate provision replace commit bind unbind associate
+		disassociate unarchive unblock unlock unmute unhide unstar unfollow unflag unwatch unset undo disconnect clone replicate populate
+		initialize initialise init bootstrap seed compile rebuild reindex ingest annotate highlight remember memorize persist prepend
+		increment decrement reassign enroll enrol prioritize prioritise reprioritize rewrite refactor amend adjust alter combine reconcile
+		authenticate authorize authorise login logout customize customise compose transform unzip`,
 	mayDestroy: `post order share run trigger transfer charge refund purchase reply forward tweet broadcast dispatch rollback deploy exec reset
 		clear trash empty sms email call dial trade withdrawal payout payment deletion removal destruction termination revocation erasure
-		execution deployment cancellation deactivation donation`,
+		execution deployment cancellation deactivation donation migration launch release respond message clean cleanup revert swap stake mint
+		burn bid bet tip wire checkout fax remittance settlement sign rollout restoration regeneration shell bash
+		powershell ssh sudo repl eject ship alert`,
 	destroys: `delete remove destroy purge wipe erase truncate revoke terminate uninstall unpublish deactivate overwrite unlink drop kill
 		ban forget expire prune migrate withdraw buy sell pay send notify publish execute eval evaluate invoke cancel del rm rmdir nuke discard
 		abort shutdown reboot halt shred evict flush liquidate donate
+		obliterate eliminate expunge annihilate decommission deprovision offboard undeploy dissolve invalidate nullify scrub anonymize
+		anonymise redact reap zap expel kick demolish eradicate dispose blank poweroff wipeout squash rebase
+		redeem unstake lend borrow repay remit disburse reimburse wager gamble finalize finalise settle deliver transmit distribute
+		disseminate syndicate announce retweet repost crosspost resend rebroadcast republish nudge remind whisper
+		redeploy rerun relaunch replay spawn inject exploit detonate
 		löschen loeschen entfernen senden supprimer effacer envoyer payer eliminar borrar enviar pagar excluir apagar eliminare cancellare inviare
 		удалить отправить 删除 刪除 发送 發送 削除 送信 삭제`,
 })
@@ -59,13 +78,34 @@ var (
 	// mostlyNoun has the reading verbs that are nouns in most names: a verb may follow them.
 	mostlyNoun = set("snapshot load monitor profile access tree return preview help info stat trace screenshot estimate export echo")
 	// documents has verbs that are nouns for things that tools read: view_log, comment_list.
-	documents = set("comment label tag log store record build link schedule draft change release email text")
+	documents = set(`comment label tag log store record build link schedule draft change release email text message alert queue index cache note bookmark
+		favorite favourite like backup mirror stage flag group format vote rate rank review track block lock claim reserve hold mount scale migration
+		launch bid tip mint stake rollout shell command press split process connect paint`)
 	// goods has verbs that are nouns for what is ordered, paid or sent: create_order, refund_status.
-	goods = set("order transfer refund charge purchase payment payout withdrawal donation post tweet broadcast dispatch")
+	goods = set(`order transfer refund charge purchase payment payout withdrawal donation post tweet broadcast dispatch trade bid wager transaction
+		message email sms notification announcement dm reply checkout migration settlement remittance bet`)
+	// commitments has nouns for what binds somebody as soon as it is changed: modify_order.
+	commitments = set("order payment transfer trade withdrawal payout bid bet wager")
+	// changing has verbs that change what follows them.
+	changing = set("modify change edit amend update replace adjust alter")
+	// works has nouns for what is defined elsewhere and run: start_pipeline.
+	works = set("job build pipeline workflow deployment execution run playbook campaign")
+	// starting has verbs that run what follows them.
+	starting = set("start submit initiate launch queue enqueue kick process begin resume restart apply")
+	// credentials has nouns for what a new one takes the place of: rotate_key.
+	credentials = set("secret key token credential password passphrase passcode certificate cert pin")
+	// renewing has verbs that take away the old credential.
+	renewing = set("rotate regenerate renew reissue roll rekey replace recreate refresh change cycle")
+	// stores has nouns for what is lost when an older copy takes its place: restore_database.
+	stores = set("database db table schema backup snapshot cluster instance volume disk system image checkpoint state version revision server vm site environment")
+	// accounts has nouns for people and what they log in with: disable_user.
+	accounts = set("user account member employee person people login identity")
+	// merged has nouns for what cannot be told apart any more once merged: merge_contacts.
+	merged = set("contact account customer record company profile user person people duplicate lead deal ticket entity identity")
 	// listing has words that say at the end of a name that it reads: payment_history.
 	listing = set("status history info list details stats logs")
 	// making has verbs that make what follows them.
-	making = set("create make new issue submit initiate start request process place confirm do add")
+	making = set("create make new issue submit initiate start request process place confirm do add write compose push finish complete apply execute perform")
 
 	// identifiers is what "resolve" reads; anything else it changes.
 	identifiers = set(`id library librarie name url uri link dns host hostname domain path address location ref reference entity entitie user username handle
@@ -73,6 +113,10 @@ var (
 	// records is what "convert" changes.
 	records = set("issue lead deal ticket contact task conversation opportunity quote order draft subtask account project")
 
+	// particles make "sign" what a person does to get in or out.
+	particles = set("in up on off out")
+	// plans has nouns for changes that somebody else has listed: apply_plan.
+	plans       = set("plan terraform migration infrastructure manifest change")
 	connective  = set("and or then plus also n")
 	preposition = set("by for from to in via using with of on at into")
 	trailing    = set("all batch bulk force async now one many multiple single")

@@ -23,29 +23,73 @@ func judgeName(name string) judgement {
 			last: i == end-1, joined: i > 0 && connective[words[i-1]], made: i == end-1 && isMade(words, i),
 			reading: reading, alone: reading == "" && j.verb == "",
 		}
+		if p.made && w.class < mayDestroy {
+			w.class, w.verb = mayDestroy, text
+		}
 		if kind, doubtful, counts := w.counts(p); counts {
 			j.raise(kind, w.verb, doubtful)
 		}
 		if w.class == reads && reading == "" && j.kind == run.EffectRead {
-			reading = w.verb
+			reading, j.guessed = w.verb, guesses(words, i)
 		}
 	}
 	return readsNoun(j, words[:end])
 }
 
+// guesses reports whether the reading word at i may be a noun behind a verb that is not known:
+// frobnicate_search_index.
+func guesses(words []string, i int) bool {
+	verb := lookup(words[i]).verb
+	return i > 0 && i < len(words)-1 && lookup(words[0]).class == unknown && !onlyVerb[verb] && verb != "list"
+}
+
 // withObject gives verbs the class that they have with their object: resolve_library_id reads,
-// resolve_incident writes.
+// resolve_incident writes, rotate_secret loses the old secret.
 func withObject(w word, rest []string) word {
 	next := ""
 	if len(rest) > 0 {
-		next = strings.TrimSuffix(rest[0], "s")
+		next = singular(rest[0])
 	}
 	switch {
-	case w.verb == "resolve" && !identifiers[next], w.verb == "convert" && records[next], w.verb == "check" && (next == "in" || next == "out"):
+	case w.verb == "resolve" && !identifiers[next], w.verb == "convert" && records[next], w.verb == "check" && (next == "in" || next == "out"),
+		w.verb == "sign" && particles[next]:
 		w.class = mayWrite
+	case renewing[w.verb] && hasObject(rest, credentials), w.verb == "restore" && hasObject(rest, stores), starting[w.verb] && works[objectOf(rest)],
+		w.verb == "apply" && (next == "" || plans[next]), (w.verb == "disable" || w.verb == "suspend") && accounts[objectOf(rest)],
+		w.verb == "merge" && merged[objectOf(rest)], w.verb == "push" && next == "force":
+		w.class = destroys
 	}
 	return w
 }
+
+// hasObject reports whether the object of a verb has a word of a set.
+func hasObject(rest []string, nouns map[string]bool) bool {
+	for _, text := range rest[:max(0, objectEnd(rest))] {
+		if nouns[singular(text)] {
+			return true
+		}
+	}
+	return false
+}
+
+// objectOf returns the last word of the object that follows a verb, in the singular: the job of
+// start_nightly_job_by_id.
+func objectOf(rest []string) string {
+	if end := objectEnd(rest); end > 0 {
+		return singular(rest[end-1])
+	}
+	return ""
+}
+
+// objectEnd returns how many words of what follows a verb are its object.
+func objectEnd(rest []string) int {
+	if len(rest) == 0 || preposition[rest[0]] {
+		return 0
+	}
+	return tail(rest)
+}
+
+func singular(text string) string { return strings.TrimSuffix(text, "s") }
 
 // position is where a word stands in a name.
 type position struct {
@@ -63,11 +107,11 @@ func (w word) counts(p position) (kind run.EffectKind, doubtful, ok bool) {
 	case destroys:
 		return run.EffectDestructive, false, w.bare || p.alone
 	case mayDestroy:
-		return run.EffectDestructive, p.reading != "", p.alone || p.made || w.bare && (p.joined || w.follows(p))
+		return run.EffectDestructive, p.reading != "", p.alone && !w.plural() || p.made || w.bare && (p.joined || w.follows(p))
 	case writes:
 		return run.EffectWrite, false, p.alone || w.bare && (p.joined || !onlyVerb[p.reading])
 	case mayWrite:
-		return run.EffectWrite, p.reading != "", p.alone || w.bare && (p.joined || w.follows(p))
+		return run.EffectWrite, p.reading != "", p.alone && !w.plural() || w.bare && (p.joined || w.follows(p))
 	case reads:
 		return run.EffectRead, false, true
 	}
@@ -88,9 +132,28 @@ func (w word) follows(p position) bool {
 	return p.last && !documents[w.verb]
 }
 
-// isMade reports whether the last word, at i, is what a making verb names: create_order.
+// plural reports whether w, a noun or a verb, is the plural of the noun: orders.
+func (w word) plural() bool { return !w.bare && strings.HasSuffix(w.text, "s") }
+
+// isMade reports whether the last word, at i, is what a making verb names, create_order, or
+// what a changing verb changes, modify_order. The verb can come last: payments_create.
 func isMade(words []string, i int) bool {
-	return i > 0 && goods[lookup(words[i]).verb] && (making[words[0]] || making[words[i-1]])
+	if i == 0 {
+		return false
+	}
+	noun, verb := nounOf(words[i]), words[i-1]
+	if making[words[i]] || changing[words[i]] {
+		noun, verb = nounOf(words[i-1]), words[i]
+	}
+	return goods[noun] && (making[words[0]] || making[verb]) || commitments[noun] && (changing[words[0]] || changing[verb])
+}
+
+// nounOf returns a noun in the singular.
+func nounOf(text string) string {
+	if w := lookup(text); w.verb != "" {
+		return w.verb
+	}
+	return singular(text)
 }
 
 // readsNoun lets a name only read that has a noun first and a reading verb last: order_get.
