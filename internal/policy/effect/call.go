@@ -3,6 +3,7 @@ package effect
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"retort/internal/jsonscan"
@@ -13,6 +14,7 @@ import (
 type Judge struct {
 	effect   run.Effect
 	database bool            // the tool says that it speaks to a database
+	spoken   bool            // it turns questions in plain words into queries
 	runs     bool            // its effect is that it runs what it is given, such as a query
 	choices  map[string]bool // arguments of which the schema lists the values
 	queries  map[string]bool // arguments that the schema says are queries
@@ -24,8 +26,9 @@ func NewJudge(t *run.Tool, trusted bool) *Judge {
 	j := &Judge{effect: OfTool(t, trusted), choices: map[string]bool{}, queries: map[string]bool{}}
 	about := t.Name + " " + t.Server + " " + t.Title + " " + t.Description[:min(len(t.Description), 2<<10)]
 	j.database = saysDatabase(splitWords(about))
+	j.spoken = j.database && strings.Contains(strings.ToLower(about), "natural language")
 	name := judgeName(t.Name)
-	j.runs = running[name.verb] || name.kind == run.EffectRead
+	j.runs = running[name.verb] || name.kind == run.EffectRead || runsQuery(splitWords(t.Description[:min(len(t.Description), 256)]))
 	var schema struct {
 		Properties map[string]struct {
 			Title, Description string
@@ -178,7 +181,8 @@ func (w *walk) object(key string) {
 // flag judges an argument that is true: {"permanent": true}.
 func (w *walk) flag(key string) {
 	for _, text := range w.split(key) {
-		if word := lookup(text); word.class == destroys && word.bare || final[text] {
+		word := lookup(text)
+		if word.class == destroys && word.bare || irreversible[text] || text == "force" && w.judge.effect.Kind > run.EffectRead {
 			w.raise(key, run.EffectDestructive, text)
 		}
 	}
@@ -201,10 +205,14 @@ func (w *walk) text(key, value string, nested int) {
 	switch {
 	case value == "true" || value == "yes" || value == "1":
 		w.flag(key)
-	case (last == "method" || last == "verb") && isMethod(value):
+	case isMethod(value) && (last == "verb" || slices.Contains(words, "method") || slices.Contains(words, "http")):
 		w.method(key, value)
-	case commands[last] && !w.judge.choices[key]:
+	case (commands[last] || last == "line" && slices.Contains(words, "command")) && !w.judge.choices[key]:
 		w.raise(key, run.EffectDestructive, "a command")
+	case programs[last] && w.judge.effect.Kind > run.EffectRead && !w.judge.database && strings.ContainsAny(value, "(;={<> \n"):
+		w.raise(key, run.EffectDestructive, "a program")
+	case options[last]:
+		w.commandLine(key, value)
 	case actions[last] && len(value) <= 64:
 		w.action(key, value)
 	default:
@@ -228,6 +236,40 @@ func (w *walk) method(key, value string) {
 	}
 }
 
+// commandLine judges arguments of a command: {"args": ["push", "--force"]}.
+func (w *walk) commandLine(key, value string) {
+	w.others++
+	if strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "$(") {
+		w.raise(key, run.EffectDestructive, "a command line")
+	}
+	for _, part := range strings.Fields(value) {
+		option := strings.TrimLeft(part, "-")
+		if option != part && (hard[option] || strings.HasPrefix(option, "force")) {
+			w.raise(key, run.EffectDestructive, part)
+		}
+		if j := judgeName(option); j.kind > run.EffectRead && (option == part || j.kind == run.EffectDestructive) {
+			w.raise(key, j.kind, j.verb)
+		}
+	}
+}
+
+// asked judges a question or an order in plain words to a tool that makes a query of it. What
+// does not begin like a question may do anything.
+func (w *walk) asked(key, value string) {
+	words := splitWords(value)
+	if len(words) == 0 {
+		return
+	}
+	if first := lookup(words[0]); !questions[words[0]] && first.class != reads {
+		w.raise(key, run.EffectDestructive, "something that does not begin like a question")
+	}
+	for _, text := range words {
+		if word := lookup(text); word.bare && (word.class == destroys || word.class == writes) {
+			w.raise(key, run.EffectDestructive, word.verb)
+		}
+	}
+}
+
 // action judges an argument that names what to do: {"action": "delete"}.
 func (w *walk) action(key, value string) {
 	if j := judgeName(value); j.kind > run.EffectRead {
@@ -243,6 +285,9 @@ func (w *walk) query(key, last, value string) {
 		return
 	}
 	carries := carriers[last] || w.judge.queries[key]
+	if w.judge.spoken && carries && !strings.HasPrefix(strings.ToLower(value), "select ") {
+		w.asked(key, value)
+	}
 	if w.judge.database || sure[last] {
 		if j, ok := judgeQuery(value); ok && carries {
 			w.queries++
@@ -268,7 +313,7 @@ func (w *walk) query(key, last, value string) {
 // script judges calls in a database's shell, and paths of its interface: db.users.drop(),
 // /users/_delete_by_query.
 func (w *walk) script(key, value string) {
-	for _, path := range []string{"_delete_by_query", "_update_by_query", "_bulk", "_reindex", "_forcemerge", "_close"} {
+	for _, path := range []string{"_delete_by_query", "_update_by_query", "_bulk", "_reindex", "_forcemerge", "_close", "_restore", "_shrink", "_rollover", "_execute"} {
 		if strings.Contains(value, path) {
 			w.raise(key, run.EffectDestructive, path)
 		}
@@ -282,8 +327,11 @@ func (w *walk) script(key, value string) {
 		if j := judgeName(t.raw); called && j.kind > run.EffectRead {
 			w.raise(key, j.kind, j.verb)
 		}
-		if t.text == "$out" || t.text == "$merge" {
-			w.raise(key, run.EffectDestructive, t.text)
+		if t.text == "]" && i+1 < len(tokens) && tokens[i+1].text == "(" {
+			w.raise(key, run.EffectDestructive, "a function whose name is computed") // db.users["drop"]()
+		}
+		if t.text == "$" && i+1 < len(tokens) && (tokens[i+1].text == "out" || tokens[i+1].text == "merge") {
+			w.raise(key, run.EffectDestructive, "$"+tokens[i+1].text)
 		}
 	}
 }
@@ -300,11 +348,19 @@ var (
 	// carriers has the last words of arguments that may be queries.
 	carriers = set("sql cypher statement statements stmt ddl dml tsql plsql sparql cql query queries q expression filter where script code input request payload batch")
 	// commands has the last words of arguments that are run.
-	commands = set("command commands cmd shell bash powershell commandline cmdline")
+	commands = set("command commands cmd shell bash powershell commandline cmdline curl")
+	// programs has the last words of arguments that are run by tools that do more than read.
+	programs = set("code script javascript js python typescript program snippet expression")
+	// options has the last words of arguments that are passed on to a command.
+	options = set("args argv arguments argument flags options subcommand subcommands")
+	// hard has options of commands that lose something.
+	hard = set("f rf fr hard purge prune delete D no-preserve-root mirror overwrite yes-i-really-mean-it")
+	// questions has the words that questions begin with.
+	questions = set("what which who whose when where why how is are was were do does did has have can could give tell show top total number average all")
 	// actions has the last words of arguments that name what to do.
-	actions = set("action actions operation operations op command cmd verb subcommand mutation function tool method mode")
-	// final has words of options that say that something cannot be undone.
-	final = set("permanent permanently irreversible hard")
+	actions = set("action actions operation operations op command cmd verb subcommand mutation function tool method mode act intent procedure")
+	// irreversible has words of options that say that something cannot be undone.
+	irreversible = set("permanent permanently irreversible hard")
 
 	httpMethods = classes(map[class]string{
 		reads: "get head options trace connect propfind report search", writes: "put patch mkcol proppatch lock unlock copy", destroys: "post delete purge move",

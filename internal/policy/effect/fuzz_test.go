@@ -45,6 +45,9 @@ func FuzzQuery(f *testing.F) {
 			}
 		}
 	}
+	for _, s := range readStatements(f) {
+		f.Add(s.text)
+	}
 	judge := NewJudge(&run.Tool{Server: "postgres", Name: "query"}, false)
 	call := func(text string) run.EffectKind {
 		args, err := json.Marshal(map[string]string{"sql": text})
@@ -58,17 +61,34 @@ func FuzzQuery(f *testing.F) {
 			return
 		}
 		plain := call(text)
-		for _, around := range []string{" " + text, "\n\t" + text + "\n", "/* x */" + text, "-- x\n" + text, ";" + text, "SELECT 1; " + text, text + "\n;SELECT 1", text + " -- x"} {
-			if k := call(around); k < plain {
-				t.Errorf("%q is judged %s, and %q is %s", text, plain, around, k)
-			}
-		}
-		if upper := strings.ToUpper(text); strings.EqualFold(upper, text) && isASCII(text) && !strings.ContainsAny(text, "$qQeE") {
-			if k := call(upper); k < plain {
-				t.Errorf("%q is judged %s, and %q is %s", text, plain, upper, k)
+		for _, changed := range disguises(text) {
+			if k := call(changed); k < plain {
+				t.Errorf("%q is judged %s, and %q is %s", text, plain, changed, k)
 			}
 		}
 	})
+}
+
+// disguises returns forms of a text that are at least as harmful as the text in every dialect:
+// with comments, white space, semicolons and harmless statements around it, with other blanks
+// in it, and in the other case of letters.
+func disguises(text string) []string {
+	list := []string{
+		" " + text, "\n\t" + text + "\n", "/* x */" + text, "/**/" + text, "/* ' \" ` [ $$ */" + text, "-- x\n" + text, "-- '\n" + text, "--+ x\n" + text,
+		";" + text, ";;\n" + text, "SELECT 1; " + text, "BEGIN;\n" + text + "\n;COMMIT", text + "\n;SELECT 1", text + " -- x", text + "\n-- x\n", text + "\n;",
+	}
+	if !strings.Contains(text, "/*") && !strings.Contains(text, "*/") {
+		list = append(list, text+"\n/* x */")
+	}
+	if !strings.ContainsAny(text, "'\"`$[]{}#\\/*-") {
+		for _, blank := range []string{"\t", "\n", "\r\n", "  ", "/**/", "/* x */", "\v", "\f"} {
+			list = append(list, strings.ReplaceAll(text, " ", blank))
+		}
+	}
+	if isASCII(text) && !strings.ContainsAny(text, "$qQeE") {
+		list = append(list, strings.ToUpper(text), strings.ToLower(text))
+	}
+	return list
 }
 
 func isASCII(s string) bool {

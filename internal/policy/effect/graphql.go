@@ -20,16 +20,17 @@ func judgeGraphQL(text string) (j judgement, ok bool) {
 	braces, parens, mutates := 0, 0, false
 	for i, t := range tokens {
 		switch {
+		case t.text == "(":
+			parens++
+		case t.text == ")":
+			parens = max(0, parens-1)
+		case parens > 0: // arguments, and defaults of variables
 		case t.text == "{":
 			braces++
 		case t.text == "}":
 			braces = max(0, braces-1)
 			mutates = mutates && braces > 0
-		case t.text == "(":
-			parens++
-		case t.text == ")":
-			parens = max(0, parens-1)
-		case t.kind != tokenWord || parens > 0:
+		case t.kind != tokenWord:
 		case t.text == "mutation" && braces == 0 && opensSelection(tokens[i+1:]):
 			ok, mutates = true, true
 			j.raise(run.EffectWrite, "mutation", false)

@@ -22,7 +22,7 @@ var lexicon = classes(map[class]string{
 		explain research ask classify translate transcribe recognize recognise predict forecast simulate visualize visualise aggregate enumerate
 		introspect diagnose audit scan probe encode decode tokenize infer locate discover suggest recommend autocomplete geocode measure identify
 		determine assess examine interpret correlate enrich peek poll tail whois inference embedding analysis healthcheck overview summary
-		statistic
+		statistic lint ocr hash embed think reason ps
 		is has can`,
 	mayWrite: `put set copy comment label tag patch change log store record build submit star fork merge close open start stop import sync register
 		link schedule book pin follow complete archive type press drag resize make move mark toggle handle select connect manage join leave
@@ -30,18 +30,19 @@ var lexicon = classes(map[class]string{
 		track  place stage queue enqueue push pull switch flip split group nest focus scroll tap swipe play pause skip seek render
 		format fix repair optimize index cache mount scale upgrade downgrade bump rotate renew refresh reload restart resume accept reject
 		decline deny delegate transition promote demote claim reserve hold react like favorite favourite bookmark note backup mirror
-		acknowledge ack snooze dismiss escalate prepare process apply compress zip encrypt decrypt reorder watch paint draw`,
+		acknowledge ack snooze dismiss escalate prepare process apply compress zip encrypt decrypt reorder watch paint draw silence turn cast`,
 	writes: `create update add edit insert append upload save modify rename assign unassign reopen subscribe unsubscribe invite upsert attach
 		detach reschedule unpin restore configure write generate install duplicate provision replace commit bind unbind associate
 		disassociate unarchive unblock unlock unmute unhide unstar unfollow unflag unwatch unset undo disconnect clone replicate populate
 		initialize initialise init bootstrap seed compile rebuild reindex ingest annotate highlight remember memorize persist prepend
 		increment decrement reassign enroll enrol prioritize prioritise reprioritize rewrite refactor amend adjust alter combine reconcile
-		authenticate authorize authorise login logout customize customise compose transform unzip`,
+		authenticate authorize authorise login logout customize customise compose transform unzip
+		grant give permit elevate regenerate recreate rekey reissue impersonate`,
 	mayDestroy: `post order share run trigger transfer charge refund purchase reply forward tweet broadcast dispatch rollback deploy exec reset
 		clear trash empty sms email call dial trade withdrawal payout payment deletion removal destruction termination revocation erasure
 		execution deployment cancellation deactivation donation migration launch release respond message clean cleanup revert swap stake mint
 		burn bid bet tip wire checkout fax remittance settlement sign rollout restoration regeneration shell bash
-		powershell ssh sudo repl eject ship alert`,
+		powershell ssh sudo repl command cmd terminal eject ship alert`,
 	destroys: `delete remove destroy purge wipe erase truncate revoke terminate uninstall unpublish deactivate overwrite unlink drop kill
 		ban forget expire prune migrate withdraw buy sell pay send notify publish execute eval evaluate invoke cancel del rm rmdir nuke discard
 		abort shutdown reboot halt shred evict flush liquidate donate
@@ -49,7 +50,7 @@ var lexicon = classes(map[class]string{
 		anonymise redact reap zap expel kick demolish eradicate dispose blank poweroff wipeout squash rebase
 		redeem unstake lend borrow repay remit disburse reimburse wager gamble finalize finalise settle deliver transmit distribute
 		disseminate syndicate announce retweet repost crosspost resend rebroadcast republish nudge remind whisper
-		redeploy rerun relaunch replay spawn inject exploit detonate
+		redeploy rerun relaunch replay spawn inject exploit detonate void retract rescind drain dequeue pop consume shut flushdb flushall dropdb rmtree
 		löschen loeschen entfernen senden supprimer effacer envoyer payer eliminar borrar enviar pagar excluir apagar eliminare cancellare inviare
 		удалить отправить 删除 刪除 发送 發送 削除 送信 삭제`,
 })
@@ -74,16 +75,16 @@ func set(words string) map[string]bool {
 
 var (
 	// onlyVerb has the reading verbs that are not nouns: what follows them is what they read.
-	onlyVerb = set("get find read fetch lookup describe retrieve show is has can")
+	onlyVerb = set("get find read fetch lookup describe retrieve show track is has can")
 	// mostlyNoun has the reading verbs that are nouns in most names: a verb may follow them.
 	mostlyNoun = set("snapshot load monitor profile access tree return preview help info stat trace screenshot estimate export echo")
 	// documents has verbs that are nouns for things that tools read: view_log, comment_list.
 	documents = set(`comment label tag log store record build link schedule draft change release email text message alert queue index cache note bookmark
 		favorite favourite like backup mirror stage flag group format vote rate rank review track block lock claim reserve hold mount scale migration
-		launch bid tip mint stake rollout shell command press split process connect paint`)
+		launch bid tip mint stake rollout shell command terminal press split process connect paint`)
 	// goods has verbs that are nouns for what is ordered, paid or sent: create_order, refund_status.
 	goods = set(`order transfer refund charge purchase payment payout withdrawal donation post tweet broadcast dispatch trade bid wager transaction
-		message email sms notification announcement dm reply checkout migration settlement remittance bet`)
+		message email sms notification announcement dm reply checkout migration settlement remittance bet call deployment release`)
 	// commitments has nouns for what binds somebody as soon as it is changed: modify_order.
 	commitments = set("order payment transfer trade withdrawal payout bid bet wager")
 	// changing has verbs that change what follows them.
@@ -100,12 +101,28 @@ var (
 	stores = set("database db table schema backup snapshot cluster instance volume disk system image checkpoint state version revision server vm site environment")
 	// accounts has nouns for people and what they log in with: disable_user.
 	accounts = set("user account member employee person people login identity")
+	// submissions has nouns for what cannot be taken back once it is handed in: submit_application.
+	submissions = set("application claim tax return form offer proposal resume ballot vote transaction filing bid order job declaration")
+	// bookings has nouns for what costs something once it is booked: reserve_table.
+	bookings = set("flight hotel room table ticket seat car ride trip travel tour restaurant appointment cab taxi train")
+	// renewals has nouns for what costs something once it is renewed: renew_domain.
+	renewals = set("domain license licence subscription membership contract plan lease policy")
+	// doors has nouns for what lets people or goods through: unlock_door.
+	doors = set("door gate garage valve barrier safe")
+	// devices has nouns for what is empty once it is formatted: format_disk.
+	devices = set("disk drive partition volume device card storage")
+	// shipments has nouns for what "track" looks for.
+	shipments = set("order package shipment parcel delivery flight")
+	// media has nouns for what "convert" makes a new file of.
+	media = set("file document video audio image folder media")
 	// merged has nouns for what cannot be told apart any more once merged: merge_contacts.
 	merged = set("contact account customer record company profile user person people duplicate lead deal ticket entity identity")
+	// nominal has further verbs that are nouns at the beginning of a name: run_get.
+	nominal = set("run trigger share execution import set batch star fork merge handle pin archive deletion subscription page")
 	// listing has words that say at the end of a name that it reads: payment_history.
 	listing = set("status history info list details stats logs")
 	// making has verbs that make what follows them.
-	making = set("create make new issue submit initiate start request process place confirm do add write compose push finish complete apply execute perform")
+	making = set("create make new issue submit initiate start request process place confirm do add write compose schedule push finish complete apply execute perform")
 
 	// identifiers is what "resolve" reads; anything else it changes.
 	identifiers = set(`id library librarie name url uri link dns host hostname domain path address location ref reference entity entitie user username handle
@@ -118,7 +135,7 @@ var (
 	// plans has nouns for changes that somebody else has listed: apply_plan.
 	plans       = set("plan terraform migration infrastructure manifest change")
 	connective  = set("and or then plus also n")
-	preposition = set("by for from to in via using with of on at into")
+	preposition = set("by for from to in via using with of on at into as")
 	trailing    = set("all batch bulk force async now one many multiple single")
 
 	// gluedVerbs are looked for in words that are not known.

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"slices"
 	"strings"
 
 	"retort/internal/run"
@@ -15,6 +16,9 @@ func judgeName(name string) judgement {
 	}
 	j := judgement{kind: run.EffectRead}
 	words = withoutMethod(words, &j)
+	if slices.Contains(words, "force") && slices.Contains(words, "push") {
+		j.raise(run.EffectDestructive, "force push", false)
+	}
 	end := tail(words)
 	reading := "" // the reading verb that the name begins with, after nouns at most
 	for i, text := range words {
@@ -50,16 +54,51 @@ func withObject(w word, rest []string) word {
 	if len(rest) > 0 {
 		next = singular(rest[0])
 	}
+	object := objectOf(rest)
 	switch {
-	case w.verb == "resolve" && !identifiers[next], w.verb == "convert" && records[next], w.verb == "check" && (next == "in" || next == "out"),
-		w.verb == "sign" && particles[next]:
+	case w.verb == "resolve" && !identifiers[next], w.verb == "convert" && (records[next] || media[object]), w.verb == "sign" && particles[next],
+		w.verb == "check" && (next == "in" || next == "out"):
 		w.class = mayWrite
-	case renewing[w.verb] && hasObject(rest, credentials), w.verb == "restore" && hasObject(rest, stores), starting[w.verb] && works[objectOf(rest)],
-		w.verb == "apply" && (next == "" || plans[next]), (w.verb == "disable" || w.verb == "suspend") && accounts[objectOf(rest)],
-		w.verb == "merge" && merged[objectOf(rest)], w.verb == "push" && next == "force":
+	case w.verb == "track" && shipments[object]:
+		w.class = reads
+	case renewing[w.verb] && hasObject(rest, credentials), w.verb == "restore" && hasObject(rest, stores), starting[w.verb] && works[object],
+		w.verb == "apply" && (next == "" || plans[next]), w.verb == "push" && next == "force", final(w.verb, object), goesLive(w, rest):
 		w.class = destroys
 	}
 	return w
+}
+
+// finals has the verbs that cannot be undone with these objects.
+var finals = []struct{ verbs, objects map[string]bool }{
+	{set("disable suspend"), accounts},
+	{set("merge"), merged},
+	{set("submit file cast apply lodge"), submissions},
+	{set("book reserve"), bookings},
+	{set("renew"), renewals},
+	{set("open unlock"), doors},
+	{set("format"), devices},
+	{set("close exit"), set("position trade account")},
+}
+
+// final reports whether a verb cannot be undone with an object, the last word of what follows.
+func final(verb, object string) bool {
+	for _, f := range finals {
+		if f.verbs[verb] && f.objects[object] {
+			return true
+		}
+	}
+	return false
+}
+
+// goesLive reports whether a verb that writes brings something to where people use it:
+// promote_to_production.
+func goesLive(w word, rest []string) bool {
+	for i, text := range rest {
+		if (text == "production" || text == "prod" || text == "live") && (w.class == mayWrite || w.class == writes) && i == len(rest)-1 {
+			return i == 0 && text == "live" || i > 0 && preposition[rest[i-1]]
+		}
+	}
+	return false
 }
 
 // hasObject reports whether the object of a verb has a word of a set.
@@ -171,7 +210,7 @@ func readsNoun(j judgement, words []string) judgement {
 		}
 	}
 	last := lookup(words[len(words)-1])
-	if onlyVerb[last.verb] || documents[first.verb] && last.class == reads || goods[first.verb] && listing[last.text] {
+	if onlyVerb[last.verb] && (documents[first.verb] || goods[first.verb] || nominal[first.verb]) || documents[first.verb] && last.class == reads || goods[first.verb] && listing[last.text] {
 		return judgement{kind: run.EffectRead, verb: last.text}
 	}
 	return j

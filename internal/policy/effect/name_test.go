@@ -28,6 +28,31 @@ func TestNounFirstNames(t *testing.T) {
 	}
 }
 
+// TestVerbsWithObjects checks verbs that cannot be undone with some objects only.
+func TestVerbsWithObjects(t *testing.T) {
+	for _, name := range strings.Fields(`restore_database restore_snapshot database_restore_backup rotateWebhookSecret rotate_api_key regenerate_token renew_certificate
+		modify_order order_modify amend_trade update_payment complete_database_migration apply_migration terraform_apply payments_create orders_place
+		create_message new_sms schedule_tweet make_call create_release start_build submit_job restart_pipeline disable_user suspend_accounts merge_contacts
+		submit_application cast_vote book_flight reserve_table renew_domain unlock_door format_disk close_position force_push git_push_force
+		promote_to_production void_invoice redeem_points mint_nft bash terminal flushdb sign_document`) {
+		if j := judgeName(name); j.kind != destructive {
+			t.Errorf("%s is judged %s (%q)", name, j.kind, j.verb)
+		}
+	}
+	for _, name := range strings.Fields(`restore_item rotate_image modify_issue complete_task apply_label create_build_step start_timer disable_feature merge_branches
+		submit_review book_notes open_file unlock_thread format_text close_issue push_files sign_in grant_access mark_as_read mark_read convert_file
+		update_order_status create_transfer_rule`) {
+		if j := judgeName(name); j.kind != write {
+			t.Errorf("%s is judged %s (%q), want write", name, j.kind, j.verb)
+		}
+	}
+	for _, name := range strings.Fields("track_order get_messages list_releases message_list queue_list run_get console_messages_read") {
+		if j := judgeName(name); j.kind != read {
+			t.Errorf("%s is judged %s (%q), want read", name, j.kind, j.verb)
+		}
+	}
+}
+
 func TestReadingNames(t *testing.T) {
 	for _, name := range strings.Fields(`list_issues getDocument list_pipeline_triggers list_trigger_types get_order get_order_history search_posts
 		list_share_links get_transfer order_get order_list payment_history refund_status comment_list record_search list_deleted_items get_commit
@@ -86,6 +111,15 @@ func TestDescriptionRaises(t *testing.T) {
 		{"report", "Snapshot deletion service. Deletes snapshots.", destructive},
 		{"report", "Shows a report", read},
 		{"update_row", "Changes a row. This cannot be undone.", destructive},
+		{"frobnicate_search_index", "", write},
+		{"frobnicate_search_index", "Searches an index.", read},
+		{"project_search_all", "Finds projects.", read},
+		{"replace_page", "Replaces a page. Omitted fields revert to their defaults.", destructive},
+		{"replace_page", "Replaces a page. Omitted fields stay.", write},
+		{"save_page", "Saves a page. An existing page is overwritten.", destructive},
+		{"create_token", "Makes a token. The server revokes the old token.", destructive},
+		{"create_token", "Makes a token. It never revokes the old token.", write},
+		{"put_file", "Write a new file or completely overwrite an existing file", destructive},
 	} {
 		e := OfTool(&run.Tool{Name: c.name, Description: c.description}, false)
 		if e.Kind != c.want {

@@ -50,9 +50,10 @@ func startsQuery(text string) bool {
 type query struct {
 	tokens []token
 	judgement
-	start start // whether a statement begins at the next token
-	graph bool  // it is Cypher
-	sparq bool  // it is SPARQL
+	start start  // whether a statement begins at the next token
+	first string // the first word of the statement
+	graph bool   // it is Cypher
+	sparq bool   // it is SPARQL
 }
 
 // start says whether a statement begins at a token.
@@ -73,12 +74,20 @@ func (q *query) judge() {
 		case tokenWord:
 			q.word(i, t.text)
 		default:
-			if q.start == begins {
-				q.raise(run.EffectDestructive, "a statement that is not known", false)
-			}
-			q.start = inside
+			q.quoted(i, t.kind)
 		}
 	}
+}
+
+// quoted judges a string or a quoted name at i. A name can be that of a function: "drop_all"(1).
+func (q *query) quoted(i int, kind tokenKind) {
+	switch {
+	case q.start == begins:
+		q.raise(run.EffectDestructive, "a statement that is not known", false)
+	case kind == tokenName && q.sign(i+1) == "(" && !q.names(i):
+		q.raise(run.EffectDestructive, "a function with a quoted name", false)
+	}
+	q.start = inside
 }
 
 // punctuation judges a sign at i.
@@ -86,7 +95,7 @@ func (q *query) punctuation(i int, sign string) {
 	switch {
 	case sign == ";":
 		q.start = begins
-	case sign == "{" && q.start != begins:
+	case (sign == "{" || sign == ")" && q.first == "explain") && q.start != begins:
 		q.start = maybe
 	case sign == "(" && q.start != inside && i+1 < len(q.tokens) && q.sign(i+1) != ";":
 	case q.start == begins:
@@ -113,10 +122,13 @@ func (q *query) word(i int, w string) {
 		return
 	}
 	if start == begins {
+		q.first = w
 		q.graph = q.graph || w == "match" || w == "optional" || w == "unwind" || w == "foreach" || w == "merge" && q.text(i+1) != "into"
 		q.sparq = q.sparq || w == "prefix" || w == "base"
 	}
 	switch {
+	case q.explains(i, w):
+		q.start = maybe
 	case start != inside && w == "pragma":
 		q.pragma(i)
 	case start == begins || start == maybe && statements[w] != unknown:
@@ -157,9 +169,59 @@ func (q *query) anywhere(i int, w string) {
 	case destroys:
 		q.raise(run.EffectDestructive, w, false)
 	}
-	if w == "update" && !q.has(i, "where") {
+	switch {
+	case w == "update" && !q.has(i, "where") && !q.merges(i):
 		q.raise(run.EffectDestructive, "update without where", false)
+	case w == "update" && q.matchesAll(i):
+		q.raise(run.EffectDestructive, "update where everything matches", false)
+	case w == "restore" && (q.text(i+1) == "database" || q.text(i+1) == "log"):
+		q.raise(run.EffectDestructive, w, false)
 	}
+}
+
+// explains reports whether the word at i belongs to EXPLAIN ANALYZE, which runs what follows.
+func (q *query) explains(i int, w string) bool {
+	if w != "analyze" && w != "analyse" || q.first != "explain" {
+		return false
+	}
+	return q.text(i-1) == "explain" || q.sign(i-1) == "(" && q.text(i-2) == "explain" || q.sign(i-1) == "," && q.sign(i+1) != "("
+}
+
+// merges reports whether the update at i changes the row that is inserted or merged: ON
+// DUPLICATE KEY UPDATE, DO UPDATE, WHEN MATCHED THEN UPDATE.
+func (q *query) merges(i int) bool {
+	before := q.text(i - 1)
+	return q.first == "insert" && (before == "key" || before == "do") || q.first == "merge" && before == "then"
+}
+
+// matchesAll reports whether what follows the word at i has a condition that is always true:
+// WHERE TRUE, WHERE 1, WHERE 1 = 1, OR 'a' = 'a'.
+func (q *query) matchesAll(i int) bool {
+	for ; i < len(q.tokens) && q.sign(i) != ";"; i++ {
+		constant := q.literal(i) != ""
+		switch before := q.text(i - 1); {
+		case q.sign(i) == "=" && q.literal(i-1) != "" && q.literal(i-1) == q.literal(i+1):
+			return true
+		case constant && q.literal(i) != "string" && (before == "where" || before == "or" || before == "not") && q.sign(i+1) != "=":
+			return true
+		}
+	}
+	return false
+}
+
+// literal returns a number, true or false as it is written, "string" for a string, and "" for
+// anything else.
+func (q *query) literal(i int) string {
+	if i < 0 || i >= len(q.tokens) {
+		return ""
+	}
+	switch t := q.tokens[i]; {
+	case t.kind == tokenString:
+		return "string"
+	case t.kind == tokenWord && (t.text == "true" || t.text == "false" || t.text[0] >= '0' && t.text[0] <= '9'):
+		return t.text
+	}
+	return ""
 }
 
 // excepted reports whether a reserved word at i changes nothing: ON DELETE CASCADE, SHOW CREATE
@@ -195,6 +257,9 @@ func (q *query) function(i int, w string) {
 	if q.text(i-1) == "pragma" {
 		return
 	}
+	if w == "create" || w == "merge" && (q.first == w || q.graph) || w == "conflict" && q.text(i-1) == "on" && q.first == "insert" {
+		return // CREATE (n), MERGE (n), ON CONFLICT (id)
+	}
 	if beforeParen[w] || pureFunctions[w] && q.sign(i-1) != "." || q.names(i) {
 		return
 	}
@@ -209,11 +274,20 @@ func (q *query) function(i int, w string) {
 	q.raise(run.EffectDestructive, "the function "+w, false)
 }
 
-// names reports whether the word at i, with a parenthesis behind it, names columns and is no
-// call: t(a, b) AS (…), AS t(a, b), OVER w (…).
+// names reports whether the word or quoted name at i, with a parenthesis behind it, names columns
+// and is no call: t(a, b) AS (…), AS t(a, b), OVER w (…), INSERT INTO s.t (a, b).
 func (q *query) names(i int) bool {
-	if before := q.text(i - 1); before == "as" || before == "table" || before == "into" || before == "window" {
+	start := i
+	for q.sign(start-1) == "." {
+		start -= 2
+	}
+	switch before := q.text(start - 1); before {
+	case "as", "table", "into", "window", "references":
 		return true
+	case "exists", "on", "using", "key", "index":
+		if q.first == "create" && !q.followsSelect(start) {
+			return true
+		}
 	}
 	depth := 0
 	for k := i + 1; k < len(q.tokens); k++ {
@@ -224,6 +298,17 @@ func (q *query) names(i int) bool {
 			if depth--; depth == 0 {
 				return q.text(k+1) == "as" && (q.sign(k+2) == "(" || q.text(k+2) == "materialized" || q.text(k+2) == "not")
 			}
+		}
+	}
+	return false
+}
+
+// followsSelect reports whether a select is before i in the same statement: what follows "on" may be a
+// call then.
+func (q *query) followsSelect(i int) bool {
+	for i--; i >= 0 && q.sign(i) != ";"; i-- {
+		if q.text(i) == "select" {
+			return true
 		}
 	}
 	return false

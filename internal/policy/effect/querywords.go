@@ -5,16 +5,16 @@ var (
 	statements = classes(map[class]string{
 		reads: `select with show explain describe desc values table from pragma summarize use begin start commit rollback end savepoint
 			match optional unwind return ask construct prefix base profile declare`,
-		writes: `insert create merge replace alter set  copy load import upsert vacuum reindex cluster analyze refresh optimize attach detach
+		writes: `insert create merge alter set copy load import upsert vacuum reindex cluster analyze refresh optimize attach detach
 			comment rename lock unlock unload export cache uncache msck listen notify prepare deallocate discard update backup 
 			install security reassign`,
-		destroys: `delete drop truncate grant revoke call exec execute do kill shutdown flush purge reset restore dbcc deny reconfigure bulk clear remove
+		destroys: `delete drop truncate grant revoke call exec execute do kill shutdown flush purge replace reset restore dbcc deny reconfigure bulk clear remove
 			foreach move add undrop handler xp_cmdshell`,
 	})
 	// reserved has words that change data wherever they stand in a query.
 	reserved = classes(map[class]string{
-		writes:   "insert update create alter replace merge into outfile dumpfile",
-		destroys: "delete drop truncate grant revoke exec execute shutdown dbcc deny reconfigure detach xp_cmdshell program",
+		writes:   "insert update create alter merge into outfile dumpfile",
+		destroys: "delete replace overwrite drop truncate grant revoke exec execute shutdown dbcc deny reconfigure detach xp_cmdshell program",
 	})
 	// opens has words behind which a statement can begin.
 	opens = set("begin then else do loop explain")
@@ -53,5 +53,9 @@ var (
 		type size collect distinct tolower toupper tointeger tofloat toboolean head last tail range exists point distance startnode endnode
 		row_to_json xmlagg glob likelihood changes last_insert_rowid zeroblob typeof printf char_index nullifzero zeroifnull decode rowcount regexp like
 		str lang langmatches datatype bound iri uri bnode strdt strlang sameterm isiri isblank isliteral contains strstarts strends substr strlen lcase ucase
-		coalesce if rand abs struuid uuid gen_random_uuid newid uuid_generate_v4 hash farm_fingerprint`)
+		coalesce if rand abs struuid uuid gen_random_uuid newid uuid_generate_v4 hash farm_fingerprint
+		date_format time_format date_add date_sub adddate subdate regexp_replace array_append array_prepend array_remove array_replace array_cat
+		jsonb_set jsonb_insert json_set json_insert json_replace json_remove json_patch json_merge_patch json_array_append json_array_insert
+		to_hex format_date format_timestamp parse_date parse_timestamp string_to_array array_to_string regexp_matches regexp_split_to_table
+		get_json_object time_bucket`)
 )
