@@ -37,6 +37,9 @@ func judgeDescription(text string) judgement {
 			for _, w := range listedVerbs(sentence) {
 				j.listed(w)
 			}
+			for _, verb := range managed(splitWords(sentence)) {
+				j.further(verb)
+			}
 		}
 		for _, verb := range furtherVerbs(splitWords(sentence), i == 0) {
 			j.further(verb)
@@ -137,8 +140,10 @@ func leadingVerb(words []string) judgement {
 		if filler[text] || strings.HasSuffix(text, "ly") {
 			continue
 		}
-		w := lookup(text)
+		w := withObject(lookup(text), nil, objectWords(words[i+1:]))
 		switch {
+		case making[w.verb] && goods[nounOf(lastOf(objectWords(words[i+1:])))]:
+			return judgement{kind: run.EffectDestructive, verb: w.verb, leads: true, raises: true}
 		case w.class == reads && (!mostlyNoun[w.verb] || text == "returns" || determined(words, i)):
 			return judgement{kind: run.EffectRead, verb: w.verb, leads: true}
 		case w.class == writes || w.class == mayWrite && determined(words, i):
@@ -149,6 +154,41 @@ func leadingVerb(words []string) judgement {
 		return judgement{}
 	}
 	return judgement{}
+}
+
+// objectWords returns the words of the object that follows a verb: of "a hotel room given the
+// dates", hotel and room.
+func objectWords(words []string) (object []string) {
+	for _, text := range words[:min(8, len(words))] {
+		switch {
+		case preposition[text] || connective[text] || clause[text]:
+			return object
+		case !determiner[text]:
+			object = append(object, text)
+		}
+	}
+	return object
+}
+
+func lastOf(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[len(words)-1]
+}
+
+// managed returns the verbs of something that cannot be undone in a sentence about what a tool
+// manages: "Manages a list, including adding and deleting items".
+func managed(words []string) (found []string) {
+	if len(words) == 0 || !managing[lookup(words[0]).verb] {
+		return nil
+	}
+	for i, text := range words {
+		if w := lookup(text); w.class == destroys && !negated(words[:i]) && !strings.HasSuffix(text, "s") {
+			found = append(found, w.verb)
+		}
+	}
+	return found
 }
 
 // runsQuery reports whether a verb is about a query: "Executes a SELECT query". How far such a
@@ -206,6 +246,10 @@ var (
 	filler     = set("this tool it use used to allows allow you can will lets a an the for api endpoint function method that which please performs perform provides provide enables ability tries attempts and or")
 	determiner = set("a an the any your all this these those one some money each every multiple new specific given its it")
 	joining    = set("and or then also it that which will tool automatically")
+	// clause has words that end the object of a verb.
+	clause = set("given based that which who whose when if where between about according through after before against within without over")
+	// managing has verbs of sentences that say what a tool is for, and not what it does.
+	managing = set("manage handle work interact operate administer control maintain")
 	// loses has verbs that count wherever they are in the third person and have an object: "the server revokes the old token".
 	loses    = set("delete remove revoke overwrite erase purge wipe destroy terminate drop invalidate discard truncate")
 	negation = set("not never no without cannot t non nor before until who whose when if unless instead avoid than rather")

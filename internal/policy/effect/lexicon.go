@@ -42,7 +42,7 @@ var lexicon = classes(map[class]string{
 		clear trash empty sms email call dial trade withdrawal payout payment deletion removal destruction termination revocation erasure
 		execution deployment cancellation deactivation donation migration launch release respond message clean cleanup revert swap stake mint
 		burn bid bet tip wire checkout fax remittance settlement sign rollout restoration regeneration shell bash
-		powershell ssh sudo repl command cmd terminal eject ship alert`,
+		powershell ssh sudo repl command cmd terminal eject ship alert rent hire invest attack exploit replay`,
 	destroys: `delete remove destroy purge wipe erase truncate revoke terminate uninstall unpublish deactivate overwrite unlink drop kill
 		ban forget expire prune migrate withdraw buy sell pay send notify publish execute eval evaluate invoke cancel del rm rmdir nuke discard
 		abort shutdown reboot halt shred evict flush liquidate donate
@@ -50,7 +50,7 @@ var lexicon = classes(map[class]string{
 		anonymise redact reap zap expel kick demolish eradicate dispose blank poweroff wipeout squash rebase
 		redeem unstake lend borrow repay remit disburse reimburse wager gamble finalize finalise settle deliver transmit distribute
 		disseminate syndicate announce retweet repost crosspost resend rebroadcast republish nudge remind whisper
-		redeploy rerun relaunch replay spawn inject exploit detonate void retract rescind drain dequeue pop consume shut flushdb flushall dropdb rmtree
+		redeploy rerun relaunch spawn inject detonate void retract rescind drain dequeue pop consume shut flushdb flushall dropdb rmtree
 		löschen loeschen entfernen senden supprimer effacer envoyer payer eliminar borrar enviar pagar excluir apagar eliminare cancellare inviare
 		удалить отправить 删除 刪除 发送 發送 削除 送信 삭제`,
 })
@@ -76,15 +76,17 @@ func set(words string) map[string]bool {
 var (
 	// onlyVerb has the reading verbs that are not nouns: what follows them is what they read.
 	onlyVerb = set("get find read fetch lookup describe retrieve show track is has can")
+	// asks has the reading verbs that make a noun of the word before them: order_get_status.
+	asks = set("get find read fetch lookup describe retrieve list search")
 	// mostlyNoun has the reading verbs that are nouns in most names: a verb may follow them.
 	mostlyNoun = set("snapshot load monitor profile access tree return preview help info stat trace screenshot estimate export echo")
 	// documents has verbs that are nouns for things that tools read: view_log, comment_list.
 	documents = set(`comment label tag log store record build link schedule draft change release email text message alert queue index cache note bookmark
 		favorite favourite like backup mirror stage flag group format vote rate rank review track block lock claim reserve hold mount scale migration
-		launch bid tip mint stake rollout shell command terminal press split process connect paint`)
+		launch bid tip mint stake rollout shell command terminal book booking building ranking press split process connect paint`)
 	// goods has verbs that are nouns for what is ordered, paid or sent: create_order, refund_status.
 	goods = set(`order transfer refund charge purchase payment payout withdrawal donation post tweet broadcast dispatch trade bid wager transaction
-		message email sms notification announcement dm reply checkout migration settlement remittance bet call deployment release`)
+		message email sms notification announcement dm reply checkout migration settlement remittance bet call deployment release deposit`)
 	// commitments has nouns for what binds somebody as soon as it is changed: modify_order.
 	commitments = set("order payment transfer trade withdrawal payout bid bet wager")
 	// changing has verbs that change what follows them.
@@ -104,7 +106,7 @@ var (
 	// submissions has nouns for what cannot be taken back once it is handed in: submit_application.
 	submissions = set("application claim tax return form offer proposal resume ballot vote transaction filing bid order job declaration")
 	// bookings has nouns for what costs something once it is booked: reserve_table.
-	bookings = set("flight hotel room table ticket seat car ride trip travel tour restaurant appointment cab taxi train")
+	bookings = set("flight hotel room table ticket seat car ride trip travel tour restaurant appointment cab taxi train house apartment villa property")
 	// renewals has nouns for what costs something once it is renewed: renew_domain.
 	renewals = set("domain license licence subscription membership contract plan lease policy")
 	// doors has nouns for what lets people or goods through: unlock_door.

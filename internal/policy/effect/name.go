@@ -22,7 +22,7 @@ func judgeName(name string) judgement {
 	end := tail(words)
 	reading := "" // the reading verb that the name begins with, after nouns at most
 	for i, text := range words {
-		w := withObject(lookup(text), words[i+1:])
+		w := withObject(lookup(text), words[:i], words[i+1:])
 		p := position{
 			last: i == end-1, joined: i > 0 && connective[words[i-1]], made: i == end-1 && isMade(words, i),
 			reading: reading, alone: reading == "" && j.verb == "",
@@ -48,20 +48,24 @@ func guesses(words []string, i int) bool {
 }
 
 // withObject gives verbs the class that they have with their object: resolve_library_id reads,
-// resolve_incident writes, rotate_secret loses the old secret.
-func withObject(w word, rest []string) word {
-	next := ""
+// resolve_incident writes, rotate_secret loses the old secret. The object is what follows the
+// verb, or the word before it if nothing does: secret_rotate.
+func withObject(w word, before, rest []string) word {
+	next, object := "", objectOf(rest)
 	if len(rest) > 0 {
 		next = singular(rest[0])
 	}
-	object := objectOf(rest)
+	objects := rest[:objectEnd(rest)]
+	if object == "" && len(before) > 0 {
+		object, objects = singular(before[len(before)-1]), before[len(before)-1:]
+	}
 	switch {
 	case w.verb == "resolve" && !identifiers[next], w.verb == "convert" && (records[next] || media[object]), w.verb == "sign" && particles[next],
 		w.verb == "check" && (next == "in" || next == "out"):
 		w.class = mayWrite
 	case w.verb == "track" && shipments[object]:
 		w.class = reads
-	case renewing[w.verb] && hasObject(rest, credentials), w.verb == "restore" && hasObject(rest, stores), starting[w.verb] && works[object],
+	case renewing[w.verb] && hasAny(objects, credentials), w.verb == "restore" && hasAny(objects, stores), starting[w.verb] && works[object],
 		w.verb == "apply" && (next == "" || plans[next]), w.verb == "push" && next == "force", final(w.verb, object), goesLive(w, rest):
 		w.class = destroys
 	}
@@ -74,6 +78,7 @@ var finals = []struct{ verbs, objects map[string]bool }{
 	{set("merge"), merged},
 	{set("submit file cast apply lodge"), submissions},
 	{set("book reserve"), bookings},
+	{set("process"), set("transaction payment order refund claim")},
 	{set("renew"), renewals},
 	{set("open unlock"), doors},
 	{set("format"), devices},
@@ -101,14 +106,9 @@ func goesLive(w word, rest []string) bool {
 	return false
 }
 
-// hasObject reports whether the object of a verb has a word of a set.
-func hasObject(rest []string, nouns map[string]bool) bool {
-	for _, text := range rest[:max(0, objectEnd(rest))] {
-		if nouns[singular(text)] {
-			return true
-		}
-	}
-	return false
+// hasAny reports whether a word, in the singular, is in a set.
+func hasAny(words []string, nouns map[string]bool) bool {
+	return slices.ContainsFunc(words, func(text string) bool { return nouns[singular(text)] })
 }
 
 // objectOf returns the last word of the object that follows a verb, in the singular: the job of
@@ -195,23 +195,35 @@ func nounOf(text string) string {
 	return singular(text)
 }
 
-// readsNoun lets a name only read that has a noun first and a reading verb last: order_get.
+// readsNoun lets a name only read that has a noun first and a reading verb last, order_get, or
+// right behind the noun, order_get_status.
 func readsNoun(j judgement, words []string) judgement {
 	if len(words) < 2 || j.kind == run.EffectRead {
 		return j
 	}
 	var first word
-	for _, text := range words {
-		switch w := lookup(text); {
+	reading := "" // the reading verb behind a noun
+	for i, text := range words {
+		w := lookup(text)
+		noun := documents[w.verb] || goods[w.verb] || nominal[w.verb]
+		switch {
 		case w.class == destroys || w.class == writes || connective[text]:
 			return j
-		case first.verb == "":
+		case noun && i+1 < len(words) && asks[words[i+1]]:
+			reading = words[i+1]
+		case (w.class == mayWrite || w.class == mayDestroy) && !noun && i+1 < len(words):
+			return j
+		}
+		if first.verb == "" {
 			first = w
 		}
 	}
 	last := lookup(words[len(words)-1])
-	if onlyVerb[last.verb] && (documents[first.verb] || goods[first.verb] || nominal[first.verb]) || documents[first.verb] && last.class == reads || goods[first.verb] && listing[last.text] {
+	switch noun := documents[first.verb] || goods[first.verb] || nominal[first.verb]; {
+	case noun && onlyVerb[last.verb] || documents[first.verb] && last.class == reads || goods[first.verb] && listing[last.text]:
 		return judgement{kind: run.EffectRead, verb: last.text}
+	case reading != "":
+		return judgement{kind: run.EffectRead, verb: reading}
 	}
 	return j
 }

@@ -33,7 +33,7 @@ func TestVerbsWithObjects(t *testing.T) {
 	for _, name := range strings.Fields(`restore_database restore_snapshot database_restore_backup rotateWebhookSecret rotate_api_key regenerate_token renew_certificate
 		modify_order order_modify amend_trade update_payment complete_database_migration apply_migration terraform_apply payments_create orders_place
 		create_message new_sms schedule_tweet make_call create_release start_build submit_job restart_pipeline disable_user suspend_accounts merge_contacts
-		submit_application cast_vote book_flight reserve_table renew_domain unlock_door format_disk close_position force_push git_push_force
+		submit_application cast_vote book_flight reserve_table renew_domain unlock_door format_disk close_position force_push git_push_force flight.book secret_rotate account_disable car_rent invest
 		promote_to_production void_invoice redeem_points mint_nft bash terminal flushdb sign_document`) {
 		if j := judgeName(name); j.kind != destructive {
 			t.Errorf("%s is judged %s (%q)", name, j.kind, j.verb)
@@ -46,7 +46,7 @@ func TestVerbsWithObjects(t *testing.T) {
 			t.Errorf("%s is judged %s (%q), want write", name, j.kind, j.verb)
 		}
 	}
-	for _, name := range strings.Fields("track_order get_messages list_releases message_list queue_list run_get console_messages_read") {
+	for _, name := range strings.Fields("track_order book.find crime_record.get_record order_get_status get_messages list_releases message_list queue_list run_get console_messages_read") {
 		if j := judgeName(name); j.kind != read {
 			t.Errorf("%s is judged %s (%q), want read", name, j.kind, j.verb)
 		}
@@ -71,7 +71,7 @@ func TestVerbsCountAnywhere(t *testing.T) {
 	known := slices.Sorted(maps.Keys(lexicon))
 	for _, reading := range known {
 		for _, verb := range known {
-			if lexicon[reading] != reads || withObject(lookup(reading), []string{verb}).class != reads || lexicon[verb] < mayDestroy || lexicon[verb] == mayDestroy && onlyVerb[reading] {
+			if lexicon[reading] != reads || withObject(lookup(reading), nil, []string{verb}).class != reads || lexicon[verb] < mayDestroy || lexicon[verb] == mayDestroy && onlyVerb[reading] {
 				continue
 			}
 			camel := reading + strings.ToUpper(verb[:1]) + verb[1:]
@@ -119,6 +119,10 @@ func TestDescriptionRaises(t *testing.T) {
 		{"save_page", "Saves a page. An existing page is overwritten.", destructive},
 		{"create_token", "Makes a token. The server revokes the old token.", destructive},
 		{"create_token", "Makes a token. It never revokes the old token.", write},
+		{"booking", "Books a hotel room given the dates.", destructive},
+		{"shop", "Create an order for a customer.", destructive},
+		{"shop", "Create an order template.", write},
+		{"todo", "Manages a list, including adding and deleting items.", destructive},
 		{"put_file", "Write a new file or completely overwrite an existing file", destructive},
 	} {
 		e := OfTool(&run.Tool{Name: c.name, Description: c.description}, false)
