@@ -205,7 +205,7 @@ func (w *walk) text(key, value string, nested int) {
 	switch {
 	case value == "true" || value == "yes" || value == "1":
 		w.flag(key)
-	case isMethod(value) && (last == "verb" || slices.Contains(words, "method") || slices.Contains(words, "http")):
+	case (last == "method" || last == "verb") && isMethod(value), knownMethod(value) && (slices.Contains(words, "method") || slices.Contains(words, "http")):
 		w.method(key, value)
 	case (commands[last] || last == "line" && slices.Contains(words, "command")) && !w.judge.choices[key]:
 		w.raise(key, run.EffectDestructive, "a command")
@@ -213,6 +213,7 @@ func (w *walk) text(key, value string, nested int) {
 		w.raise(key, run.EffectDestructive, "a program")
 	case options[last]:
 		w.commandLine(key, value)
+		w.query(key, last, value)
 	case actions[last] && len(value) <= 64:
 		w.action(key, value)
 	default:
@@ -222,7 +223,11 @@ func (w *walk) text(key, value string, nested int) {
 
 // isMethod reports whether a value is an HTTP method, or may be one.
 func isMethod(value string) bool {
-	return len(value) <= 16 && value == strings.ToUpper(value) || httpMethods[strings.ToLower(value)] != unknown
+	return len(value) <= 16 && value == strings.ToUpper(value) || knownMethod(value)
+}
+
+func knownMethod(value string) bool {
+	return len(value) <= 16 && httpMethods[strings.ToLower(strings.TrimSpace(value))] != unknown
 }
 
 // method judges an HTTP method. Methods that are not known may do anything.
@@ -238,9 +243,9 @@ func (w *walk) method(key, value string) {
 
 // commandLine judges arguments of a command: {"args": ["push", "--force"]}.
 func (w *walk) commandLine(key, value string) {
-	w.others++
-	if strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "$(") {
+	if len(value) > maxQuery || strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "$(") {
 		w.raise(key, run.EffectDestructive, "a command line")
+		return
 	}
 	for _, part := range strings.Fields(value) {
 		option := strings.TrimLeft(part, "-")
@@ -263,8 +268,10 @@ func (w *walk) asked(key, value string) {
 	if first := lookup(words[0]); !questions[words[0]] && first.class != reads {
 		w.raise(key, run.EffectDestructive, "something that does not begin like a question")
 	}
-	for _, text := range words {
-		if word := lookup(text); word.bare && (word.class == destroys || word.class == writes) {
+	for i, text := range words {
+		word := lookup(text)
+		changes := word.class == destroys || word.class == writes || word.class > reads && i > 0 && connective[words[i-1]]
+		if word.bare && changes {
 			w.raise(key, run.EffectDestructive, word.verb)
 		}
 	}
@@ -282,10 +289,12 @@ func (w *walk) query(key, last, value string) {
 	if j, ok := judgeGraphQL(value); ok {
 		w.queries++
 		w.raise(key, j.kind, j.verb)
-		return
+		if !sure[last] {
+			return
+		}
 	}
 	carries := carriers[last] || w.judge.queries[key]
-	if w.judge.spoken && carries && !strings.HasPrefix(strings.ToLower(value), "select ") {
+	if w.judge.spoken && carries {
 		w.asked(key, value)
 	}
 	if w.judge.database || sure[last] {
@@ -352,11 +361,11 @@ var (
 	// programs has the last words of arguments that are run by tools that do more than read.
 	programs = set("code script javascript js python typescript program snippet expression")
 	// options has the last words of arguments that are passed on to a command.
-	options = set("args argv arguments argument flags options subcommand subcommands")
+	options = set("args argv arguments flags subcommand subcommands")
 	// hard has options of commands that lose something.
 	hard = set("f rf fr hard purge prune delete D no-preserve-root mirror overwrite yes-i-really-mean-it")
 	// questions has the words that questions begin with.
-	questions = set("what which who whose when where why how is are was were do does did has have can could give tell show top total number average all")
+	questions = set("what which who whose when where why how is are was were do does did has have can could give tell show top total number average all select with")
 	// actions has the last words of arguments that name what to do.
 	actions = set("action actions operation operations op command cmd verb subcommand mutation function tool method mode act intent procedure")
 	// irreversible has words of options that say that something cannot be undone.

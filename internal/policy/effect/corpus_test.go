@@ -19,7 +19,7 @@ const (
 	mostStricter = 0.08
 )
 
-// labelled is a tool of the corpus with the effect that a person gave it.
+// labelled is a tool of the corpus with the effect that reading it gave.
 type labelled struct {
 	Server, Name, Description, Effect string
 	Carrier                           bool // its effect depends on what its arguments carry

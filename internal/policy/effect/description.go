@@ -194,6 +194,9 @@ func managed(words []string) (found []string) {
 // runsQuery reports whether a verb is about a query: "Executes a SELECT query". How far such a
 // call goes is judged by the query.
 func runsQuery(words []string) bool {
+	if len(words) == 0 {
+		return false
+	}
 	if verb := lookup(words[0]).verb; verb != "execute" && verb != "run" && verb != "evaluate" && verb != "send" {
 		return false
 	}

@@ -37,7 +37,7 @@ func judgeName(name string) judgement {
 			reading, j.guessed = w.verb, guesses(words, i)
 		}
 	}
-	return readsNoun(j, words[:end])
+	return readsNoun(j, words, end)
 }
 
 // guesses reports whether the reading word at i may be a noun behind a verb that is not known:
@@ -47,10 +47,14 @@ func guesses(words []string, i int) bool {
 	return i > 0 && i < len(words)-1 && lookup(words[0]).class == unknown && !onlyVerb[verb] && verb != "list"
 }
 
+// maxObject is how many words behind a verb are looked at for its object.
+const maxObject = 8
+
 // withObject gives verbs the class that they have with their object: resolve_library_id reads,
 // resolve_incident writes, rotate_secret loses the old secret. The object is what follows the
 // verb, or the word before it if nothing does: secret_rotate.
 func withObject(w word, before, rest []string) word {
+	rest = rest[:min(len(rest), maxObject)]
 	next, object := "", objectOf(rest)
 	if len(rest) > 0 {
 		next = singular(rest[0])
@@ -196,15 +200,15 @@ func nounOf(text string) string {
 }
 
 // readsNoun lets a name only read that has a noun first and a reading verb last, order_get, or
-// right behind the noun, order_get_status.
-func readsNoun(j judgement, words []string) judgement {
-	if len(words) < 2 || j.kind == run.EffectRead {
+// right behind the noun, order_get_status. end is where the name ends but for what tail finds.
+func readsNoun(j judgement, words []string, end int) judgement {
+	if end < 2 || j.kind == run.EffectRead {
 		return j
 	}
 	var first word
 	reading := "" // the reading verb behind a noun
 	for i, text := range words {
-		w := lookup(text)
+		w := withObject(lookup(text), words[:i], words[i+1:])
 		noun := documents[w.verb] || goods[w.verb] || nominal[w.verb]
 		switch {
 		case w.class == destroys || w.class == writes || connective[text]:
@@ -218,7 +222,7 @@ func readsNoun(j judgement, words []string) judgement {
 			first = w
 		}
 	}
-	last := lookup(words[len(words)-1])
+	last := lookup(words[end-1])
 	switch noun := documents[first.verb] || goods[first.verb] || nominal[first.verb]; {
 	case noun && onlyVerb[last.verb] || documents[first.verb] && last.class == reads || goods[first.verb] && listing[last.text]:
 		return judgement{kind: run.EffectRead, verb: last.text}

@@ -33,7 +33,7 @@ func TestVerbsWithObjects(t *testing.T) {
 	for _, name := range strings.Fields(`restore_database restore_snapshot database_restore_backup rotateWebhookSecret rotate_api_key regenerate_token renew_certificate
 		modify_order order_modify amend_trade update_payment complete_database_migration apply_migration terraform_apply payments_create orders_place
 		create_message new_sms schedule_tweet make_call create_release start_build submit_job restart_pipeline disable_user suspend_accounts merge_contacts
-		submit_application cast_vote book_flight reserve_table renew_domain unlock_door format_disk close_position force_push git_push_force flight.book secret_rotate account_disable car_rent invest
+		submit_application cast_vote book_flight reserve_table renew_domain unlock_door format_disk close_position force_push git_push_force bet_get_at_delete order_get_by_delete flight.book secret_rotate account_disable car_rent invest
 		promote_to_production void_invoice redeem_points mint_nft bash terminal flushdb sign_document`) {
 		if j := judgeName(name); j.kind != destructive {
 			t.Errorf("%s is judged %s (%q)", name, j.kind, j.verb)

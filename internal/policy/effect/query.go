@@ -50,10 +50,11 @@ func startsQuery(text string) bool {
 type query struct {
 	tokens []token
 	judgement
-	start start  // whether a statement begins at the next token
-	first string // the first word of the statement
-	graph bool   // it is Cypher
-	sparq bool   // it is SPARQL
+	start   start  // whether a statement begins at the next token
+	first   string // the first word of the statement
+	selects bool   // the statement has a select
+	graph   bool   // it is Cypher
+	sparq   bool   // it is SPARQL
 }
 
 // start says whether a statement begins at a token.
@@ -122,10 +123,11 @@ func (q *query) word(i int, w string) {
 		return
 	}
 	if start == begins {
-		q.first = w
+		q.first, q.selects = w, false
 		q.graph = q.graph || w == "match" || w == "optional" || w == "unwind" || w == "foreach" || w == "merge" && q.text(i+1) != "into"
 		q.sparq = q.sparq || w == "prefix" || w == "base"
 	}
+	q.selects = q.selects || w == "select"
 	switch {
 	case q.explains(i, w):
 		q.start = maybe
@@ -163,6 +165,9 @@ func (q *query) statement(w string) {
 // anywhere judges words that change data wherever they stand, as in a CTE or after another
 // statement without a semicolon.
 func (q *query) anywhere(i int, w string) {
+	if q.kind == run.EffectDestructive {
+		return // nothing is further
+	}
 	switch reserved[w] {
 	case writes:
 		q.raise(run.EffectWrite, w, false)
@@ -195,9 +200,9 @@ func (q *query) merges(i int) bool {
 }
 
 // matchesAll reports whether what follows the word at i has a condition that is always true:
-// WHERE TRUE, WHERE 1, WHERE 1 = 1, OR 'a' = 'a'.
+// WHERE TRUE, WHERE 1, WHERE 1 = 1, OR 'a' = 'a'. It looks at maxStatement tokens.
 func (q *query) matchesAll(i int) bool {
-	for ; i < len(q.tokens) && q.sign(i) != ";"; i++ {
+	for end := i + maxStatement; i < min(end, len(q.tokens)) && q.sign(i) != ";"; i++ {
 		constant := q.literal(i) != ""
 		switch before := q.text(i - 1); {
 		case q.sign(i) == "=" && q.literal(i-1) != "" && q.literal(i-1) == q.literal(i+1):
@@ -254,7 +259,7 @@ func (q *query) pragma(i int) {
 
 // function judges a call at i. One that is not known may do anything.
 func (q *query) function(i int, w string) {
-	if q.text(i-1) == "pragma" {
+	if q.text(i-1) == "pragma" || q.kind == run.EffectDestructive {
 		return
 	}
 	if w == "create" || w == "merge" && (q.first == w || q.graph) || w == "conflict" && q.text(i-1) == "on" && q.first == "insert" {
@@ -285,7 +290,7 @@ func (q *query) names(i int) bool {
 	case "as", "table", "into", "window", "references":
 		return true
 	case "exists", "on", "using", "key", "index":
-		if q.first == "create" && !q.followsSelect(start) {
+		if q.first == "create" && !q.selects {
 			return true
 		}
 	}
@@ -298,17 +303,6 @@ func (q *query) names(i int) bool {
 			if depth--; depth == 0 {
 				return q.text(k+1) == "as" && (q.sign(k+2) == "(" || q.text(k+2) == "materialized" || q.text(k+2) == "not")
 			}
-		}
-	}
-	return false
-}
-
-// followsSelect reports whether a select is before i in the same statement: what follows "on" may be a
-// call then.
-func (q *query) followsSelect(i int) bool {
-	for i--; i >= 0 && q.sign(i) != ";"; i-- {
-		if q.text(i) == "select" {
-			return true
 		}
 	}
 	return false
@@ -328,9 +322,13 @@ func (q *query) sign(i int) string {
 	return q.tokens[i].text
 }
 
-// has reports whether a word follows i in the same statement.
+// maxStatement is how many tokens of a statement are looked at for each of its words, so that a
+// query of many words takes no time that grows with their square.
+const maxStatement = 1 << 10
+
+// has reports whether a word is among the next maxStatement tokens of the statement.
 func (q *query) has(i int, word string) bool {
-	for ; i < len(q.tokens) && q.sign(i) != ";"; i++ {
+	for end := i + maxStatement; i < min(end, len(q.tokens)) && q.sign(i) != ";"; i++ {
 		if q.text(i) == word {
 			return true
 		}
