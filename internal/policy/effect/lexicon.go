@@ -80,6 +80,8 @@ var (
 	asks = set("get find read fetch lookup describe retrieve list search")
 	// mostlyNoun has the reading verbs that are nouns in most names: a verb may follow them.
 	mostlyNoun = set("snapshot load monitor profile access tree return preview help info stat trace screenshot estimate export echo")
+	// alsoNoun has the reading verbs that are as often nouns.
+	alsoNoun = set("search query check count diff scan audit research summary analysis")
 	// documents has verbs that are nouns for things that tools read: view_log, comment_list.
 	documents = set(`comment label tag log store record build link schedule draft change release email text message alert queue index cache note bookmark
 		favorite favourite like backup mirror stage flag group format vote rate rank review track block lock claim reserve hold mount scale migration

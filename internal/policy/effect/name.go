@@ -41,10 +41,11 @@ func judgeName(name string) judgement {
 }
 
 // guesses reports whether the reading word at i may be a noun behind a verb that is not known:
-// frobnicate_search_index.
+// frobnicate_search_index. It is a verb if another reading verb is right behind it.
 func guesses(words []string, i int) bool {
 	verb := lookup(words[i]).verb
-	return i > 0 && i < len(words)-1 && lookup(words[0]).class == unknown && !onlyVerb[verb] && verb != "list"
+	noun := mostlyNoun[verb] || alsoNoun[verb]
+	return noun && i > 0 && i < len(words)-1 && lookup(words[0]).class == unknown && !asks[words[i+1]]
 }
 
 // maxObject is how many words behind a verb are looked at for its object.
@@ -150,11 +151,11 @@ func (w word) counts(p position) (kind run.EffectKind, doubtful, ok bool) {
 	case destroys:
 		return run.EffectDestructive, false, w.bare || p.alone
 	case mayDestroy:
-		return run.EffectDestructive, p.reading != "", p.alone && !w.plural() || p.made || w.bare && (p.joined || w.follows(p))
+		return run.EffectDestructive, p.reading != "" || w.plural(), p.alone || p.made || w.bare && (p.joined || w.follows(p))
 	case writes:
 		return run.EffectWrite, false, p.alone || w.bare && (p.joined || !onlyVerb[p.reading])
 	case mayWrite:
-		return run.EffectWrite, p.reading != "", p.alone && !w.plural() || w.bare && (p.joined || w.follows(p))
+		return run.EffectWrite, p.reading != "" || w.plural(), p.alone || w.bare && (p.joined || w.follows(p))
 	case reads:
 		return run.EffectRead, false, true
 	}

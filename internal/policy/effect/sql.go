@@ -80,7 +80,7 @@ func (s *scanner) skipBlank() bool {
 		switch {
 		case unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r < ' ':
 			s.at += size
-		case s.has("/*") && s.executable && (s.has("/*!") || s.has("/*M!")):
+		case s.has("/*") && s.executable && (s.has("/*!") || s.has("/*M!") || s.has("/*m!")):
 			s.depth++
 			s.at += strings.IndexByte(s.text[s.at:], '!') + 1
 			s.skipDigits()
