@@ -16,9 +16,17 @@ var finalPhrases = []string{
 	"irreversibl", "irrevocabl", "irrecoverabl", "unrecoverabl", "cannot be undone", "can't be undone", "can not be undone", "cannot be reversed", "cannot be recovered",
 	"no undo", "not reversible", "permanently delet", "permanently remov", "permanently eras", "permanently destroy", "permanent deletion", "destructive operation", "destructive action",
 	"is destructive", "causes data loss", "lead to data loss", "will be lost", "without warning", "be overwritten", "is overwritten", "are overwritten",
-	"completely overwrit", "overwrites the", "overwrites any", "overwrites all", "overwrites existing", "replaces the entire", "replaces the whole",
-	"replaces everything", "full replacement", "fully replace", "completely replace", "entirely replace",
+	"completely overwrit", "overwrites the", "overwrites any", "overwrites all", "overwrites existing",
 }
+
+// wholePhrases say that something is replaced as a whole. They count unless the description says
+// that something stays.
+var wholePhrases = []string{
+	"replaces the entire", "replaces the whole", "replaces everything", "full replacement", "fully replace", "completely replace", "entirely replace",
+}
+
+// keeps say of something that changes that it keeps what it is not given.
+var keeps = []string{"stays as it is", "stay as they are", "unchanged", "are kept", "is kept", "preserve", "left as is", "left alone", "not a full"}
 
 // omissions say of something that replaces that it loses what it is not given.
 var omissions = []string{"omitted", "not provided", "not specified", "not included", "left out", "missing"}
@@ -46,8 +54,8 @@ func judgeDescription(text string) judgement {
 		}
 	}
 	low := strings.ToLower(text)
-	if strings.HasPrefix(j.verb, "replace") && j.leads && losesOmitted(low) {
-		j.further("that it replaces what is omitted")
+	if (strings.HasPrefix(j.verb, "replace") && j.leads && losesOmitted(low)) || containsAny(low, wholePhrases) && !containsAny(low, keeps) {
+		j.further("that it replaces what it is not given")
 	}
 	for _, phrase := range finalPhrases {
 		if at := strings.Index(low, phrase); at >= 0 && !negated(splitWords(low[:at])) && !isPast(low[at+len(phrase):], phrase) {

@@ -136,6 +136,8 @@ var (
 
 	// particles make "sign" what a person does to get in or out.
 	particles = set("in up on off out")
+	// invitations has nouns for what can be answered anew: respond_to_invite.
+	invitations = set("invite invitation event meeting rsvp")
 	// plans has nouns for changes that somebody else has listed: apply_plan.
 	plans       = set("plan terraform migration infrastructure manifest change")
 	connective  = set("and or then plus also n")

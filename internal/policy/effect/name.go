@@ -66,7 +66,7 @@ func withObject(w word, before, rest []string) word {
 	}
 	switch {
 	case w.verb == "resolve" && !identifiers[next], w.verb == "convert" && (records[next] || media[object]), w.verb == "sign" && particles[next],
-		w.verb == "check" && (next == "in" || next == "out"):
+		w.verb == "respond" && hasAny(rest, invitations), w.verb == "check" && (next == "in" || next == "out"):
 		w.class = mayWrite
 	case w.verb == "track" && shipments[object]:
 		w.class = reads

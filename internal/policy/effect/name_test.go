@@ -40,7 +40,7 @@ func TestVerbsWithObjects(t *testing.T) {
 		}
 	}
 	for _, name := range strings.Fields(`restore_item rotate_image modify_issue complete_task apply_label create_build_step start_timer disable_feature merge_branches
-		submit_review book_notes open_file unlock_thread format_text close_issue push_files sign_in grant_access mark_as_read mark_read convert_file
+		submit_review book_notes open_file unlock_thread format_text close_issue push_files sign_in grant_access mark_as_read mark_read convert_file respond_to_invite
 		update_order_status create_transfer_rule`) {
 		if j := judgeName(name); j.kind != write {
 			t.Errorf("%s is judged %s (%q), want write", name, j.kind, j.verb)
@@ -116,6 +116,8 @@ func TestDescriptionRaises(t *testing.T) {
 		{"project_search_all", "Finds projects.", read},
 		{"replace_page", "Replaces a page. Omitted fields revert to their defaults.", destructive},
 		{"replace_page", "Replaces a page. Omitted fields stay.", write},
+		{"update_event", "Change an event. What is left out stays as it is; attendees replaces the whole list.", write},
+		{"update_event", "Change an event. Replaces the whole event.", destructive},
 		{"save_page", "Saves a page. An existing page is overwritten.", destructive},
 		{"create_token", "Makes a token. The server revokes the old token.", destructive},
 		{"create_token", "Makes a token. It never revokes the old token.", write},
