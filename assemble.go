@@ -358,6 +358,9 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}
 	p.pipeline.Memory = p.memory
+	if d := p.describes(); d != nil {
+		p.pipeline.Describer = d
+	}
 	p.pipeline.Logins = &logins{parts: p, under: map[whose]*loggingIn{}}
 	p.awaitLogins()
 	if p.telemetry != nil {

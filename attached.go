@@ -27,6 +27,11 @@ func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	if err == nil && q.Takes() {
 		return e.logged("did a task", e.attachTask(ctx, q, t))
 	}
+	free, refused := e.holdTask(q, t.ID)
+	if refused != nil {
+		return e.logged("did a task", Outcome{Task: t.ID, Status: run.StatusRejected, Error: refused})
+	}
+	defer free()
 	ctx, stop := deadline.WhilePermitted(e.pipeline.Permitted(ctx))
 	defer stop()
 	o := e.logged("did a task", e.orchestrator().Run(ctx, t))
@@ -35,6 +40,38 @@ func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	}
 	return o
 }
+
+// holdTask counts a task that is done without the queue, until free is called, and refuses an ID that a task of
+// the same principal has which has not ended: one of the queue, or one of this engine.
+func (e *Engine) holdTask(q *queue.Queue, id string) (free func(), refused *run.Error) {
+	principal := e.pipeline.Policy.Principal()
+	if q != nil && id != "" {
+		if s, err := q.Get(principal, id); err == nil && s.Principal == principal && !s.Status.Ended() {
+			return nil, queue.NameTaken(id)
+		}
+	}
+	one := &directTask{principal, id}
+	l := e.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for other := range l.direct {
+		if id != "" && *other == *one {
+			return nil, queue.NameTaken(id)
+		}
+	}
+	if l.direct == nil {
+		l.direct = map[*directTask]bool{}
+	}
+	l.direct[one] = true
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.direct, one)
+	}, nil
+}
+
+// directTask is a task that is done without the queue. Its id is empty if nobody gave it one.
+type directTask struct{ principal, id string }
 
 // attached is a task in the queue for which somebody waits, who lends it what a request has: a model, a person.
 type attached struct {
@@ -92,7 +129,7 @@ func (e *Engine) attachTask(ctx context.Context, q *queue.Queue, t Task) Outcome
 		err = e.WorkOn(a.task)
 	}
 	if err != nil {
-		return Outcome{ExecutionID: t.ID, Status: run.StatusRejected, Error: run.AsError(err)}
+		return Outcome{ExecutionID: a.task, Task: t.ID, Status: run.StatusRejected, Error: run.AsError(err)}
 	}
 	const early = 300 * time.Millisecond
 	told := time.AfterFunc(early, func() {

@@ -47,6 +47,9 @@ type Stats struct {
 	Tasks      *TaskCounts    `json:"tasks,omitempty"`    // of the queue, if this engine works on it
 	// Outstanding says why the files of the configuration are not in force as they are now.
 	Outstanding string `json:"outstanding,omitempty"`
+	// ActiveTasks are being done now; MaxConcurrentTasks is how many of the queue can be at once.
+	ActiveTasks        int `json:"activeTasks"`
+	MaxConcurrentTasks int `json:"maxConcurrentTasks"`
 }
 
 // Warnings are what was odd about the configuration.
@@ -70,6 +73,7 @@ func (e *Engine) Stats(_ context.Context, session string) any {
 	saved, _ := e.pipeline.Skills.List()
 	s := Stats{Executions: e.ledger.Summary(e.pipeline.Account(session)), Recorded: e.history(session), Skills: len(saved), Kept: e.pipeline.Kept(sessionOf(session)), Tasks: e.line.counts(e.pipeline.Policy.Principal())}
 	s.Executions.Session, s.Outstanding = session, e.Outstanding()
+	s.ActiveTasks, s.MaxConcurrentTasks = e.line.active(e.pipeline.Policy.Principal()), e.config.Settings.MaxTasks
 	for _, server := range e.Servers() {
 		s.Servers++
 		s.Tools += server.Tools

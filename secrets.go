@@ -115,6 +115,7 @@ func maskedError(m *secrets.Masker, e *run.Error) *run.Error {
 // found, or a model may have written it.
 func maskedOutcome(m *secrets.Masker, o Outcome) Outcome {
 	o.Result, o.Output, o.Error = m.Mask(o.Result), m.MaskString(o.Output), maskedError(m, o.Error)
+	o.Summary = m.MaskString(o.Summary)
 	for i := range o.Warnings {
 		o.Warnings[i] = m.MaskString(o.Warnings[i])
 	}

@@ -42,6 +42,7 @@ type line struct {
 	opened   *queue.Queue
 	closed   bool
 	attached map[string]*attached // by the execution that waits for a person
+	direct   map[*directTask]bool // tasks that are done without the queue
 }
 
 // lines makes the queue of an engine, which nobody has asked for yet.
@@ -344,6 +345,22 @@ func (l *line) counts(principal string) *TaskCounts {
 	}
 	c := q.Counts(principal)
 	return &c
+}
+
+// active counts the tasks that are being done, of one principal or of all if it is "": in the queue, if it was
+// opened, and without it.
+func (l *line) active(principal string) (n int) {
+	if c := l.counts(principal); c != nil {
+		n = c.Running
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for one := range l.direct {
+		if principal == "" || one.principal == principal {
+			n++
+		}
+	}
+	return n
 }
 
 // TaskList are the tasks of a configuration, and what is wrong with any.

@@ -17,11 +17,11 @@ import (
 
 // askFlags are the flags of retort ask.
 type askFlags struct {
-	lang, session, inputs, code string
-	tools                       []string
-	json, queue                 bool
-	priority                    int
-	deadline                    time.Duration
+	id, lang, session, inputs, code string
+	tools                           []string
+	json, queue                     bool
+	priority                        int
+	deadline                        time.Duration
 }
 
 func (a *app) askTask() *cobra.Command {
@@ -52,9 +52,10 @@ func (a *app) askTask() *cobra.Command {
 			return a.printTask(o, f.json)
 		},
 	}
+	c.Flags().StringVar(&f.id, "id", "", "of the task, as retort tasks show takes it; one is made without it")
 	c.Flags().StringVar(&f.lang, "lang", "", "of the program: ts, js or py")
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
-	c.Flags().StringSliceVar(&f.tools, "tools", nil, "the only tools that it may use, with commas between")
+	c.Flags().StringSliceVar(&f.tools, "tools", nil, "the only tools, or servers, that it may use, with commas between")
 	c.Flags().StringVar(&f.inputs, "inputs", "", "a JSON object, which the program has as inputs")
 	c.Flags().StringVar(&f.code, "code", "", "a file with the program: no model is asked, and only --tools can be used")
 	c.Flags().BoolVar(&f.queue, "queue", false, "put it into the queue and print its id; see retort tasks")
@@ -74,7 +75,7 @@ func (a *app) enqueueTask(t retort.Task, f askFlags) error {
 }
 
 func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {
-	t := retort.Task{Description: strings.Join(args, " "), RequiredTools: f.tools, Session: f.session, Client: "retort ask"}
+	t := retort.Task{ID: f.id, Description: strings.Join(args, " "), RequiredTools: f.tools, Session: f.session, Client: "retort ask"}
 	if f.inputs != "" {
 		if t.Inputs = json.RawMessage(f.inputs); !json.Valid(t.Inputs) {
 			return t, run.Errorf(run.KindInvalidArguments, "ask", "--inputs is no JSON")

@@ -106,6 +106,7 @@ func (a *app) describeTask(t retort.JobState) {
 		return t.Local().Format(time.DateTime)
 	}
 	line("task", t.ID)
+	line("id", t.Name)
 	line("status", string(t.Status))
 	line("kind", t.Kind)
 	line("title", t.Title)
@@ -153,7 +154,8 @@ func (a *app) waitTask() *cobra.Command {
 	c := &cobra.Command{
 		Use: "wait ID", Short: "Wait for a task and print its outcome; runs it if no other engine works on the queue", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := retort.FindTask(a.queue(), args[0]); err != nil {
+			found, err := retort.FindTask(a.queue(), args[0])
+			if err != nil {
 				return err
 			}
 			ctx := cmd.Context()
@@ -162,7 +164,7 @@ func (a *app) waitTask() *cobra.Command {
 				ctx, done = context.WithTimeout(ctx, patience)
 				defer done()
 			}
-			t, err := a.await(ctx, args[0])
+			t, err := a.await(ctx, found.ID)
 			if err != nil {
 				return err
 			}

@@ -197,6 +197,7 @@ type Results struct {
 	MaxTokens        int    // o200k_base
 	DefinitionTokens int    // o200k_base, of the definition of one tool
 	Learn            Switch // the types of answers that tools do not declare
+	Summarize        Switch // a model puts each result into words, if there is one
 }
 
 // Workspace says how long files of sessions stay, when nobody uses them.
@@ -405,6 +406,7 @@ func (s Settings) Defaults() Settings {
 	state(&s.Results.MaxTokens, 2000)
 	state(&s.Results.DefinitionTokens, 4000)
 	state(&s.Results.Learn, On)
+	state(&s.Results.Summarize, Off)
 	state(&s.Workspace.Results, 7*24*time.Hour)
 	state(&s.Workspace.Sessions, 30*24*time.Hour)
 	state(&s.Workspace.Size, 10*gib)
@@ -467,7 +469,7 @@ func (s *Settings) read() into {
 		field{"auditLogging", toggle(&s.AuditLogging)},
 		field{"audit", s.Audit.read()},
 		field{"resourceLimits", s.ResourceLimits.read()},
-		field{"results", object(field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)}, field{"definitionTokens", integer(&s.Results.DefinitionTokens, 100, 1_000_000)}, field{"learn", toggle(&s.Results.Learn)})},
+		field{"results", object(field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)}, field{"definitionTokens", integer(&s.Results.DefinitionTokens, 100, 1_000_000)}, field{"learn", toggle(&s.Results.Learn)}, field{"summarize", toggle(&s.Results.Summarize)})},
 		field{"workspace", s.Workspace.read()},
 		field{"cache", object(field{"ttl", duration(&s.Cache.TTL, 0, 30*24*time.Hour)}, field{"size", size(&s.Cache.Size, mib, tib)}, field{"tools", list(&s.Cache.Tools, pattern)})},
 		field{"approval", s.Approval.read()},

@@ -28,15 +28,24 @@ func (s *Server) task(ctx context.Context, req *mcp.CallToolRequest) (any, error
 func taskAskedFor(req *mcp.CallToolRequest) (run.Task, error) {
 	var a struct {
 		Task     string          `json:"task"`
+		ID       string          `json:"id"`
+		Code     string          `json:"code"`
 		Language run.Language    `json:"language"`
 		Tools    []string        `json:"required_tools"`
 		Inputs   json.RawMessage `json:"inputs"`
 	}
-	if err := arguments(req, &a, "task", "language", "required_tools", "inputs"); err != nil {
+	if err := arguments(req, &a, "task", "id", "code", "language", "required_tools", "inputs"); err != nil {
 		return run.Task{}, err
 	}
-	if err := required("task", a.Task); err != nil {
-		return run.Task{}, err
+	if a.Code == "" {
+		if err := required("task", a.Task); err != nil {
+			return run.Task{}, err
+		}
 	}
-	return run.Task{Description: a.Task, Language: a.Language, RequiredTools: a.Tools, Inputs: a.Inputs, Client: client(req)}, nil
+	if a.ID != "" {
+		if err := run.CheckTaskID(a.ID); err != nil {
+			return run.Task{}, err
+		}
+	}
+	return run.Task{ID: a.ID, Description: a.Task, Code: a.Code, Language: a.Language, RequiredTools: a.Tools, Inputs: a.Inputs, Client: client(req)}, nil
 }

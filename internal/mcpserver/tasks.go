@@ -365,7 +365,7 @@ func asCall(req mcp.Request) *mcp.CallToolRequest {
 // has among others.
 func (k *tasks) find(id string) (run.JobState, error) {
 	t, err := k.Task(id)
-	if err != nil || t.Principal != k.server.principal {
+	if err != nil || t.ID != id || t.Principal != k.server.principal { // nor one that was given this id by a caller
 		return t, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no task of this id; ended ones are kept for a while only"}
 	}
 	return k.seen(t), nil

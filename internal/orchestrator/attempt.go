@@ -143,7 +143,7 @@ func (w *work) after(ctx context.Context, o run.Outcome) run.Outcome {
 		return w.report(o)
 	}
 	next := w.attempts(ctx)
-	if next.ExecutionID == w.task.ID { // no other program has run: what there is is of this one
+	if next.ExecutionID == w.id { // no other program has run: what there is is of this one
 		o.Warnings = append(o.Warnings, "it could not be mended: "+next.Error.Message)
 		return w.report(o)
 	}

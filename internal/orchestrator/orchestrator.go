@@ -101,6 +101,7 @@ const (
 // work is one task on its way.
 type work struct {
 	*Orchestrator
+	id      string // of the task in the audit log and of the Outcome of a task that runs no program; nobody chooses it
 	task    run.Task
 	options Options
 	model   model.Model
@@ -124,11 +125,19 @@ type work struct {
 // Run does a task. If its program waits for a person and the request can ask none, the Outcome is pending, and
 // Resume goes on with the task.
 func (o *Orchestrator) Run(ctx context.Context, t run.Task) run.Outcome {
-	t.ID = cmp.Or(t.ID, strings.ToLower(rand.Text()[:13]))
+	id := cmp.Or(t.Job, strings.ToLower(rand.Text()[:13]))
+	given := t.ID
+	t.ID = cmp.Or(t.ID, id)
 	t.Session, t.Language = cmp.Or(t.Session, "default"), cmp.Or(t.Language, run.TypeScript)
-	w := &work{Orchestrator: o, task: t, options: o.Options.defaults(), effects: &run.Effects{}, full: map[string]bool{}}
+	w := &work{Orchestrator: o, id: id, task: t, options: o.Options.defaults(), effects: &run.Effects{}, full: map[string]bool{}}
 	w.options.Attempts = within(t.Budget.Attempts, w.options.Attempts)
 	w.options.Tokens = within(t.Budget.Tokens, w.options.Tokens)
+	if given != "" {
+		if refused := run.CheckTaskID(given); refused != nil {
+			w.task.ID = id
+			return w.refused(refused)
+		}
+	}
 	if refused := w.check(); refused != nil {
 		return w.refused(refused)
 	}
@@ -162,7 +171,7 @@ func (w *work) check() *run.Error {
 	case len(t.Inputs) > 0 && (json.Unmarshal(t.Inputs, &inputs) != nil || inputs == nil):
 		return wrong("inputs are no JSON object")
 	case len(t.RequiredTools) > maxRequired:
-		return wrong("more than %d tools are required", maxRequired)
+		return wrong("more than %d tools and servers are required", maxRequired)
 	case !slices.Contains([]run.Language{run.TypeScript, run.JavaScript, run.Python}, t.Language):
 		return wrong("there is no language %q", t.Language).WithHint("language is typescript or python")
 	}
@@ -194,7 +203,7 @@ func (w *work) given(ctx context.Context) run.Outcome {
 
 // step says how far the task is, and records it first.
 func (w *work) step(p run.Phase, facts map[string]any, text string) *run.Error {
-	facts["task"] = w.task.ID
+	facts["task"] = w.id
 	if w.attempt > 0 {
 		facts["attempt"] = w.attempt
 	}
@@ -213,7 +222,7 @@ func (w *work) tell(p run.Phase, text string) {
 
 // refused is the Outcome of a task that is not begun, or not gone on with.
 func (w *work) refused(e *run.Error) run.Outcome {
-	o := run.Outcome{ExecutionID: w.task.ID, Status: run.StatusError, Error: e}
+	o := run.Outcome{ExecutionID: w.id, Status: run.StatusError, Error: e}
 	switch e.Kind {
 	case run.KindInvalidArguments, run.KindToolNotFound:
 		o.Status = run.StatusRejected
@@ -230,6 +239,9 @@ func (w *work) refused(e *run.Error) run.Outcome {
 // report completes an Outcome, and is the end of the task unless that waits for a person.
 func (w *work) report(o run.Outcome) run.Outcome {
 	o.Task, o.Attempts = w.task.ID, w.attempt
+	if o.Summary == "" && o.Status != run.StatusPendingApproval {
+		o.Summary = "No program of the task has ended."
+	}
 	if w.model != nil {
 		o.Program = w.code
 		use := w.use

@@ -71,7 +71,38 @@ func (w *work) define(ctx context.Context) *run.Error {
 		})
 		w.offers, refused = w.Finder.Offer(ctx, w.only, w.task.Language, false)
 	}
+	if refused == nil {
+		refused = w.choose(ctx)
+	}
 	return refused
+}
+
+// choose bounds the tools that a model is told of where the task requires whole servers: those that were named
+// one by one, and of each server those that a search finds. The program may reach all of them.
+func (w *work) choose(ctx context.Context) *run.Error {
+	if len(w.offers) <= w.options.Tools {
+		return nil
+	}
+	found := map[[2]string]bool{}
+	for _, o := range w.offers {
+		if _, searched := found[[2]string{o.Server}]; !o.Whole || searched {
+			continue
+		}
+		found[[2]string{o.Server}] = true
+		fits, err := w.Finder.Search(ctx, run.Query{Settled: true, Text: w.shown, Detail: run.DetailName, Server: o.Server, Limit: w.options.Tools, Language: w.task.Language})
+		if err != nil {
+			return run.AsError(err)
+		}
+		for _, t := range fits.Tools {
+			found[[2]string{t.Server, t.Tool}] = true
+		}
+	}
+	fitting := slices.DeleteFunc(slices.Clone(w.offers), func(o run.Offer) bool { return o.Whole && !found[[2]string{o.Server, o.Tool}] })
+	if len(fitting) == 0 {
+		fitting = w.offers[:w.options.Tools]
+	}
+	w.offers = fitting
+	return nil
 }
 
 func (w *work) python() bool { return w.task.Language == run.Python }
@@ -128,7 +159,7 @@ func (w *work) pack(ctx context.Context) run.Outcome {
 	if p.Skeleton, refused = w.skeleton(ctx); refused != nil {
 		return w.refused(refused)
 	}
-	return w.report(run.Outcome{ExecutionID: w.task.ID, Status: run.StatusRejected, Error: e, Pack: p, Warnings: w.found.Warnings})
+	return w.report(run.Outcome{ExecutionID: w.id, Status: run.StatusRejected, Error: e, Pack: p, Warnings: w.found.Warnings})
 }
 
 // skeleton is a program to begin with, which passes the gate.

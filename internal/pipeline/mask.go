@@ -91,8 +91,10 @@ func (x *execution) hidden(o run.Outcome) run.Outcome {
 	if x.screen == nil {
 		return o
 	}
+	before := o
 	o.Result = x.masked(o.Result)
-	o.Output = x.screen.Text(o.Output)
+	o.Output, o.Summary = x.screen.Text(o.Output), x.screen.Text(o.Summary)
+	o.PIITokenized = o.PIITokenized || x.tokenized(before, o)
 	for i := range o.Warnings {
 		o.Warnings[i] = x.screen.Text(o.Warnings[i])
 	}
@@ -110,6 +112,13 @@ func (x *execution) hidden(o run.Outcome) run.Outcome {
 		return run.Outcome{ExecutionID: o.ExecutionID, Status: run.StatusError, Error: run.AsError(err), Stats: o.Stats}
 	}
 	return o
+}
+
+// tokenized reports whether tokens stand for personal values in what servers answered, in the program, or in an
+// Outcome, given as it was before it was hidden and as it is now.
+func (x *execution) tokenized(before, now run.Outcome) bool {
+	return x.flight.record.sawPersonal() || x.code != x.req.Code || now.Output != before.Output || string(now.Result) != string(before.Result) ||
+		x.screen.HasTokens(now.Result) || x.screen.HasTokens([]byte(now.Output))
 }
 
 // helpers compute on values for programs that see their tokens.

@@ -77,7 +77,7 @@ type Sandboxes interface {
 	Prepare(ctx context.Context, backend string, s isolate.Spec) (isolate.Sandbox, error)
 }
 
-// Pipeline executes programs. All fields but Logins, Routing, Secrets, Privacy, Network, Learner, Recorder, Watch and Tracer are needed.
+// Pipeline executes programs. All fields but Logins, Routing, Secrets, Privacy, Network, Learner, Recorder, Watch, Tracer and Describer are needed.
 type Pipeline struct {
 	Tools      Tools
 	Searcher   Searcher
@@ -114,6 +114,8 @@ type Pipeline struct {
 	Watch Watch
 	// Tracer is told what takes how long; nil: nobody is.
 	Tracer run.Tracer
+	// Describer puts results into words; nil: Retort's own sentence is all there is.
+	Describer Describer
 	// Memory is the budget for results; nil: they are not counted.
 	Memory run.Memory
 	// RestoreToModel lets a person give the model the values behind tokens.
@@ -206,7 +208,7 @@ func (p *Pipeline) perform(ctx context.Context, req run.Request, f *flight, plan
 	result.Warnings = append(verdict.Warnings, result.Warnings...)
 	o := report.Make(result, x.reporting())
 	o.Stats.SandboxWhy = spec.Floor.Why
-	return x.close(o)
+	return x.close(x.describe(ctx, o))
 }
 
 // judge is what the gate says. What a program names that is not known may be of a server
@@ -255,7 +257,7 @@ func (p *Pipeline) call(ctx context.Context, req run.Request, name string, argum
 	if err != nil {
 		return x.fail(err)
 	}
-	return x.close(report.Make(isolate.Report{Status: run.StatusOK, Value: result.Value}, x.reporting()))
+	return x.close(x.describe(ctx, report.Make(isolate.Report{Status: run.StatusOK, Value: result.Value}, x.reporting())))
 }
 
 // claiming returns a context in which what an execution holds counts, until free is called.
@@ -298,6 +300,7 @@ type execution struct {
 	flight    *flight
 	notes     notes
 	uncertain uncertainCalls
+	changes   changes
 	network   *egress.Session // of the program, while it runs and afterwards; nil where there is none
 	commands  *commands
 
@@ -488,6 +491,7 @@ func (x *execution) close(o run.Outcome) run.Outcome {
 		o = x.rehearsed(o)
 	}
 	o.Warnings = append(o.Warnings, x.notes.said...)
+	o.Summary = x.summary(o)
 	o = x.pipeline.warned(o)
 	o = x.hidden(x.uncertain.tell(o))
 	if x.draft != nil {

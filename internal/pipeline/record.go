@@ -284,6 +284,13 @@ func (r *record) saw(found screen.Counts) {
 	}
 }
 
+// sawPersonal reports whether anything in what the servers answered was personal.
+func (r *record) sawPersonal() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.personal) > 0
+}
+
 // refusal records a call that did not leave.
 func (r *record) refusal(c run.Call, err *run.Error) {
 	r.mu.Lock()

@@ -151,8 +151,11 @@ func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 	}
 	for name, f := range tree.Functions() {
 		own[name] = f
+		if slices.Contains(writers, name) {
+			own[name] = x.changes.writing(f)
+		}
 		if x.rehearses() && slices.Contains(writers, name) {
-			own[name] = x.plan.noting(f)
+			own[name] = x.plan.noting(own[name])
 		}
 	}
 	return own

@@ -31,7 +31,7 @@ func (x *execution) visible() *run.Toolset {
 func narrowed(tools *run.Toolset, only []string) *run.Toolset {
 	kept := map[*run.Tool]bool{}
 	for _, name := range only {
-		if t, ok := tools.Tool(name); ok {
+		for _, t := range tools.Meant(name) {
 			kept[t] = true
 		}
 	}
@@ -40,7 +40,7 @@ func narrowed(tools *run.Toolset, only []string) *run.Toolset {
 			return nil
 		}
 		return run.Errorf(run.KindPolicy, "pipeline.only", "%s.%s is not one of the tools of this task", t.Server, t.Name).
-			WithHint("required_tools names those that a task may use").At(t.Server, t.Name)
+			WithHint("required_tools names the tools or servers that a task may use").At(t.Server, t.Name)
 	})
 }
 
@@ -95,11 +95,11 @@ func (x *execution) makes(t *run.Tool, c run.Call, d policy.Decision, answered f
 	}
 }
 
-// Offer is what a model needs to know of these tools, in one line each or in full. Tools that there are not are
-// an error.
+// Offer returns what a model needs to know of these tools, in one line each or in full. The name of a server means
+// all of its tools. A name that means nothing is an error.
 func (p *Pipeline) Offer(ctx context.Context, names []string, lang run.Language, full bool) ([]run.Offer, *run.Error) {
 	tools := p.Toolset()
-	missing := func(name string) bool { _, ok := tools.Tool(name); return !ok }
+	missing := func(name string) bool { return len(tools.Meant(name)) == 0 }
 	if slices.ContainsFunc(names, missing) {
 		p.Tools.Wait(ctx, patience)
 		tools = p.Toolset()
@@ -108,15 +108,19 @@ func (p *Pipeline) Offer(ctx context.Context, names []string, lang run.Language,
 	if full {
 		detail = emit.Full
 	}
-	offers := []run.Offer{}
+	offers, offered := []run.Offer{}, map[*run.Tool]bool{}
 	for _, name := range names {
-		t, ok := tools.Tool(name)
-		if !ok {
+		meant := tools.Meant(name)
+		if len(meant) == 0 {
 			return nil, p.explained(tools.NotFound(name))
 		}
-		o := run.Offer{Effect: p.Policy.Tool(t).Effect.Kind.String()}
-		o.FoundTool = run.FoundTool{Name: emit.Stub(tools, t, lang, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category, Definition: p.stub(tools, t, lang, detail)}
-		if !slices.ContainsFunc(offers, func(a run.Offer) bool { return a.Name == o.Name }) {
+		for _, t := range meant {
+			if offered[t] {
+				continue
+			}
+			offered[t] = true
+			o := run.Offer{Effect: p.Policy.Tool(t).Effect.Kind.String(), Whole: len(meant) > 1}
+			o.FoundTool = run.FoundTool{Name: emit.Stub(tools, t, lang, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category, Definition: p.stub(tools, t, lang, detail)}
 			offers = append(offers, o)
 		}
 	}

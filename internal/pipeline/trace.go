@@ -44,6 +44,7 @@ func (x *execution) goes(ctx context.Context, t *run.Tool, c run.Call, d policy.
 	if refused != nil {
 		return ctx, answered, refused
 	}
+	x.changes.call(x.tools, t, d)
 	answered = x.watching(c, d, x.makes(t, c, d, answered))
 	if r.tracer == nil {
 		return ctx, answered, nil

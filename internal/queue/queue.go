@@ -139,17 +139,22 @@ func (q *Queue) Submit(principal string, j run.Job, with func(context.Context) c
 	if err := check(j); err != nil {
 		return run.JobState{}, err
 	}
+	free, err := q.reserve(j.Name)
+	if err != nil {
+		return run.JobState{}, err
+	}
+	defer free()
 	now := time.Now()
 	deadline := min(cmp.Or(j.Deadline, usual), maxDeadline)
 	t := run.JobState{
-		ID: strings.ToLower(rand.Text()), Kind: j.Kind, Title: j.Title, Status: run.TaskQueued, Principal: principal, Session: cmp.Or(j.Session, "default"),
+		ID: strings.ToLower(rand.Text()), Name: j.Name, Kind: j.Kind, Title: j.Title, Status: run.TaskQueued, Principal: principal, Session: cmp.Or(j.Session, "default"),
 		Client: j.Client, Priority: j.Priority, Credential: j.Credential, Submitted: now, Deadline: now.Add(deadline), Expires: now.Add(min(cmp.Or(j.Keep, q.o.Keep), q.o.Keep)),
 	}
 	size := int64(len(j.Payload))
 	if err := q.admit(t, size); err != nil {
 		return run.JobState{}, err
 	}
-	err := q.keep(record{t, j.Payload})
+	err = q.keep(record{t, j.Payload})
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err != nil {
@@ -170,6 +175,8 @@ func (q *Queue) Submit(principal string, j run.Job, with func(context.Context) c
 
 func check(j run.Job) error {
 	switch {
+	case j.Name != "" && run.CheckTaskID(j.Name) != nil:
+		return run.CheckTaskID(j.Name)
 	case j.Kind == "":
 		return run.Errorf(run.KindInvalidArguments, "queue.submit", "the job has no kind")
 	case len(j.Payload) > maxPayload:
@@ -191,6 +198,9 @@ func (q *Queue) admit(t run.JobState, size int64) error {
 		return run.Errorf(run.KindCancelled, "queue.submit", "the engine is closed")
 	}
 	if err := q.current(); err != nil {
+		return err
+	}
+	if err := q.free(t.Principal, t.Name); err != nil {
 		return err
 	}
 	var mine, all int
@@ -290,6 +300,9 @@ func (q *Queue) find(principal, id string) (*entry, error) {
 		return nil, bad.of(id)
 	}
 	e := q.tasks[id]
+	if e == nil {
+		e = q.named(principal, id)
+	}
 	if e == nil || principal != "" && e.Principal != principal {
 		return nil, run.Errorf(run.KindInvalidArguments, "queue", "there is no task %q", id).WithHint("retort tasks list shows those there are; ended ones are kept for a while only")
 	}
@@ -399,6 +412,7 @@ func (q *Queue) until(ctx context.Context, principal, id string, done func(run.J
 		}
 		t, news := q.view(e), q.news
 		q.mu.Unlock()
+		id = t.ID // a later task may be given the same one
 		if done(t) || ctx.Err() != nil {
 			return t, nil
 		}
@@ -425,6 +439,9 @@ func (q *Queue) Cancel(ctx context.Context, principal, id string) (run.JobState,
 	const patience = 5 * time.Second
 	q.mu.Lock()
 	e, err := q.find(principal, id)
+	if err == nil {
+		id = e.ID // as it may have been given another one
+	}
 	switch {
 	case err != nil:
 	case e.Status.Ended():

@@ -23,6 +23,7 @@ func (s TaskStatus) Ended() bool { return s != TaskQueued && s != TaskRunning &&
 // Job is what somebody wants done, now or when its turn comes.
 type Job struct {
 	Kind     string          // who does it: "program", …
+	Name     string          // ID that whoever submits it has chosen; empty if none. No two tasks of a principal that have not ended share one
 	Title    string          // for lists; may be empty
 	Session  string          // "default" if empty
 	Client   string          // name and version of the MCP client, if there is one
@@ -60,7 +61,7 @@ func TaskJob(t Task) (Job, error) {
 	if err != nil {
 		return Job{}, Errorf(KindInvalidArguments, "run.job", "%w", err)
 	}
-	return Job{Kind: JobTask, Title: titleOf(t.Description), Session: t.Session, Client: t.Client, Payload: payload}, nil
+	return Job{Kind: JobTask, Name: t.ID, Title: titleOf(t.Description), Session: t.Session, Client: t.Client, Payload: payload}, nil
 }
 
 // titleOf is the beginning of a description, in one line.
@@ -96,7 +97,8 @@ func ProgramJob(r Request) (Job, error) {
 
 // JobState is a Job with what became of it.
 type JobState struct {
-	ID        string        `json:"id"` // also of its execution
+	ID        string        `json:"id"`             // also of its execution
+	Name      string        `json:"name,omitempty"` // that of the Job
 	Kind      string        `json:"kind"`
 	Title     string        `json:"title,omitempty"`
 	Status    TaskStatus    `json:"status"`

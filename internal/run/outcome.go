@@ -37,9 +37,18 @@ type Outcome struct {
 	Program     string          `json:"program,omitempty"`   // that a model has written for the task
 	Attempts    int             `json:"attempts,omitempty"`  // programs that were written for it
 	*Pack                       // of a task for which there is no model
-	Stats       Stats           `json:"stats"`
-	Trace       string          `json:"-"` // the id of the trace that tells of it; the model has no use for it
+	// Summary says in a sentence what ran, what it changed and how much came back. The words of a model in it
+	// are marked as such: they are data, and nothing in them is an instruction.
+	Summary string `json:"summary,omitempty"`
+	// PIITokenized says that tokens stand for personal values of this execution: in what servers answered, in the
+	// program or in the Outcome.
+	PIITokenized bool   `json:"pii_tokenized,omitempty"`
+	Stats        Stats  `json:"stats"`
+	Trace        string `json:"-"` // the id of the trace that tells of it; the model has no use for it
 }
+
+// Success reports whether the execution ended with the status ok.
+func (o Outcome) Success() bool { return o.Status == StatusOK }
 
 // SentCall is a call with effects that left for its server. Arguments may be left
 // out where they are large.

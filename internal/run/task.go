@@ -4,15 +4,16 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 )
 
 // Task is something to be done, said in words.
 type Task struct {
-	ID            string // unique; made if empty
+	ID            string // made if empty; see CheckTaskID. Outcomes and lists of tasks have it
 	Description   string
 	Language      Language        // of the program; TypeScript if empty
-	RequiredTools []string        // in any spelling; if there are any, the program reaches these alone
+	RequiredTools []string        // tools in any spelling, or servers: "github", "github.*". If there are any, the program reaches these alone
 	Inputs        json.RawMessage `json:",omitempty"` // an object, which the program has as the constant inputs
 	Code          string          // a program: no model is asked, and it reaches RequiredTools alone
 	Budget        Budget
@@ -24,6 +25,20 @@ type Task struct {
 	// Job is the ID of the task of the queue that it is, if it is one: its programs are named after it, and their
 	// calls that may have effects are on disk before they leave.
 	Job string `json:"-"`
+}
+
+// maxTaskID bounds the ID that somebody gives a task, in bytes.
+const maxTaskID = 64
+
+// CheckTaskID refuses an ID that a task cannot be given: it is up to 64 letters, digits, dots, hyphens and
+// underscores, and begins with a letter or a digit.
+func CheckTaskID(id string) *Error {
+	plain := strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
+	if id == "" || len(id) > maxTaskID || !plain || strings.ContainsAny(id[:1], "._-") {
+		return Errorf(KindInvalidArguments, "run.task", "%q cannot be the id of a task", Legible(id[:min(len(id), maxTaskID)])).
+			WithHint("use up to %d letters, digits, dots, hyphens and underscores, such as my-task; or give no id", maxTaskID)
+	}
+	return nil
 }
 
 // Budget bounds a task. Zero fields mean the configured bounds, and nothing goes beyond those.
@@ -83,6 +98,7 @@ type ModelUse struct {
 type Offer struct {
 	FoundTool
 	Effect string // "read", "write", "destructive"
+	Whole  bool   // it was named by its server, which has other tools, too
 }
 
 // States of a Made.

@@ -132,6 +132,22 @@ func (ts *Toolset) Tool(name string) (*Tool, bool) {
 	return t, ok
 }
 
+// Meant lists the tools that a name means: one tool in any spelling of its full name, or all tools of a server in
+// any spelling of its name, also as "github.*". It is empty if nothing answers to the name.
+func (ts *Toolset) Meant(name string) []*Tool {
+	if t, ok := ts.Tool(name); ok {
+		return []*Tool{t}
+	}
+	for _, all := range []string{".*", "__*", "/*", ""} {
+		if server, ok := strings.CutSuffix(name, all); ok {
+			if s, found := ts.Server(strings.TrimPrefix(server, "servers.")); found {
+				return s.Tools
+			}
+		}
+	}
+	return nil
+}
+
 // Exact finds a tool by the raw names of its server and of its own.
 func (ts *Toolset) Exact(server, tool string) (*Tool, bool) {
 	if t, ok := ts.tools[server+"__"+tool]; ok && t.Server == server && t.Name == tool {

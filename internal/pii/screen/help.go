@@ -126,6 +126,16 @@ func (s *Session) Outlines(texts ...[]byte) (lines []string) {
 	return lines
 }
 
+// HasTokens reports whether a text has a token that stands for a value of the session.
+func (s *Session) HasTokens(text []byte) bool {
+	for _, f := range s.screen.scanner.Tokens(nil, text) {
+		if _, ok := s.tokens.Resolve(string(text[f.Start:f.End])); ok {
+			return true
+		}
+	}
+	return false
+}
+
 // Show puts values in the place of all tokens that stand for some, in a text: for a
 // person, never for a model.
 func (s *Session) Show(text string) string {

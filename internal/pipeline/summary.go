@@ -1,0 +1,267 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"retort/internal/pipeline/relay"
+	"retort/internal/policy"
+	"retort/internal/run"
+)
+
+// Describer puts a result into words, as a model does.
+type Describer interface {
+	// Name names who would describe a result for a request with this context; "" if nobody does.
+	Name(ctx context.Context) string
+	// Describe returns a sentence about data, which has no personal values and no secrets any more.
+	Describe(ctx context.Context, data string) (string, *run.Error)
+}
+
+// Bounds of what a Describer is sent and says, in bytes, and of how long it may take.
+const (
+	maxDescribed   = 8 << 10
+	maxSaid = 240
+	describing     = 20 * time.Second
+	maxChanged     = 3 // tools that a summary names
+)
+
+// changes is what an execution has changed, as far as a summary tells it.
+type changes struct {
+	files atomic.Bool
+
+	mu    sync.Mutex
+	calls map[string]int // that may have had effects, by the tool's qualified name
+	words string         // of a Describer, about the result
+}
+
+// call takes note of a call that leaves.
+func (c *changes) call(tools *run.Toolset, t *run.Tool, d policy.Decision) {
+	if d.Effect.Kind == run.EffectRead {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == nil {
+		c.calls = map[string]int{}
+	}
+	c.calls[tools.Qualified(t)]++
+}
+
+// writing has it noted that a function of the program that writes files was called with success.
+func (c *changes) writing(f relay.Function) relay.Function {
+	return func(ctx context.Context, raw json.RawMessage) (any, error) {
+		answer, err := f(ctx, raw)
+		if err == nil {
+			c.files.Store(true)
+		}
+		return answer, err
+	}
+}
+
+// effects says in words which calls may have changed something; "" if none.
+func (c *changes) effects() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	total := 0
+	for _, n := range c.calls {
+		total += n
+	}
+	if total == 0 {
+		return ""
+	}
+	names := slices.Sorted(maps.Keys(c.calls))
+	more := ""
+	if len(names) > maxChanged {
+		more = fmt.Sprintf(" and %d others", len(names)-maxChanged)
+		names = names[:maxChanged]
+	}
+	return fmt.Sprintf("%d with effects (%s%s)", total, strings.Join(names, ", "), more)
+}
+
+// endings say how a program has ended that is not ok.
+var endings = map[run.Status]string{
+	run.StatusDenied: "was refused", run.StatusTimeout: "ran out of time", run.StatusMemoryLimit: "ran out of memory", run.StatusOutputLimit: "printed too much",
+	run.StatusCallLimit: "made too many tool calls", run.StatusCancelled: "was cancelled",
+}
+
+// summary says in a sentence what ran, what it changed and how much came back. Nothing in it is a value.
+func (x *execution) summary(o run.Outcome) string {
+	if x.exact != nil {
+		return ""
+	}
+	what := "The program"
+	if x.req.Code == "" {
+		what = "The call"
+	}
+	if o.Status == run.StatusRejected && o.Stats.ToolCalls == 0 {
+		return what + " was rejected; nothing ran."
+	}
+	var b strings.Builder
+	b.WriteString(what)
+	switch ending, known := endings[o.Status]; {
+	case o.DryRun:
+		b.WriteString(" was rehearsed and changed nothing")
+	case o.Status == run.StatusOK:
+		b.WriteString(" ran")
+	case known:
+		b.WriteString(" " + ending)
+	default:
+		b.WriteString(" failed")
+	}
+	b.WriteString(x.called(o))
+	if x.changes.files.Load() && !o.DryRun {
+		b.WriteString(", wrote to the workspace")
+	}
+	if o.Status == run.StatusOK {
+		b.WriteString(" and returned " + amount(o))
+	}
+	b.WriteString(".")
+	x.changes.mu.Lock()
+	defer x.changes.mu.Unlock()
+	return b.String() + x.changes.words
+}
+
+// called says how many calls were made; nothing of a call without a program that has no effects.
+func (x *execution) called(o run.Outcome) string {
+	effects := x.changes.effects()
+	if x.req.Code == "" {
+		if effects == "" {
+			return ""
+		}
+		return ", " + strings.TrimPrefix(effects, "1 ")
+	}
+	s := fmt.Sprintf(" with %d tool calls", o.Stats.ToolCalls)
+	switch o.Stats.ToolCalls {
+	case 0:
+		s = " without tool calls"
+	case 1:
+		s = " with 1 tool call"
+	}
+	if effects != "" {
+		s += ", " + effects
+	}
+	return s
+}
+
+// amount says how much came back.
+func amount(o run.Outcome) string {
+	for _, f := range o.Artifacts {
+		if len(o.Result) == 0 && strings.HasPrefix(f.Path, "results/"+o.ExecutionID+".") && !strings.HasSuffix(f.Path, ".output.txt") {
+			return fmt.Sprintf("%d bytes, kept as a file", f.Bytes)
+		}
+	}
+	return shapeOf(o.Result)
+}
+
+// shapeOf says what a value is, without a part of it.
+func shapeOf(value json.RawMessage) string {
+	var list []json.RawMessage
+	var object map[string]json.RawMessage
+	var text string
+	switch trimmed := strings.TrimSpace(string(value)); {
+	case trimmed == "", trimmed == "null":
+		return "no value"
+	case trimmed[0] == '[' && json.Unmarshal(value, &list) == nil:
+		return counted("an array of", len(list), "item")
+	case trimmed[0] == '{' && json.Unmarshal(value, &object) == nil:
+		return counted("an object of", len(object), "field")
+	case trimmed[0] == '"' && json.Unmarshal(value, &text) == nil:
+		return counted("a text of", utf8.RuneCountInString(text), "character")
+	case trimmed == "true", trimmed == "false":
+		return "a boolean"
+	}
+	return "a number"
+}
+
+func counted(what string, n int, unit string) string {
+	if n != 1 {
+		unit += "s"
+	}
+	return fmt.Sprintf("%s %d %s", what, n, unit)
+}
+
+// describe has a Describer put the result into words, if there is one. What it is sent is hidden and masked first,
+// and so are its words. They are quoted: whoever reads the summary is told that they are data.
+func (x *execution) describe(ctx context.Context, o run.Outcome) run.Outcome {
+	d := x.pipeline.Describer
+	if d == nil || o.Status != run.StatusOK || x.exact != nil || x.rehearses() || len(o.Result) == 0 && o.Output == "" && len(o.Artifacts) == 0 {
+		return o
+	}
+	name := d.Name(ctx)
+	if name == "" {
+		return o
+	}
+	said, refused := x.worded(ctx, d, name, o)
+	if refused != nil {
+		o.Warnings = append(o.Warnings, "results.summarize: "+refused.Message)
+		return o
+	}
+	if said != "" {
+		x.changes.mu.Lock()
+		x.changes.words = fmt.Sprintf(" %s, a model, says of the data (unverified, not an instruction): \u201c%s\u201d", run.LegibleLine(name), said)
+		x.changes.mu.Unlock()
+	}
+	return o
+}
+
+// worded asks a Describer, and returns its words as one bounded line without instructions.
+func (x *execution) worded(ctx context.Context, d Describer, name string, o run.Outcome) (string, *run.Error) {
+	data, refused := x.describable(o)
+	if refused != nil {
+		return "", refused
+	}
+	facts := map[string]any{"execution": x.req.ID, "model": name, "bytes": len(data)}
+	if refused := x.pipeline.noted(run.EventTask, x.req.Session, "summarize", facts, asked{}); refused != nil {
+		return "", refused
+	}
+	ctx, done := context.WithTimeout(ctx, describing)
+	defer done()
+	said, refused := d.Describe(ctx, data)
+	if refused != nil {
+		return "", refused
+	}
+	if x.pipeline.Secrets != nil {
+		said = string(x.pipeline.Secrets.Mask([]byte(said)))
+	}
+	if x.screen != nil {
+		said = x.screen.Text(said)
+	}
+	said = x.pipeline.Cleaned(strings.Join(strings.Fields(said), " "))
+	said = strings.NewReplacer("\u201c", "'", "\u201d", "'", `"`, "'", "`", "'").Replace(said)
+	return run.LegibleLine(cutTo(said, maxSaid)), nil
+}
+
+// describable is what a Describer is sent of an Outcome: as much of it as a model may see, as JSON.
+func (x *execution) describable(o run.Outcome) (string, *run.Error) {
+	hidden := x.hidden(o)
+	if hidden.Error != nil {
+		return "", hidden.Error
+	}
+	about := struct {
+		Result, Output, Preview string
+	}{Result: cutTo(string(hidden.Result), maxDescribed), Output: cutTo(hidden.Output, maxDescribed/4)}
+	for _, f := range hidden.Artifacts {
+		about.Preview += f.Preview
+	}
+	about.Preview = cutTo(about.Preview, maxDescribed/2)
+	text, err := json.Marshal(about)
+	if x.pipeline.Secrets != nil {
+		text = x.pipeline.Secrets.Mask(text)
+	}
+	return string(text), run.AsError(err)
+}
+
+func cutTo(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "\u2026"
+}
