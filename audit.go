@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,9 +77,19 @@ func (p *parts) record(ctx context.Context) error {
 	return p.began()
 }
 
+// systemUser returns the name of the user of the operating system, or the number where the system knows no name.
+func systemUser() string {
+	const most = 128 // bytes
+	name := fmt.Sprintf("uid %d", os.Getuid())
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	return run.LegibleLine(name[:min(len(name), most)])
+}
+
 func (p *parts) recordOptions() audit.Options {
 	return audit.Options{
-		Keys: p.auditKeys(), Checkpoints: p.checkpoints(), Home: p.config.Home, All: p.config.Settings.Audit.Required == config.AuditAll, Log: p.log,
+		Keys: p.auditKeys(), User: systemUser(), Checkpoints: p.checkpoints(), Home: p.config.Home, All: p.config.Settings.Audit.Required == config.AuditAll, Log: p.log,
 	}
 }
 

@@ -227,7 +227,7 @@ func askAt(ctx context.Context, tty *os.File, q run.Approval) (run.Answer, bool)
 	if q.Login != "" {
 		choices = "y = it is open · n = no"
 	}
-	if q.IsCall() {
+	if q.Scoped() {
 		choices = "y = yes, once · r = yes, and for the rest of this run · a = always, with arguments of this shape · n = no"
 	}
 	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", printable(q.Text()))
@@ -245,9 +245,9 @@ func choose(ctx context.Context, tty *os.File, choices string, q run.Approval) (
 		switch first, rest, _ := strings.Cut(line, " "); {
 		case first == "y" || first == "yes":
 			return run.Answer{Approve: true}, true
-		case q.IsCall() && first == "r":
+		case q.Scoped() && first == "r":
 			return run.Answer{Approve: true, Scope: run.ScopeRun}, true
-		case q.IsCall() && first == "a":
+		case q.Scoped() && first == "a":
 			return run.Answer{Approve: true, Scope: run.ScopeAlways}, true
 		case first == "n" || first == "no":
 			return run.Answer{Note: rest}, true

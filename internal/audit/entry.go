@@ -7,6 +7,8 @@
 package audit
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -18,25 +20,28 @@ import (
 
 // Entry is one entry as it is read.
 type Entry struct {
-	Chain     string          `json:"chain"`
-	Seq       int64           `json:"seq"`
-	At        time.Time       `json:"at"`
-	Kind      run.EventKind   `json:"kind"`
-	Execution string          `json:"execution,omitempty"`
-	Session   string          `json:"session,omitempty"`
-	Principal string          `json:"principal,omitempty"`
-	Server    string          `json:"server,omitempty"`
-	Tool      string          `json:"tool,omitempty"`
-	Status    string          `json:"status,omitempty"`
-	Risk      *int            `json:"risk,omitempty"`
-	Millis    float64         `json:"duration_ms,omitempty"`
-	Bytes     int64           `json:"bytes,omitempty"`
-	Returned  int64           `json:"tokens_returned,omitempty"`
-	Avoided   int64           `json:"tokens_avoided,omitempty"`
-	Facts     json.RawMessage `json:"facts,omitempty"`
-	Body      json.RawMessage `json:"body,omitempty"`
-	Erased    bool            `json:"erased,omitempty"` // there was a body, and its key is destroyed
-	Hash      string          `json:"hash"`
+	Chain     string        `json:"chain"`
+	Seq       int64         `json:"seq"`
+	At        time.Time     `json:"at"`
+	Kind      run.EventKind `json:"kind"`
+	Execution string        `json:"execution,omitempty"`
+	Session   string        `json:"session,omitempty"`
+	Principal string        `json:"principal,omitempty"`
+	// UserID is the principal, or the user of the operating system where there is none. Entries of calls and what
+	// else happens in the midst of an execution have it only if there is a principal; that of the request has it.
+	UserID   string          `json:"userId,omitempty"`
+	Server   string          `json:"server,omitempty"`
+	Tool     string          `json:"tool,omitempty"`
+	Status   string          `json:"status,omitempty"`
+	Risk     *int            `json:"risk,omitempty"`
+	Millis   float64         `json:"duration_ms,omitempty"`
+	Bytes    int64           `json:"bytes,omitempty"`
+	Returned int64           `json:"tokens_returned,omitempty"`
+	Avoided  int64           `json:"tokens_avoided,omitempty"`
+	Facts    json.RawMessage `json:"facts,omitempty"`
+	Body     json.RawMessage `json:"body,omitempty"`
+	Erased   bool            `json:"erased,omitempty"` // there was a body, and its key is destroyed
+	Hash     string          `json:"hash"`
 }
 
 // plain is an entry without what is sealed.
@@ -46,11 +51,33 @@ func plain(r Row) Entry {
 		Session: r.Session, Principal: r.Principal, Server: r.Server, Tool: r.Tool, Status: r.Status,
 		Millis: float64(r.Micros) / 1000, Bytes: r.Bytes, Returned: r.Returned, Avoided: r.Avoided, Facts: r.Facts, Hash: hexadecimal(r.Hash),
 	}
+	e.UserID = userOf(r)
 	if r.Risk >= 0 {
 		risk := int(r.Risk)
 		e.Risk = &risk
 	}
 	return e
+}
+
+// userOf says who is behind an entry; "" if it does not tell.
+func userOf(r Row) string {
+	var f struct {
+		User string `json:"user"`
+	}
+	if r.Principal == "" && bytes.Contains(r.Facts, []byte(`"user"`)) {
+		_ = json.Unmarshal(r.Facts, &f) // what is no text is left out
+	}
+	return cmp.Or(r.Principal, f.User)
+}
+
+// named are the kinds of entries that name the user of the operating system where there is no principal. Those that a
+// program makes many of do not.
+func named(kind run.EventKind) bool {
+	switch kind {
+	case run.EventVerdict, run.EventCall, run.EventAnswer, run.EventRefusal, run.EventNetwork, run.EventCommand, run.EventAsked, run.EventGap:
+		return false
+	}
+	return true
 }
 
 // rowOf is an event as a row, before it has a place.

@@ -29,6 +29,8 @@ type Options struct {
 	// All has nothing begin that cannot be recorded. Without it programs go on that only
 	// read, as long as what is to be written fits into memory.
 	All bool
+	// User is the user of the operating system, for entries without a principal; "" is named nowhere.
+	User string
 	// Mask takes what must not be recorded out of a text of JSON; nil takes out nothing.
 	Mask func(json []byte) []byte
 	// Seen is told of each event that was taken in; may be nil. It must not wait.
@@ -210,6 +212,9 @@ func retracted(k run.EventKind) bool {
 
 // item is an event as a row, sealed.
 func (l *Log) item(e run.Event) (*item, error) {
+	if l.o.User != "" && e.Principal == "" && named(e.Kind) {
+		e.Facts = with(e.Facts, "user", l.o.User)
+	}
 	row, err := rowOf(e)
 	if err != nil {
 		return nil, err

@@ -192,7 +192,7 @@ func form(a run.Approval) *mcp.ElicitParams {
 		return &mcp.ElicitParams{Mode: "url", URL: a.Login, ElicitationID: a.ID, Message: fmt.Sprintf("%s needs you to log in. The program that waits for it goes on then.", run.Legible(a.Server))}
 	}
 	values, titles := []string{string(run.ScopeOnce)}, []string{"Approve once"}
-	if a.IsCall() {
+	if a.Scoped() {
 		values = append(values, string(run.ScopeRun), string(run.ScopeAlways))
 		titles = append(titles, "Approve calls of this tool for the rest of this run", "Always approve this tool with arguments of this shape")
 	}
@@ -238,7 +238,7 @@ func answerOf(a run.Approval, r *mcp.ElicitResult) run.Answer {
 		return run.Answer{Approve: true, By: "client"} // the page is open
 	case r.Action != "accept" || decision == "" || err != nil:
 		return run.Answer{Note: note, By: "client"}
-	case !a.IsCall():
+	case !a.Scoped():
 		scope = run.ScopeOnce
 	}
 	return run.Answer{Approve: true, Scope: scope, By: "client"}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -165,7 +166,9 @@ func program(req *mcp.CallToolRequest) (r run.Request, err error) {
 	if a.TimeoutMS < 0 || a.TimeoutMS > int64(24*time.Hour/time.Millisecond) {
 		return r, run.Errorf(run.KindInvalidArguments, "mcpserver", "argument \"timeout_ms\": %d is not between 0 and a day", a.TimeoutMS)
 	}
+	model, version := modelOf(req)
 	return run.Request{
+		Model: model, ModelVersion: version,
 		Session: a.Session, Client: client(req), Language: a.Language, Code: a.Code, Sandbox: a.Sandbox, DryRun: a.DryRun,
 		Limits: run.Limits{Timeout: time.Duration(a.TimeoutMS) * time.Millisecond},
 	}, nil
@@ -185,7 +188,8 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (any, error
 	if err := required("name", a.Name); err != nil {
 		return nil, err
 	}
-	return s.outcome(req, s.engine.Call(asking(ctx, req), run.Request{Client: client(req)}, a.Name, a.Arguments), 0), nil
+	model, version := modelOf(req)
+	return s.outcome(req, s.engine.Call(asking(ctx, req), run.Request{Client: client(req), Model: model, ModelVersion: version}, a.Name, a.Arguments), 0), nil
 }
 
 func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
@@ -254,6 +258,28 @@ func client(req *mcp.CallToolRequest) string {
 	}
 	return ""
 }
+
+// modelOf is what a client says of its model in _meta of a call: "model" and "modelVersion", or "model" as an object
+// with "name" and "version". What is no plain name is left out: anybody may have written it.
+func modelOf(req *mcp.CallToolRequest) (model, version string) {
+	text := func(v any) string {
+		s, _ := v.(string)
+		if len(s) > maxModel || strings.Trim(s, plainModel) != "" {
+			return ""
+		}
+		return s
+	}
+	meta := req.Params.GetMeta()
+	if m, ok := meta["model"].(map[string]any); ok {
+		return text(m["name"]), text(m["version"])
+	}
+	return text(meta["model"]), text(meta["modelVersion"])
+}
+
+const (
+	maxModel   = 100 // bytes
+	plainModel = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/-"
+)
 
 // every is how often progress is told at the most.
 const every = 200 * time.Millisecond

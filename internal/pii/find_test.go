@@ -160,6 +160,9 @@ func TestOneDigitChanged(t *testing.T) {
 		default:
 			continue
 		}
+		if p.typ == CreditCard && p.words != "" && len(p.text) >= 15 {
+			continue // a word calls it a card's, so its checksum does not count
+		}
 		if p.text == "1EG4-TE5-MK73" || p.text == "211062-5629" || p.text == "GODE561231GR8" || p.text == "ACUPA7085R" || p.text == "770305-02-1234" || p.text == "AB123456C" || p.text == "AB 12 34 56 C" || p.text == "34201-0891231-8" || p.text == "1714307103" || p.text == "214-308-675-000" || p.text == "850712-5123456" {
 			continue // no checksum, but a form
 		}

@@ -109,7 +109,7 @@ func (sc *scan) digits(w word) int {
 			return end
 		}
 	}
-	if n == 4 && (next == ' ' || next == '-') { // a card has more groups than an id that begins so
+	if n == 4 && (next == ' ' || next == '-' || next == '.') { // a card has more groups than an id that begins so
 		var g groups
 		if g.read(sc.text, w.start, w.start); g.n >= 3 && g.date() == 0 {
 			if end := sc.card(&g); end > 0 {
@@ -225,8 +225,31 @@ func (g *groups) date() int {
 	return 0
 }
 
+// namedCard looks for a number that a word or a key before it calls a card's: 15 to 19 digits in one run, or 12 to 19 in
+// groups of which the first has four. Its checksum need not hold: a mistyped or an invented number is hidden like a real one.
+func (sc *scan) namedCard(g *groups) int {
+	k := 1
+	for k < g.n && (g.sep[k] == ' ' || g.sep[k] == '-' || g.sep[k] == '.') && g.sep[k] == g.sep[1] && g.len[k] >= 2 && g.len[k] <= 7 {
+		k++
+	}
+	n := g.sum(k)
+	fits := k == 1 && n >= 15 || k >= 3 && g.len[0] == 4 && n >= 12
+	if !fits || n > 19 || !closed(sc.text, g.start, g.end[k-1]) || sc.vouched(g.start)&sc.voc.card == 0 {
+		return 0
+	}
+	return sc.found(g.start, g.end[k-1], CreditCard)
+}
+
 // card looks for a payment card in the first runs.
 func (sc *scan) card(g *groups) int {
+	if end := sc.realCard(g); end > 0 {
+		return end
+	}
+	return sc.namedCard(g)
+}
+
+// realCard looks for a number that an issuer may have given, with the checksum.
+func (sc *scan) realCard(g *groups) int {
 	if g.n == 1 || g.len[0] > 6 || g.sep[1] != ' ' && g.sep[1] != '-' {
 		n := int(g.len[0])
 		if n < 12 || !card(g.digits[:n]) || !closed(sc.text, g.start, g.end[0]) {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,11 +79,16 @@ func (x *execution) approveProgram(ctx context.Context) *run.Error {
 	if x.plan != nil && !x.rehearses() {
 		q := x.question("dry_run: these are all the effects that it may have")
 		q.Effects = x.plan.effects
+		if q.Impact != nil {
+			program := *q.Impact
+			q.Impact = effectsImpact(program, q.Effects, func(e run.Intended) json.RawMessage { return e.Arguments }).Of()
+			q.Discreet = effectsImpact(program, q.Effects, func(e run.Intended) json.RawMessage { return e.Shown }).Of()
+		}
 		return x.asks(ctx, q)
 	}
 	rule := x.aboutProgram(*x.risk)
 	if rule == "" {
-		return nil
+		return x.flight.record.automatic(*x.risk)
 	}
 	return x.asks(ctx, x.question(rule))
 }
@@ -92,6 +98,7 @@ func (x *execution) question(rule string) run.Question {
 	q.Language, q.Code, q.Skills = x.req.Language, x.req.Code, x.skills
 	if x.risk != nil {
 		q.Risk, q.Level, q.Reasons = x.risk.Score, string(x.risk.Level), x.risk.Reasons
+		q.Impact = programImpact(*x.risk).Of()
 	}
 	return q
 }
@@ -109,7 +116,14 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 		unusual = Unusual{} // a person has seen it, and all that comes with it
 	}
 	again := x.repeats(t, c)
+	critical := ""
+	if !planned && d.Effect.Kind > run.EffectRead {
+		critical = rules.ReadArguments(c.Tool, c.Arguments).Critical
+	}
 	rule := x.whyAsk(t, c, d, planned)
+	if critical != "" {
+		rule = strings.Trim(rule+"; a critical command is never run without a person", "; ")
+	}
 	if again.rule != "" {
 		rule = strings.Trim(rule+"; "+again.rule, "; ")
 	}
@@ -118,13 +132,14 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 	}
 	if q := x.aboutCall(unusual.and(rule), t, c, d); q.Rule != "" {
 		q.Unusual, q.Merely = unusual.Kinds, rule == ""
-		q.Repeats, q.Before = again.how, again.before
+		q.Repeats, q.Before, q.Critical = again.how, again.before, critical
 		if err := x.asks(ctx, q); err != nil {
 			return c, err
 		}
 		rule = q.Rule
 	}
-	if rule != "" || planned {
+	c.Approved = rule != "" || planned
+	if c.Approved {
 		if err := x.unchanged(ctx, t, c); err != nil {
 			return c, err
 		}
@@ -172,6 +187,7 @@ func (x *execution) aboutCall(rule string, t *run.Tool, c run.Call, d policy.Dec
 	q := x.question(rule)
 	q.Server, q.Tool, q.Arguments, q.Effect, q.Pin = c.Server, c.Tool, c.Arguments, d.Effect.Kind.String(), t.Pin
 	q.Shown, q.Crosses = x.masked(c.Arguments), c.Crosses
+	q.Impact, q.Discreet = callImpact(q.Tool, q.Effect, q.Arguments).Of(), callImpact(q.Tool, q.Effect, q.Shown).Of()
 	q.Reasons = append([]string{fmt.Sprintf("%s.%s: %s", c.Server, c.Tool, d.Effect.Reason)}, q.Reasons...)
 	if t.Asks() {
 		q.Change = t.Change.Diff

@@ -296,7 +296,7 @@ func shown(waiting []run.Approval) []run.Approval {
 	for i, a := range waiting {
 		a = a.ForModel()
 		a.Code, a.Skills, a.Effects, a.Change = "", nil, nil, "" // nor what it must not see yet
-		a.Login = ""                                             // it is for a person
+		a.Login, a.Impact = "", nil                              // they are for a person
 		list[i] = a
 	}
 	return list

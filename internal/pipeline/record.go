@@ -12,6 +12,7 @@ import (
 
 	"retort/internal/pii/screen"
 	"retort/internal/pipeline/gate"
+	"retort/internal/pipeline/gate/rules"
 	"retort/internal/policy"
 	"retort/internal/run"
 )
@@ -99,6 +100,11 @@ func (p *Pipeline) requested(r *record, req run.Request, what map[string]any, bo
 	if req.DryRun {
 		what["dry_run"] = true
 	}
+	for name, value := range map[string]string{"model": req.Model, "model_version": req.ModelVersion} {
+		if value != "" {
+			what[name] = value
+		}
+	}
 	if body.Code != "" {
 		sum := sha256.Sum256([]byte(body.Code))
 		what["code_sha256"] = hex.EncodeToString(sum[:])
@@ -176,12 +182,18 @@ func bodyOf(v any) json.RawMessage {
 	return body
 }
 
-// said is the body of what went wrong.
+// said is the body of what went wrong, or of what came back.
 type said struct {
-	Error     string   `json:"error,omitempty"`
-	Reasons   []string `json:"reasons,omitempty"`
-	Artifacts []string `json:"artifacts,omitempty"`
+	Error     string          `json:"error,omitempty"`
+	Reasons   []string        `json:"reasons,omitempty"`
+	Artifacts []string        `json:"artifacts,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Output    string          `json:"output,omitempty"`
 }
+
+// maxOutput bounds the result and the console output that an entry has in its body, in bytes each. What is larger is
+// left out whole: of a part, what is personal might not be recognised.
+const maxOutput = 64 << 10
 
 // verdict records what the gate said.
 func (r *record) verdict(v gate.Verdict, refusal *run.Error) *run.Error {
@@ -214,10 +226,21 @@ func (r *record) verdict(v gate.Verdict, refusal *run.Error) *run.Error {
 	return r.add(e, false)
 }
 
+// automatic records that the settings approve a program without a person.
+func (r *record) automatic(risk rules.Risk) *run.Error {
+	e := r.event(run.EventDecision)
+	e.Status, e.Risk = "automatic", &risk.Score
+	e.Facts = map[string]any{"by": "settings", "level": risk.Level}
+	return r.add(e, false)
+}
+
 // maxReach bounds the names in one entry.
 const maxReach = 50
 
 func first(names []string, n int) []string { return names[:min(n, len(names))] }
+
+// approvedBy says who has approved a call that may have effects.
+var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
 // call records a call: one that may have effects before it leaves, one that reads when it
 // has come back.
@@ -233,6 +256,9 @@ func (r *record) call(t *run.Tool, c run.Call, d policy.Decision) (came func(run
 	n := r.calls
 	r.mu.Unlock()
 	left := r.calling(t, c, d)
+	if d.Effect.Kind > run.EffectRead {
+		left.Facts["approval"] = approvedBy[c.Approved]
+	}
 	left.Facts["call"], left.Facts["arguments"], left.Facts["pin"] = n, r.to.Digest(c.Arguments), t.Pin
 	if c.Crosses != "" {
 		left.Facts["crosses"] = true
@@ -329,6 +355,12 @@ func (r *record) end(o run.Outcome) run.Outcome {
 	}
 	for _, a := range o.Artifacts {
 		s.Artifacts = append(s.Artifacts, a.Path)
+	}
+	if len(o.Result) <= maxOutput {
+		s.Result = r.json(o.Result)
+	}
+	if len(o.Output) <= maxOutput {
+		s.Output = r.text(o.Output)
 	}
 	e.Body = bodyOf(s)
 	if err := r.add(e, true); err != nil {

@@ -27,10 +27,10 @@ type Describer interface {
 
 // Bounds of what a Describer is sent and says, in bytes, and of how long it may take.
 const (
-	maxDescribed   = 8 << 10
-	maxSaid = 240
-	describing     = 20 * time.Second
-	maxChanged     = 3 // tools that a summary names
+	maxDescribed = 8 << 10
+	maxSaid      = 240
+	describing   = 20 * time.Second
+	maxChanged   = 3 // tools that a summary names
 )
 
 // changes is what an execution has changed, as far as a summary tells it.

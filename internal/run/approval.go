@@ -41,6 +41,9 @@ type Question struct {
 	Merely    bool            `json:"-"`                   // nothing but what is unusual is why
 	Risk      int             `json:"risk,omitempty"`      // of the program, 0 to 100
 	Level     string          `json:"level,omitempty"`     // the same in a word: "low" to "critical"
+	Impact    *Impact         `json:"impact,omitempty"`    // of the program or of the call; nil of a login
+	Discreet  *Impact         `json:"-"`                   // the impact as a model may see it; as it is if nil
+	Critical  string          `json:"critical,omitempty"`  // why no yes that was given before covers the call, in words
 	Reasons   []string        `json:"reasons,omitempty"`   // in words, what weighs most first
 	Change    string          `json:"change,omitempty"`    // how the tool's definition differs from the trusted one, in lines
 	Login     string          `json:"login,omitempty"`     // address that a person opens to log in at Server; a yes says that it is open
@@ -84,6 +87,9 @@ func (q Question) Digest() string {
 
 // IsCall says that the question is about one call and not about a program.
 func (q Question) IsCall() bool { return q.Tool != "" }
+
+// Scoped reports whether a yes can go further than this once.
+func (q Question) Scoped() bool { return q.IsCall() && q.Critical == "" }
 
 // Action is what a yes allows, in one line.
 func (q Question) Action() string {
@@ -164,6 +170,9 @@ func (a Approval) ForModel() Approval {
 	if a.Shown != nil {
 		a.Arguments = a.Shown
 	}
+	if a.Discreet != nil {
+		a.Impact = a.Discreet
+	}
 	a.Effects = slices.Clone(a.Effects)
 	for i, e := range a.Effects {
 		if e.Shown != nil {
@@ -212,6 +221,9 @@ func (a Approval) Text() string {
 	for _, reason := range a.Reasons {
 		fmt.Fprintf(&b, "  - %s\n", LegibleLine(reason))
 	}
+	if a.Impact != nil {
+		fmt.Fprintf(&b, "\nimpact, as far as %s tells:\n%s", a.subject(), a.Impact.text())
+	}
 	if a.Change != "" {
 		fmt.Fprintf(&b, "\nthe tool's definition is not the one that was trusted:\n%s\n", Legible(strings.TrimRight(a.Change, "\n")))
 	}
@@ -222,6 +234,14 @@ func (a Approval) Text() string {
 		fmt.Fprintf(&b, "\nthe skill %s, which it uses:\n%s\n", LegibleLine(s.Name), Legible(strings.TrimRight(s.Code, "\n")))
 	}
 	return b.String()
+}
+
+// subject is what the impact is read from.
+func (a Approval) subject() string {
+	if a.IsCall() {
+		return "the call"
+	}
+	return "the program's text"
 }
 
 func nonEmpty(s, other string) string {

@@ -20,18 +20,20 @@ const (
 
 // Request asks for one execution.
 type Request struct {
-	ID       string   // unique; made by the pipeline if empty
-	Session  string   // "default" if empty
-	Client   string   // name and version of the MCP client, if there is one
-	Language Language // TypeScript if empty
-	Code     string   // as written, Markdown fences and all
-	Name     string   // shown in error locations: "program.ts" if empty
-	Sandbox  string   // backend asked for; empty = as configured
-	Runtime  string   // for TypeScript and JavaScript: "quickjs", "node", "bun", "deno"; empty = as configured
-	DryRun   bool
-	NoCache  bool   // every call is made, whatever the cache holds
-	Noted    bool   // calls that may have effects are on disk before they leave, so that who asks after a crash is told
-	Limits   Limits // zero fields mean the configured ones
+	ID      string // unique; made by the pipeline if empty
+	Session string // "default" if empty
+	Client  string // name and version of the MCP client, if there is one
+	// Model and ModelVersion are what the client says of the model that has written the code, empty if nothing.
+	Model, ModelVersion string
+	Language            Language // TypeScript if empty
+	Code                string   // as written, Markdown fences and all
+	Name                string   // shown in error locations: "program.ts" if empty
+	Sandbox             string   // backend asked for; empty = as configured
+	Runtime             string   // for TypeScript and JavaScript: "quickjs", "node", "bun", "deno"; empty = as configured
+	DryRun              bool
+	NoCache             bool   // every call is made, whatever the cache holds
+	Noted               bool   // calls that may have effects are on disk before they leave, so that who asks after a crash is told
+	Limits              Limits // zero fields mean the configured ones
 	// Private says that whoever reads the Outcome has not written the code, and does not know what is personal in
 	// it.
 	Private bool
@@ -156,6 +158,7 @@ type Call struct {
 	Arguments json.RawMessage // a JSON object, exactly as the program gave it; with values for tokens once those are restored
 	NoCache   bool            // no earlier answer counts
 	Crosses   string          // why a person is asked, as personal data goes where it does not come from; "" if it does not
+	Approved  bool            `json:"-"` // a person has said yes to it, now or before
 }
 
 // Result is what a call gives back to the program: one JSON value, exactly as

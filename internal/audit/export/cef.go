@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"strconv"
 	"unicode"
 	"unicode/utf8"
@@ -44,7 +45,7 @@ func (c *cef) line(e *audit.Entry) []byte {
 		c.add("outcome", map[bool]string{true: "success", false: "failure"}[ok])
 	}
 	c.add("reason", e.Status)
-	c.add("suser", e.Principal)
+	c.add("suser", cmp.Or(e.Principal, e.UserID))
 	c.add("requestClientApplication", f.Client)
 	c.add("destinationServiceName", e.Server)
 	if e.Kind == run.EventCall || e.Kind == run.EventAnswer {

@@ -291,10 +291,11 @@ func (m mapper) found(out *event, e *audit.Entry, f *fact, by *actor) {
 }
 
 func userOf(e *audit.Entry) *user {
-	if e.Principal == "" {
+	name := cmp.Or(e.Principal, e.UserID)
+	if name == "" {
 		return &user{Name: "(no principal)"}
 	}
-	return &user{Name: e.Principal, Type: 1}
+	return &user{Name: name, Type: 1}
 }
 
 func apiOf(e *audit.Entry, f *fact) *api {

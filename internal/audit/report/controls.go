@@ -112,7 +112,7 @@ var standards = map[Standard]standard{
 		controls: []control{
 			{"164.308(a)(1)(ii)(D)", "Information system activity review", "The record can be asked, exported and reported.", "Review it regularly, and write down that you did.", []evidence{recorded, unusual}},
 			{"164.312(a)(1)", "Access control", "One policy decides which tools are seen and called, by whom and with which arguments.", policies, []evidence{mayCall, refused}},
-			{"164.312(a)(2)(i)", "Unique user identification", "An entry names the principal, if the caller has one. Over the local interface it has none.",
+			{"164.312(a)(2)(i)", "Unique user identification", "An entry names the principal, if the caller has one, else the user of the operating system.",
 				"Give each person an account and a home of their own.", []evidence{mayCall}},
 			{"164.312(a)(2)(ii)", "Emergency access procedure", "Nothing: Retort holds no records of patients that would have to be reached without it.", "Reach the systems behind Retort directly.", nil},
 			{"164.312(a)(2)(iv)", "Encryption and decryption", "Values behind tokens and bodies of the record are encrypted. Files and state that programs write are not.",

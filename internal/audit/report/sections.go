@@ -20,7 +20,7 @@ type section struct {
 
 // sections are the parts of a report, in order.
 func (r *Report) sections() []section {
-	all := []section{r.totals(), r.calls(), r.risks(), r.violations(), r.approvals(), r.highRisk(), r.failures(), r.data(), r.access()}
+	all := []section{r.totals(), r.calls(), r.risks(), r.violations(), r.approvals(), r.highRisk(), r.actions(), r.failures(), r.data(), r.access()}
 	all = append(all, r.changes()...)
 	all = append(all, r.erasures(), r.anomalies(), r.integrity(), r.retention(), r.settings())
 	return slices.DeleteFunc(all, func(s section) bool { return s.Title == "" })
@@ -54,6 +54,7 @@ func (r *Report) totals() section {
 	return section{Title: "Totals", Head: []string{"what", "count"}, Query: r.query(""), Rows: slices.Concat([][]string{
 		{"entries of the record", num(a.Entries)}, {"first entry of the period", when(a.First)}, {"last entry of the period", when(a.Last)},
 		{"starts of an engine", num(a.Engines)}, {"executions requested", num(a.Asked)}, {"executions ended", num(a.Ended)}, {"of these dry runs", num(a.DryRuns)},
+		{"average duration of an execution", average(a.Average)}, {"tokens returned to the model", num(a.Returned)}, {"tokens kept out of its context", num(a.Avoided)},
 		{"searches for tools", num(a.Searches)},
 	}, prefixed("ended as ", a.ByStatus), prefixed("calls that are ", a.Effects), prefixed("files by the model itself: ", a.Files))}
 }
@@ -95,6 +96,26 @@ func (r *Report) approvals() section {
 
 func (r *Report) highRisk() section {
 	return r.executions(fmt.Sprintf("High-risk executions (%d and more)", HighRisk), r.Activity.HighRisk, fmt.Sprintf("--kind end --min-risk %d", HighRisk))
+}
+
+func average(millis *float64) string {
+	if millis == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f ms", *millis)
+}
+
+func (r *Report) actions() section {
+	a := r.Activity.Actions
+	s := section{Title: "High-risk actions", Head: []string{"time (UTC)", "execution", "principal", "tool", "approved by"}, Query: r.query("--kind call")}
+	s.Text = []string{"Calls that lose, send, pay, publish or run something, which cannot be taken back. Automatic means that the settings approve them."}
+	for _, x := range a.List {
+		s.Rows = append(s.Rows, []string{stamp(x.At), x.Execution, cmp.Or(x.Principal, "-"), x.Tool, x.Approval})
+	}
+	if a.Total > int64(len(a.List)) {
+		s.Text = append(s.Text, fmt.Sprintf("The newest %d of %d.", len(a.List), a.Total))
+	}
+	return s
 }
 
 func (r *Report) failures() section {

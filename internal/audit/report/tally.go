@@ -25,10 +25,14 @@ type Activity struct {
 	Effects    []Count          `json:"calls_by_effect"`
 	Tools      []Count          `json:"calls_by_tool"`
 	CallErrors []Count          `json:"failed_calls_by_tool"`
-	Refused    []Count          `json:"refused_calls"`    // by tool and why
-	Rejected   []Count          `json:"refused_programs"` // by why
-	HighRisk   Executions       `json:"high_risk"`        // of risk 50 and more
-	Failures   Executions       `json:"failures"`         // that ended otherwise than ok
+	Refused    []Count          `json:"refused_calls"`                 // by tool and why
+	Rejected   []Count          `json:"refused_programs"`              // by why
+	HighRisk   Executions       `json:"high_risk"`                     // of risk 50 and more
+	Actions    Actions          `json:"high_risk_actions"`             // calls that cannot be taken back
+	Average    *float64         `json:"average_duration_ms,omitempty"` // of executions that ended
+	Returned   int64            `json:"tokens_returned"`
+	Avoided    int64            `json:"tokens_avoided"`
+	Failures   Executions       `json:"failures"` // that ended otherwise than ok
 	Approvals  Approvals        `json:"approvals"`
 	Seen       []Count          `json:"data_found"`    // categories of personal data, in values
 	Revealed   []Count          `json:"data_revealed"` // by category and to whom
@@ -47,6 +51,22 @@ type Activity struct {
 	More       map[string]int64 `json:"not_listed,omitempty"` // of a list that was cut, how many more there are
 
 	archived, deleted int64
+	millis            float64 // of all executions that ended
+}
+
+// Action is a call that cannot be taken back.
+type Action struct {
+	At        time.Time `json:"at"`
+	Execution string    `json:"execution"`
+	Principal string    `json:"principal,omitempty"`
+	Tool      string    `json:"tool"`
+	Approval  string    `json:"approval"` // "automatic", "person", or "not known" of entries of earlier versions
+}
+
+// Actions are the newest of some.
+type Actions struct {
+	Total int64    `json:"total"`
+	List  []Action `json:"list"`
 }
 
 // Count is how often something was.
@@ -112,7 +132,7 @@ type tally struct {
 func newTally() *tally {
 	t := &tally{counts: map[*[]Count]map[string]int64{}, asked: map[string]time.Time{}}
 	t.More = map[string]int64{}
-	t.HighRisk.List, t.Failures.List = []Execution{}, []Execution{}
+	t.HighRisk.List, t.Failures.List, t.Actions.List = []Execution{}, []Execution{}, []Action{}
 	for _, list := range []*[]Change{&t.Erasures, &t.Settings, &t.Pins, &t.Skills, &t.Anomalies} {
 		*list = []Change{}
 	}
@@ -142,6 +162,7 @@ type facts struct {
 	Severity string                 `json:"severity"`
 	Host     string                 `json:"host"`
 	Command  string                 `json:"command"`
+	Approval string                 `json:"approval"`
 }
 
 // count counts a name in a list of the activity.
@@ -221,6 +242,9 @@ func (t *tally) add(e *audit.Entry) {
 
 func (t *tally) end(e *audit.Entry, f *facts) {
 	t.Ended++
+	t.millis += e.Millis
+	t.Returned += e.Returned
+	t.Avoided += e.Avoided
 	t.count(&t.ByStatus, e.Status, 1)
 	t.count(&t.ByRisk, levelOf(e.Risk), 1)
 	t.count(&t.Principals, cmp.Or(e.Principal, "(not named)"), 1)
@@ -248,6 +272,10 @@ func (t *tally) call(e *audit.Entry, f *facts) {
 	if e.Kind == run.EventCall {
 		t.count(&t.Effects, cmp.Or(f.Effect, "not known"), 1)
 		t.count(&t.Tools, toolOf(e), 1)
+		if f.Effect == run.EffectDestructive.String() {
+			t.Actions.Total++
+			t.Actions.List = append(newest(t.Actions.List), Action{e.At, e.Execution, e.Principal, toolOf(e), cmp.Or(f.Approval, "not known")})
+		}
 	}
 	if e.Status != "ok" && e.Status != "" {
 		t.count(&t.CallErrors, toolOf(e)+": "+e.Status, 1)
@@ -332,6 +360,11 @@ func (t *tally) done() Activity {
 	a.Logins, a.Files, a.Principals = at(&t.Logins), at(&t.Files), at(&t.Principals)
 	a.Approvals.Outcomes, a.Approvals.By, a.Approvals.Rules = at(&t.Approvals.Outcomes), at(&t.Approvals.By), at(&t.Approvals.Rules)
 	slices.Reverse(a.HighRisk.List)
+	slices.Reverse(a.Actions.List)
+	if a.Ended > 0 {
+		average := t.millis / float64(a.Ended)
+		a.Average = &average
+	}
 	slices.Reverse(a.Failures.List)
 	for _, list := range [][]Change{a.Erasures, a.Settings, a.Pins, a.Skills, a.Anomalies} {
 		slices.Reverse(list)

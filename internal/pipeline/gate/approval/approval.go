@@ -174,9 +174,9 @@ func (t *Table) note(q run.Question, kind run.EventKind, status string, facts ma
 }
 
 // covered says whether a yes was given before that goes as far as q. A yes to what is usual
-// is none to what is not, and none to do anything again.
+// is none to what is not, none to do anything again, and none to a critical call.
 func (t *Table) covered(q run.Question) bool {
-	if !q.IsCall() || q.Unusual != "" || q.Repeats == run.RepeatsSame {
+	if !q.Scoped() || q.Unusual != "" || q.Repeats == run.RepeatsSame {
 		return false
 	}
 	return t.granted[grantOf(q)] || q.Repeats == "" && t.rules != nil && t.rules.Allows(ruleOf(q))
@@ -257,7 +257,7 @@ func (t *Table) grant(e *entry) {
 		t.relieve(e)
 		return
 	}
-	if !e.IsCall() || !e.answer.Approve || e.answer.Scope == run.ScopeOnce {
+	if !e.Scoped() || !e.answer.Approve || e.answer.Scope == run.ScopeOnce {
 		return
 	}
 	t.granted[grantOf(e.Question)] = true

@@ -119,7 +119,8 @@ var catalogue = []Rule{
 		Fires: py("'{0.__class__.__init__.__globals__}'.format(x)", "t = '{a.__class__}'\nt.format(a=1)"), Passes: py("'{0.name} {1[key]}'.format(x, y)", "'{__name__}'")},
 
 	{ID: "dom.sink", Severity: Medium, Message: "it writes HTML into a page", Hint: "there is no page here; return the text",
-		Fires: js("el.innerHTML = x", "el.insertAdjacentHTML('beforeend', x)"), Passes: js("const html = page.innerHTML", "const o = { innerHTML: 'x' }")},
+		Fires:  js("el.innerHTML = x", "el.insertAdjacentHTML('beforeend', x)", "h('div', { dangerouslySetInnerHTML: { __html: x } })", "props.dangerouslySetInnerHTML = { __html: x }", "const p = { ['dangerously' + 'SetInnerHTML']: x }"),
+		Passes: js("const html = page.innerHTML", "const o = { innerHTML: 'x' }", "const s = 'dangerouslySetInnerHTML'", "console.log(props.dangerouslySetInnerHTML)")},
 	{ID: "dom.document", Severity: Medium, Message: "it reaches for a browser's page", Hint: "there is no page here; a browser is reached through its tools",
 		Fires: js("document.write('x')", "window.document.title", "navigator.userAgent"), Passes: js("const document = await drive.getDocument('a'); document.title", "for (const document of docs) document.id", "row.document.title")},
 	{ID: "dom.storage", Severity: Medium, Message: "it reaches for a browser's storage", Hint: "state keeps small values between programs",

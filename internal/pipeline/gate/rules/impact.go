@@ -12,7 +12,10 @@ type Impact struct {
 	Writes  []string
 	Deletes []string
 	Domains []string // hosts of the addresses in its strings
-	Repeats bool     // it may do something more than once
+	// Affects are the files that it writes, moves, replaces or deletes, and Commands those that it starts, with
+	// constant arguments: for the person who is asked. What it computes of them stands there as Computed.
+	Affects, Commands []string
+	Repeats           bool // it may do something more than once
 }
 
 // ToolUse is a tool that a program names.
@@ -52,6 +55,7 @@ func (j *judge) impact() Impact {
 func (j *judge) impactOf(i int32, m *Impact) {
 	for _, path := range j.path(j.child(i, 0)) {
 		arg := j.child(i, 1)
+		m.starts(j, i, path)
 		if slices.Contains(rawCallers, path) {
 			if name, ok := j.text(arg); ok {
 				m.use(name, j.loops[i])
@@ -71,6 +75,7 @@ func (j *judge) impactOf(i int32, m *Impact) {
 		if mode, ok := j.text(j.child(i, 2)); ok && path == "open" && strings.ContainsAny(mode, "wax+") {
 			use = writes
 		}
+		m.affects(j, i, path, name, use)
 		switch use {
 		case reads:
 			m.Reads = adding(m.Reads, name)
@@ -80,6 +85,60 @@ func (j *judge) impactOf(i int32, m *Impact) {
 			m.Deletes = adding(m.Deletes, name)
 		}
 	}
+}
+
+// Computed stands for a name that a program computes.
+const Computed = "(a name that the program computes)"
+
+// second are the functions whose second argument is a file that they write.
+var second = []string{"cp", "cpSync", "copyFile", "copyFileSync", "copy", "copy2", "copytree", "move", "rename", "renameSync", "replace", "link", "linkSync", "symlink", "symlinkSync"}
+
+// affects takes note of files that a call changes.
+func (m *Impact) affects(j *judge, i int32, path, name string, use fileUse) {
+	if use != reads {
+		m.Affects = adding(m.Affects, namedOr(name))
+	}
+	if slices.Contains(second, last(path)) {
+		to, _ := j.text(j.child(i, 2))
+		m.Affects = adding(m.Affects, namedOr(to))
+	}
+}
+
+func namedOr(name string) string {
+	if name == "" || name == "?" {
+		return Computed
+	}
+	return shortened(name)
+}
+
+// starts takes note of a command that a call starts.
+func (m *Impact) starts(j *judge, i int32, path string) {
+	d, ok := lookup(j.Language, path)
+	if !ok || d.rule != "process.command" && d.rule != "process.spawn" {
+		return
+	}
+	var words []string
+	for c := 1; ; c++ {
+		arg := j.child(i, c)
+		if arg < 0 {
+			break
+		}
+		if list := j.only(arg); j.is(list, Array) {
+			for _, item := range j.list(list) {
+				words = append(words, constant(j, item))
+			}
+		} else if !j.is(list, Object) {
+			words = append(words, constant(j, arg))
+		}
+	}
+	m.Commands = adding(m.Commands, namedOr(strings.Join(words, " ")))
+}
+
+func constant(j *judge, i int32) string {
+	if s, ok := j.text(i); ok {
+		return s
+	}
+	return "(computed)"
 }
 
 // use takes note of a tool.

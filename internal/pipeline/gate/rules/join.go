@@ -32,7 +32,7 @@ func (j *Report) add(r Report, repeated bool) {
 	for _, part := range []struct {
 		to   *[]string
 		from []string
-	}{{&m.Reads, r.Impact.Reads}, {&m.Writes, r.Impact.Writes}, {&m.Deletes, r.Impact.Deletes}, {&m.Domains, r.Impact.Domains}} {
+	}{{&m.Reads, r.Impact.Reads}, {&m.Writes, r.Impact.Writes}, {&m.Deletes, r.Impact.Deletes}, {&m.Domains, r.Impact.Domains}, {&m.Affects, r.Impact.Affects}, {&m.Commands, r.Impact.Commands}} {
 		for _, name := range part.from {
 			*part.to = adding(*part.to, name)
 		}

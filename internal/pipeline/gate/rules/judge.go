@@ -308,13 +308,21 @@ func (j *judge) property(i int32) {
 	if key := j.Nodes[i].Text; j.Language == Python && (key == "__reduce__" || key == "__reduce_ex__") {
 		j.find("code.deserialize", i, key)
 	}
-	if key := j.child(i, 0); j.Nodes[i].Text == "" && j.child(i, 1) >= 0 {
-		if name, ok := j.text(key); ok {
-			j.hidden(key, name)
+	name := j.Nodes[i].Text
+	if key := j.child(i, 0); name == "" && j.child(i, 1) >= 0 {
+		if text, ok := j.text(key); ok {
+			j.hidden(key, text)
+			name = text
 		}
+	}
+	if j.Language == Script && name == reactSink {
+		j.find("dom.sink", i, name)
 	}
 	j.identifier(i, j.Nodes[i].Text)
 }
+
+// reactSink is the property by which React writes HTML into a page.
+const reactSink = "dangerouslySetInnerHTML"
 
 // assigned finds what is put in the place of what every program has.
 func (j *judge) assigned(i int32) {
@@ -332,7 +340,7 @@ func (j *judge) isOf(i int32) bool { return j.is(i, Assign) && j.Nodes[i].Text =
 func (j *judge) replaced(target int32, path string) {
 	owner := path[:max(strings.LastIndexByte(path, '.'), 0)]
 	switch {
-	case j.Language == Script && slices.Contains([]string{"innerHTML", "outerHTML", "srcdoc"}, last(path)):
+	case j.Language == Script && slices.Contains([]string{"innerHTML", "outerHTML", "srcdoc", reactSink}, last(path)):
 		j.find("dom.sink", target, last(path))
 	case j.Language == Script && (strings.HasSuffix(owner, ".__proto__") || strings.HasSuffix(owner, ".constructor.prototype")),
 		j.Language == Script && strings.HasSuffix(owner, ".prototype") && scriptGlobals[strings.TrimSuffix(owner, ".prototype")]:

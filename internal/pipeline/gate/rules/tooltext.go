@@ -179,6 +179,8 @@ type command struct {
 	rule    string
 	pattern func() *regexp.Regexp
 	but     func() *regexp.Regexp // what makes it harmless
+	// critical says that no automatic approval covers a call with it, though its rule is milder than tool.shell.
+	critical bool
 }
 
 const (
@@ -187,31 +189,31 @@ const (
 )
 
 var sqlCommands = []command{
-	{"tool.sql", lazily(`(?is)^drop\s+(table|database|schema|view|index|role|user|tablespace|owned)\s+(if\s+exists\s+)?` + identifier + `(\s*,\s*` + identifier + `)*\s*(cascade|restrict)?\s*(constraints)?$`), lazily(`(?i)drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`)},
-	{"tool.sql", lazily(`(?is)^truncate\s+(table\s+)?` + identifier), nil},
-	{"tool.sql", lazily(`(?is)\bxp_cmdshell\b|\bcopy\b.*\b(from|to)\s+program\b|\binto\s+(outfile|dumpfile)\b|\bload_file\s*\(|\bpg_read_file\s*\(|\blo_import\s*\(`), nil},
-	{"tool.sqlall", lazily(`(?is)^delete\s+from\s+` + identifier + `\s*$`), nil},
-	{"tool.sqlall", lazily(`(?is)^(delete\s+from|update)\s+` + identifier + `.*\bwhere\s+(1\s*=\s*1|true|'?(\w+)'?\s*=\s*'?(\w+)'?\s+or\s+1\s*=\s*1)\s*$`), nil},
-	{"tool.sqlall", lazily(`(?is)^(delete\s+from|update)\s+` + identifier + `.*\b(where|or)\s+(not\s+)?('[^']*'|\d+)\s*(=|<>|!=|<=?|>=?|like)\s*('[^']*'|\d+)\s*($|;|\)|or\b|--)`), nil}, // what compares two constants is true of all rows, or of none
-	{"tool.sqlall", lazily(`(?is)^update\s+` + identifier + `\s+set\s+.*`), lazily(`(?i)\bwhere\b`)},
-	{"tool.sqlall", lazily(`(?is)^alter\s+table\s+` + identifier + `\s+drop\s`), nil},
-	{"tool.sqlall", lazily(`(?is)^grant\s+all\b|^alter\s+(user|role)\b|^create\s+(user|role)\b.*superuser`), nil},
-	{"tool.sqlall", lazily(`(?is)^drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`), nil},
+	{"tool.sql", lazily(`(?is)^drop\s+(table|database|schema|view|index|role|user|tablespace|owned)\s+(if\s+exists\s+)?` + identifier + `(\s*,\s*` + identifier + `)*\s*(cascade|restrict)?\s*(constraints)?$`), lazily(`(?i)drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`), false},
+	{"tool.sql", lazily(`(?is)^truncate\s+(table\s+)?` + identifier), nil, false},
+	{"tool.sql", lazily(`(?is)\bxp_cmdshell\b|\bcopy\b.*\b(from|to)\s+program\b|\binto\s+(outfile|dumpfile)\b|\bload_file\s*\(|\bpg_read_file\s*\(|\blo_import\s*\(`), nil, false},
+	{"tool.sqlall", lazily(`(?is)^delete\s+from\s+` + identifier + `\s*$`), nil, false},
+	{"tool.sqlall", lazily(`(?is)^(delete\s+from|update)\s+` + identifier + `.*\bwhere\s+(1\s*=\s*1|true|'?(\w+)'?\s*=\s*'?(\w+)'?\s+or\s+1\s*=\s*1)\s*$`), nil, false},
+	{"tool.sqlall", lazily(`(?is)^(delete\s+from|update)\s+` + identifier + `.*\b(where|or)\s+(not\s+)?('[^']*'|\d+)\s*(=|<>|!=|<=?|>=?|like)\s*('[^']*'|\d+)\s*($|;|\)|or\b|--)`), nil, false}, // what compares two constants is true of all rows, or of none
+	{"tool.sqlall", lazily(`(?is)^update\s+` + identifier + `\s+set\s+.*`), lazily(`(?i)\bwhere\b`), false},
+	{"tool.sqlall", lazily(`(?is)^alter\s+table\s+` + identifier + `\s+drop\s`), nil, false},
+	{"tool.sqlall", lazily(`(?is)^grant\s+all\b|^alter\s+(user|role)\b|^create\s+(user|role)\b.*superuser`), nil, false},
+	{"tool.sqlall", lazily(`(?is)^drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`), nil, false},
 }
 
 // start is where a command of a shell begins.
 const start = `(?:^|[;&|(\n]\s*|\bsudo\s+|["'` + "`" + `]\s*|\s-c\s+["']?)`
 
 var shellCommands = []command{
-	{"tool.shell", lazily(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]\w*\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\.\.|\$HOME|\$\{HOME\}|\*|%)`), nil},
-	{"tool.shell", lazily(`(?i)\brm\s+(?:-\w+\s+)*--no-preserve-root`), nil},
-	{"tool.shell", lazily(`(?i)` + start + `(mkfs(\.\w+)?\s|wipefs\s|fdisk\s+/dev|shred\s|dd\s+.*\bof=/dev/)`), nil},
-	{"tool.shell", lazily(`>\s*/dev/(sd|nvme|hd|vd|mem|kmem)|:\(\)\s*\{.*\|.*&\s*\}\s*;`), nil},
-	{"tool.shell", lazily(`(?i)\b(curl|wget|fetch)\b[^\n|]*\|\s*(sudo\s+)?(ba|z|da|k)?sh\b|\bbase64\s+(-d|--decode|-D)\b[^\n|]*\|\s*(ba|z|da)?sh\b|\b(curl|wget)\b[^\n|]*\|\s*(python3?|perl|node)\b`), nil},
-	{"tool.shell", lazily(`(?i)/dev/tcp/|\bnc(at)?\s+(-\w+\s+)*-e\b|\bnc\s+.*\|\s*(ba)?sh\b|\bsh\s+-i\s*[<>]&|\bbash\s+-i\b`), nil},
-	{"tool.shell", lazily(`(?i)` + start + `(chmod\s+(-R\s+)?[0-7]?777\s+/\S*|chmod\s+-R\s+777|chown\s+-R\s+\S+\s+/|shutdown\b|reboot\b|halt\b|kill\s+-9\s+(-1|1)\b|killall\s+-9|userdel\s|iptables\s+-F|crontab\s+-r|format\s+c:|del\s+/[sfq])`), nil},
-	{"tool.sudo", lazily(`(?i)` + start + `(sudo|su\s+-|doas)\b`), nil},
-	{"tool.sudo", lazily(`(?i)` + start + `chmod\s+(-\w+\s+)*([0-7]?777|a\+rwx|\+s|[246][0-7]{3})\b`), nil},
-	{"tool.sudo", lazily(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]`), nil},
-	{"tool.sudo", lazily(`(?i)` + start + `git\s+(push\s+.*--force\b|reset\s+--hard|clean\s+-\w*f)`), nil},
+	{"tool.shell", lazily(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]\w*\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\.\.|\$HOME|\$\{HOME\}|\*|%)`), nil, false},
+	{"tool.shell", lazily(`(?i)\brm\s+(?:-\w+\s+)*--no-preserve-root`), nil, false},
+	{"tool.shell", lazily(`(?i)` + start + `(mkfs(\.\w+)?\s|wipefs\s|fdisk\s+/dev|shred\s|dd\s+.*\bof=/dev/)`), nil, false},
+	{"tool.shell", lazily(`>\s*/dev/(sd|nvme|hd|vd|mem|kmem)|:\(\)\s*\{.*\|.*&\s*\}\s*;`), nil, false},
+	{"tool.shell", lazily(`(?i)\b(curl|wget|fetch)\b[^\n|]*\|\s*(sudo\s+)?(ba|z|da|k)?sh\b|\bbase64\s+(-d|--decode|-D)\b[^\n|]*\|\s*(ba|z|da)?sh\b|\b(curl|wget)\b[^\n|]*\|\s*(python3?|perl|node)\b`), nil, false},
+	{"tool.shell", lazily(`(?i)/dev/tcp/|\bnc(at)?\s+(-\w+\s+)*-e\b|\bnc\s+.*\|\s*(ba)?sh\b|\bsh\s+-i\s*[<>]&|\bbash\s+-i\b`), nil, false},
+	{"tool.shell", lazily(`(?i)` + start + `(chmod\s+(-R\s+)?[0-7]?777\s+/\S*|chmod\s+-R\s+777|chown\s+-R\s+\S+\s+/|shutdown\b|reboot\b|halt\b|kill\s+-9\s+(-1|1)\b|killall\s+-9|userdel\s|iptables\s+-F|crontab\s+-r|format\s+c:|del\s+/[sfq])`), nil, false},
+	{"tool.sudo", lazily(`(?i)` + start + `(sudo|su\s+-|doas)\b`), nil, true},
+	{"tool.sudo", lazily(`(?i)` + start + `chmod\s+(-\w+\s+)*([0-7]?777|a\+rwx|\+s|[246][0-7]{3})\b`), nil, true},
+	{"tool.sudo", lazily(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]`), nil, true},
+	{"tool.sudo", lazily(`(?i)` + start + `git\s+(push\s+.*--force\b|reset\s+--hard|clean\s+-\w*f)`), nil, false},
 }

@@ -1,0 +1,154 @@
+package rules
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Arguments are what the arguments of one call name: what it may touch, as far as they tell.
+type Arguments struct {
+	Files    []string // by keys such as path and filename
+	Domains  []string // hosts of the addresses in its texts
+	Commands []string // by keys such as command, with their arguments
+	// Critical is a command that destroys a system or takes it over, as it stands in the arguments; "" if there is none.
+	Critical string
+}
+
+var (
+	fileKeys    = lazily(`(?i)(path|paths|file|files|file_?name|directory|folder)$|^(src|dst|dir|source|destination|dest)$`)
+	shellKeys   = lazily(`(?i)(command|commands|cmd|shell|bash|script|executable|terminal|exec)$|^(program|run|line)$`)
+	listKeys    = lazily(`(?i)^(args|arguments|argv|params|parameters|options|flags)$`)
+	shellTools  = lazily(`(?i)(shell|bash|command|cmd|exec|terminal|ssh|run|script)`)
+	inlineShell = lazily(`(?i)\b(sh|bash|zsh|dash|ksh|cmd|powershell|pwsh)(\.exe)?\s+(-\w+\s+)*[-/]c\w*\s+`)
+)
+
+// critical are the commands that nobody's automatic approval covers.
+func critical(c command) bool {
+	return c.rule == "tool.shell" || c.critical
+}
+
+// ReadArguments reads the arguments of a call of a tool with this name. What is no JSON object has nothing.
+func ReadArguments(tool string, arguments []byte) Arguments {
+	var value any
+	if json.Unmarshal(arguments, &value) != nil {
+		return Arguments{}
+	}
+	r := argumentReader{shell: shellTools().MatchString(tool)}
+	r.value("", value, 0)
+	return r.found
+}
+
+const maxNesting = 32 // levels of arguments that are read
+
+type argumentReader struct {
+	shell bool // the tool runs commands, by its name
+	found Arguments
+}
+
+func (r *argumentReader) value(key string, value any, depth int) {
+	if depth > maxNesting {
+		return
+	}
+	switch v := value.(type) {
+	case string:
+		r.text(key, v)
+	case []any:
+		if line := joined(v); line != "" && (shellKeys().MatchString(key) || r.shell && listKeys().MatchString(key)) {
+			r.command(line)
+		}
+		for _, item := range v {
+			r.value(key, item, depth+1)
+		}
+	case map[string]any:
+		r.object(v, depth)
+	}
+}
+
+// object reads a command together with the arguments that stand beside it: {"command": "rm", "args": ["-rf", "/"]}.
+func (r *argumentReader) object(object map[string]any, depth int) {
+	keys := slices.Sorted(maps.Keys(object))
+	for _, key := range keys {
+		name, isText := object[key].(string)
+		if !isText || !shellKeys().MatchString(key) {
+			continue
+		}
+		for _, other := range keys {
+			if list, isList := object[other].([]any); isList && listKeys().MatchString(other) {
+				name += " " + joined(list)
+			} else if more, isText := object[other].(string); isText && listKeys().MatchString(other) {
+				name += " " + more
+			}
+		}
+		r.command(name)
+	}
+	for _, key := range keys {
+		r.value(key, object[key], depth+1)
+	}
+}
+
+func (r *argumentReader) text(key, text string) {
+	for _, d := range domains(text) {
+		r.found.Domains = adding(r.found.Domains, d)
+	}
+	switch {
+	case fileKeys().MatchString(key):
+		r.found.Files = adding(r.found.Files, shortened(text))
+	case shellKeys().MatchString(key): // as a part of its object
+	case r.shell:
+		r.judge(text)
+	}
+}
+
+func (r *argumentReader) command(line string) {
+	r.found.Commands = adding(r.found.Commands, shortened(line))
+	r.judge(line)
+}
+
+// judge looks for critical commands in a text, also in what it has a shell run.
+func (r *argumentReader) judge(text string) {
+	if r.found.Critical != "" {
+		return
+	}
+	if len(text) > maxCommand {
+		r.found.Critical = "a command that is too long to be judged"
+		return
+	}
+	plain := inlineShell().ReplaceAllString(strings.NewReplacer(`\`+"\n", " ", `"`, " ", "'", " ").Replace(text), "; ")
+	for _, c := range shellCommands {
+		if !critical(c) {
+			continue
+		}
+		for _, spelled := range []string{text, plain} {
+			if m := c.pattern().FindString(spelled); m != "" {
+				r.found.Critical = shortened(strings.TrimSpace(m))
+				return
+			}
+		}
+	}
+}
+
+func joined(list []any) string {
+	var parts []string
+	for _, item := range list {
+		if s, isText := item.(string); isText {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+const maxShown = 200 // bytes of one name or command
+
+func shortened(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	end := maxShown
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
