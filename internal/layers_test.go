@@ -94,6 +94,7 @@ var layers = []struct {
 	{"internal/doctor", nil, "what is known of something in, causes in words out; it knows no part of the engine"},
 	{"internal/telemetry", nil, "is told of steps; who tells it is given the interface that it implements"},
 	{"internal/audit/export", []string{"internal/audit"}, "entries in, lines of other systems out"},
+	{"internal/recommend", []string{"internal/audit", "internal/pipeline/discover/index", "internal/seal"}, "entries in, advice in words out; which servers there are is given to it"},
 	{"internal/audit/report", []string{"internal/audit"}, "entries in, counts and pages out; what the settings say is given to it"},
 	{"internal/skills", []string{"internal/seal", "internal/templates"}, "folders with code that it does not understand; one process at a time writes them"},
 	{"internal/queue", []string{"internal/seal"}, "keeps jobs that it does not understand; who does them is given to it"},

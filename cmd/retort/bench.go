@@ -17,6 +17,7 @@ func (a *app) bench() *cobra.Command {
 	var asJSON bool
 	var upstream int
 	var only []string
+	var t targetFlags
 	c := &cobra.Command{
 		Use: "bench", Short: "Measure what the engine costs on this machine", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -29,22 +30,33 @@ func (a *app) bench() *cobra.Command {
 				return run.Errorf(run.KindInternal, "bench", "%w", err)
 			}
 			say, done := a.progress("measuring")
-			rows, err := bench.Run(cmd.Context(), bench.Options{Self: self, Progress: say, Only: only})
+			o := bench.Options{Self: self, Progress: say, Only: only}
+			rows, err := bench.Run(cmd.Context(), o)
+			var targets []bench.Target
+			if err == nil && len(only) == 0 {
+				say("targets")
+				targets, err = bench.Targets(cmd.Context(), t.options(a, o), rows)
+			}
 			done()
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return a.printJSON(map[string]any{"rows": rows, "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU()})
+				return a.printJSON(map[string]any{"rows": rows, "targets": targets, "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU()})
 			}
-			return a.printBench(rows)
+			if err := a.printBench(rows); err != nil || len(targets) == 0 {
+				return err
+			}
+			fmt.Fprintln(a.stdout)
+			return a.printTargets(targets)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().StringSliceVar(&only, "only", nil, "parts to measure: "+strings.Join(bench.Parts(), ", "))
 	c.Flags().IntVar(&upstream, "upstream", 0, "be an MCP server with so many made-up tools")
 	_ = c.Flags().MarkHidden("upstream")
-	c.AddCommand(a.benchTokens())
+	t.add(c)
+	c.AddCommand(a.benchTokens(), a.benchTargets())
 	return c
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"retort"
 	"retort/internal/run"
 )
 
@@ -32,6 +33,10 @@ type Options struct {
 	Self     string            // path of the retort binary
 	Progress func(what string) // told what is being measured; may be nil
 	Only     []string          // some of Parts; everything if empty
+	// Catalogs is a folder with lists of tools, for Targets; Connected are the servers that are listed instead.
+	// Without either, tools are made up.
+	Catalogs  string
+	Connected *retort.Config
 }
 
 // step measures one part.

@@ -66,10 +66,16 @@ type Settings struct {
 	Anomalies        Anomalies
 	Telemetry        Telemetry
 	Stats            Stats
+	Recommend        Recommend
 	HTTP             HTTP
 	Memory           int64 // bytes that the engine may take; 0 is as the machine allows
 	MaxTasks         int   // that run at once
 	Tasks            Tasks
+}
+
+// Recommend says where retort recommend --update fetches the list of servers.
+type Recommend struct {
+	Registry string // an address that has /v0/servers below it; empty: none
 }
 
 // Tasks bound what waits for its turn.
@@ -484,6 +490,7 @@ func (s *Settings) read() into {
 		field{"orchestrator", s.Orchestrator.read()},
 		field{"telemetry", s.Telemetry.read()},
 		field{"stats", s.Stats.read()},
+		field{"recommend", object(field{"registry", checked(&s.Recommend.Registry, "an https address such as https://registry.example.org (http is for this machine alone)", isTrustworthy)})},
 		field{"http", s.HTTP.read()},
 		field{"memory", orAuto(&s.Memory, size(&s.Memory, 128*mib, 64*tib))},
 		field{"maxConcurrentTasks", integer(&s.MaxTasks, 1, 1024)},

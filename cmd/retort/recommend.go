@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+)
+
+func (a *app) recommend() *cobra.Command {
+	var since string
+	var update, asJSON bool
+	c := &cobra.Command{
+		Use: "recommend", Short: "What is worth changing, by what was done so far", Args: cobra.NoArgs,
+		Example: "  retort recommend\n  retort recommend --since 90d --json\n  retort recommend --update",
+		Long: `Looks at the audit log and the configured servers, and names servers that nobody calls, tools that fail, answers
+that could be given again, programs worth saving as skills, and what was searched for in vain. It starts no server.
+With --update it fetches the list of servers of the registry that recommend.registry in retort.yaml names, and
+looks there for what was searched for in vain. Nothing is fetched otherwise.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := momentOf("since", since, time.Now())
+			if err != nil {
+				return err
+			}
+			if update {
+				n, err := retort.UpdateRegistry(cmd.Context(), a.config())
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(a.stderr, "the registry lists %d servers\n", n)
+			}
+			r, err := retort.Recommend(cmd.Context(), a.config(), from)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(r)
+			}
+			a.warnAll(r.Warnings)
+			return a.printAdvice(r)
+		},
+	}
+	c.Flags().StringVar(&since, "since", "30d", "how far back: 24h, 30d, or a day")
+	c.Flags().BoolVar(&update, "update", false, "fetch the list of servers of recommend.registry first")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) printAdvice(r retort.Recommendations) error {
+	if len(r.Advice) == 0 {
+		fmt.Fprintf(a.stderr, "nothing to recommend from %d entries\n", r.Entries)
+		return nil
+	}
+	for _, one := range r.Advice {
+		fmt.Fprintf(a.stdout, "%s  %s\n  %s\n", a.style(a.stdout, bold, strings.ReplaceAll(string(one.Kind), "_", " ")), printable(one.Subject), printable(one.Says))
+		for _, s := range one.Servers {
+			fmt.Fprintf(a.stdout, "  - %s: %s %s\n", printable(s.Name), printable(s.Description), printable(s.URL))
+		}
+		fmt.Fprintf(a.stdout, "  → %s\n", printable(one.Do))
+	}
+	return nil
+}

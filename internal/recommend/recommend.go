@@ -1,0 +1,322 @@
+// Package recommend says what is worth changing: it reads the audit log and the list of servers, and makes advice of
+// them in words. It changes nothing, and the only thing that it fetches is a registry of servers that a person names.
+package recommend
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/run"
+)
+
+// Kind is what a piece of advice is about. The set is closed and append-only.
+type Kind string
+
+// The kinds of advice.
+const (
+	Unused   Kind = "unused_server" // a server that nobody has called
+	Failing  Kind = "failing_tool"  // a tool whose calls fail often
+	Cache    Kind = "cache"         // a tool whose answers could be given again
+	Skill    Kind = "skill"         // a program that was run again and again
+	Registry Kind = "registry"      // servers that may have what was searched for in vain
+	Search   Kind = "search"        // what was searched for in vain, where no registry answers it
+)
+
+// Advice is one thing that is worth changing.
+type Advice struct {
+	Kind    Kind     `json:"kind"`
+	Subject string   `json:"subject"` // a server, a tool, an execution, a query
+	Says    string   `json:"says"`    // what was seen
+	Do      string   `json:"do"`      // what may help: a command or a setting
+	Count   int64    `json:"count"`   // how often it was seen
+	Servers []Server `json:"servers,omitempty"`
+}
+
+// Situation is what the audit log does not say.
+type Situation struct {
+	Servers []string               // that are configured and not disabled
+	Cached  func(tool string) bool // answers of a tool, SERVER.TOOL, are given again already; nil: none are
+	List    *List                  // of a registry; nil if none was fetched
+}
+
+// From what on something is worth advice.
+const (
+	leastExecutions = 20               // before a server counts as unused
+	leastCalls      = 5                // before a tool counts as failing
+	failingShare    = 0.2              // of calls
+	cacheWindow     = 10 * time.Minute // within which a call counts as repeated
+	leastRepeats    = 10
+	steadyShare     = 0.95 // of repeated calls whose answers were the same
+	leastRuns       = 3    // of the same program
+	leastAlike      = 5    // programs with the same tools
+	maxKeys         = 50_000
+	maxQueries      = 200
+	maxQuery        = 200 // bytes
+	maxOffered      = 3   // servers for one query
+)
+
+// Tally takes in the entries of an audit log, oldest first. The zero value is ready.
+type Tally struct {
+	executions int64
+	servers    map[string]int64
+	tools      map[string]*toolTally
+	calls      map[string]seen       // reads, by tool, arguments and whose they are
+	programs   map[string]*programs  // by digest of the code, or by the tools
+	running    map[string]*execution // that have not ended
+	queries    map[string]int64      // in vain
+}
+
+type toolTally struct {
+	calls, errors    int64
+	statuses         map[string]int64
+	same, changed    int64
+	bytes            int64
+	millis           float64
+	server, toolName string
+}
+
+type seen struct {
+	at     time.Time
+	result string
+}
+
+type programs struct {
+	count   int64
+	last    string // the last execution
+	tools   []string
+	byTools bool
+}
+
+type execution struct {
+	code  string
+	tools []string
+}
+
+// facts are those that advice is made from.
+type facts struct {
+	Code      string   `json:"code_sha256"`
+	Tools     []string `json:"tools"`
+	Effect    string   `json:"effect"`
+	Arguments string   `json:"arguments"`
+	Result    string   `json:"result"`
+	Found     *int     `json:"found"`
+}
+
+// Kinds are the kinds of entries that Add makes something of.
+func Kinds() []string {
+	return []string{string(run.EventRequest), string(run.EventVerdict), string(run.EventCall), string(run.EventAnswer), string(run.EventEnd), string(run.EventSearch)}
+}
+
+// Add takes in an entry.
+func (t *Tally) Add(e *audit.Entry) {
+	if t.servers == nil {
+		t.servers, t.tools, t.calls = map[string]int64{}, map[string]*toolTally{}, map[string]seen{}
+		t.programs, t.running, t.queries = map[string]*programs{}, map[string]*execution{}, map[string]int64{}
+	}
+	var f facts
+	if len(e.Facts) > 0 {
+		_ = json.Unmarshal(e.Facts, &f) // what is not of its type is left out
+	}
+	switch e.Kind {
+	case run.EventRequest:
+		room(t.running)[e.Execution] = &execution{code: f.Code}
+	case run.EventVerdict:
+		if x := t.running[e.Execution]; x != nil {
+			x.tools = f.Tools
+		}
+	case run.EventCall, run.EventAnswer:
+		t.call(e, f)
+	case run.EventEnd:
+		t.end(e)
+	case run.EventSearch:
+		if e.Status == "search" && f.Found != nil && *f.Found == 0 {
+			t.search(e)
+		}
+	}
+}
+
+// room is a map with room for one more.
+func room[T any](m map[string]T) map[string]T {
+	if len(m) >= maxKeys {
+		clear(m)
+	}
+	return m
+}
+
+func (t *Tally) call(e *audit.Entry, f facts) {
+	if e.Server == "" || e.Tool == "" {
+		return
+	}
+	name := e.Server + "." + e.Tool
+	tool := t.tools[name]
+	if tool == nil {
+		tool = &toolTally{statuses: map[string]int64{}, server: e.Server, toolName: e.Tool}
+		room(t.tools)[name] = tool
+	}
+	if e.Kind == run.EventCall {
+		tool.calls++
+		t.servers[e.Server]++
+	}
+	if e.Status != "" && e.Status != "ok" {
+		tool.errors++
+		tool.statuses[e.Status]++
+		return
+	}
+	if e.Kind == run.EventCall && f.Effect == run.EffectRead.String() && f.Arguments != "" && f.Result != "" {
+		tool.repeated(t, e, f, name)
+	}
+}
+
+// repeated counts a read that the same principal has made in the same session a short while before.
+func (tool *toolTally) repeated(t *Tally, e *audit.Entry, f facts, name string) {
+	key := strings.Join([]string{name, e.Principal, e.Session, f.Arguments}, "\x00")
+	before, known := t.calls[key]
+	room(t.calls)[key] = seen{e.At, f.Result}
+	switch {
+	case !known || e.At.Sub(before.at) > cacheWindow:
+	case before.result == f.Result:
+		tool.same++
+		tool.bytes, tool.millis = tool.bytes+e.Bytes, tool.millis+e.Millis
+	default:
+		tool.changed++
+	}
+}
+
+func (t *Tally) end(e *audit.Entry) {
+	t.executions++
+	x := t.running[e.Execution]
+	delete(t.running, e.Execution)
+	if x == nil || e.Status != "ok" || x.code == "" {
+		return
+	}
+	count := func(key string, byTools bool) {
+		p := t.programs[key]
+		if p == nil {
+			p = &programs{tools: x.tools, byTools: byTools}
+			room(t.programs)[key] = p
+		}
+		p.count++
+		p.last = e.Execution
+	}
+	count("code "+x.code, false)
+	if len(x.tools) > 1 {
+		count("tools "+strings.Join(slices.Sorted(slices.Values(x.tools)), " "), true)
+	}
+}
+
+// search keeps what was searched for in vain. It is in the body of the entry, which not everybody can read.
+func (t *Tally) search(e *audit.Entry) {
+	var body struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(e.Body, &body) != nil {
+		return
+	}
+	query := strings.ToLower(strings.Join(strings.Fields(body.Name), " "))
+	if _, known := t.queries[query]; query != "" && len(query) <= maxQuery && (known || len(t.queries) < maxQueries) {
+		t.queries[query]++
+	}
+}
+
+// Advise says what is worth changing, what was seen most often first within its kind.
+func (t *Tally) Advise(s Situation) []Advice {
+	all := slices.Concat(t.unused(s), t.failing(), t.caches(s), t.skills(), t.vain(s))
+	if all == nil {
+		all = []Advice{}
+	}
+	return all
+}
+
+func most(list []Advice) []Advice {
+	slices.SortStableFunc(list, func(a, b Advice) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Subject, b.Subject))
+	})
+	return list
+}
+
+func (t *Tally) unused(s Situation) (list []Advice) {
+	if t.executions < leastExecutions {
+		return nil
+	}
+	for _, name := range s.Servers {
+		if t.servers[name] == 0 {
+			list = append(list, Advice{Kind: Unused, Subject: name, Says: fmt.Sprintf("none of %d executions has called it", t.executions), Do: fmt.Sprintf("servers: {%s: {disabled: true}} in retort.yaml takes its tools out of searches", quoted(name))})
+		}
+	}
+	return most(list)
+}
+
+func quoted(s string) string {
+	text, _ := json.Marshal(s) // a string always is JSON
+	return string(text)
+}
+
+func (t *Tally) failing() (list []Advice) {
+	for _, name := range slices.Sorted(maps.Keys(t.tools)) {
+		tool := t.tools[name]
+		if tool.calls < leastCalls || float64(tool.errors) < failingShare*float64(tool.calls) {
+			continue
+		}
+		kinds := slices.SortedFunc(maps.Keys(tool.statuses), func(a, b string) int {
+			return cmp.Or(cmp.Compare(tool.statuses[b], tool.statuses[a]), strings.Compare(a, b))
+		})
+		list = append(list, Advice{Kind: Failing, Subject: name, Count: tool.errors, Says: fmt.Sprintf("%d of %d calls failed, most with %s", tool.errors, tool.calls, kinds[0]),
+			Do: fmt.Sprintf("retort audit query --server %s --tool %s --status %s shows them; retort doctor says whether the server is well", tool.server, tool.toolName, kinds[0])})
+	}
+	return most(list)
+}
+
+func (t *Tally) caches(s Situation) (list []Advice) {
+	for _, name := range slices.Sorted(maps.Keys(t.tools)) {
+		tool := t.tools[name]
+		repeats := tool.same + tool.changed
+		if tool.same < leastRepeats || float64(tool.same) < steadyShare*float64(repeats) || s.Cached != nil && s.Cached(name) {
+			continue
+		}
+		list = append(list, Advice{Kind: Cache, Subject: name, Count: tool.same,
+			Says: fmt.Sprintf("%d of %d calls that were repeated within %s had the same answer: %d bytes and %.1f s for nothing", tool.same, repeats, cacheWindow, tool.bytes, tool.millis/1000),
+			Do:   fmt.Sprintf("cache: {ttl: 10m, tools: [%s]} in retort.yaml gives the answers again, if the tool only reads", quoted(name))})
+	}
+	return most(list)
+}
+
+func (t *Tally) skills() (list []Advice) {
+	told := map[string]bool{}
+	for _, byTools := range []bool{false, true} { // the same program first
+		for _, key := range slices.Sorted(maps.Keys(t.programs)) {
+			p := t.programs[key]
+			least := int64(leastRuns)
+			says := fmt.Sprintf("the same program was run %d times", p.count)
+			if byTools {
+				least, says = leastAlike, fmt.Sprintf("%d programs that succeeded called the same tools: %s", p.count, strings.Join(p.tools[:min(len(p.tools), 5)], ", "))
+			}
+			if p.byTools != byTools || p.count < least || told[p.last] {
+				continue
+			}
+			told[p.last] = true
+			list = append(list, Advice{Kind: Skill, Subject: p.last, Count: p.count, Says: says, Do: fmt.Sprintf("retort skills save --from %s --name NAME --description '…' makes a skill of the last one", p.last)})
+		}
+	}
+	return most(list)
+}
+
+func (t *Tally) vain(s Situation) (list []Advice) {
+	find := s.List.finder()
+	for _, query := range slices.Sorted(maps.Keys(t.queries)) {
+		n := t.queries[query]
+		a := Advice{Kind: Search, Subject: query, Count: n, Says: fmt.Sprintf("searched for %d times, and no tool was found", n), Do: "add a server that has it; retort recommend --update fetches the list of a registry to look in"}
+		if servers := find(query); len(servers) > 0 {
+			a.Kind, a.Servers, a.Do = Registry, servers, "look at these servers of the registry, and add one that you trust"
+		} else if s.List != nil {
+			a.Do = "no server of the registry seems to have it"
+		}
+		list = append(list, a)
+	}
+	return most(list)
+}

@@ -1,0 +1,210 @@
+package recommend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"retort/internal/pipeline/discover/index"
+	"retort/internal/run"
+	"retort/internal/seal"
+)
+
+// Server is one of a registry. What it says of itself is not checked by anybody.
+type Server struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	URL         string `json:"url,omitempty"` // of its source
+}
+
+// List is what a registry listed when it was fetched.
+type List struct {
+	Registry string    `json:"registry"`
+	Fetched  time.Time `json:"fetched"`
+	Servers  []Server  `json:"servers"`
+}
+
+// Bounds of what is fetched.
+const (
+	maxPage        = 8 << 20 // bytes
+	maxPages       = 500
+	maxServers     = 50_000
+	maxText        = 300 // bytes of a name or description
+	maxList        = 64 << 20
+	fetchPatience  = 2 * time.Minute
+	serversPerPage = 100
+)
+
+// Fetch asks a registry for all of its servers, in the format of the registry of MCP: GET {address}/v0/servers with
+// pages. It follows no redirection.
+func Fetch(ctx context.Context, address string) (*List, *run.Error) {
+	ctx, done := context.WithTimeout(ctx, fetchPatience)
+	defer done()
+	list := &List{Registry: address, Fetched: time.Now().UTC(), Servers: []Server{}}
+	known := map[string]bool{}
+	cursor := ""
+	for range maxPages {
+		page, next, failed := fetchPage(ctx, address, cursor)
+		if failed != nil {
+			return nil, failed
+		}
+		for _, s := range page {
+			if s.Name != "" && !known[s.Name] && len(list.Servers) < maxServers {
+				known[s.Name] = true
+				list.Servers = append(list.Servers, s)
+			}
+		}
+		if next == "" || next == cursor || len(page) == 0 {
+			return list, nil
+		}
+		cursor = next
+	}
+	return list, nil
+}
+
+func registryError(format string, args ...any) *run.Error {
+	return run.Errorf(run.KindUpstreamGone, "recommend.update", format, args...).WithHint("look at recommend.registry in retort.yaml; the list that was fetched before still counts")
+}
+
+// pageOf is a page in either form that registries have: servers with their fields, or each in an object of its own.
+type pageOf struct {
+	Servers []struct {
+		listed
+		Server *listed `json:"server"`
+	} `json:"servers"`
+	Metadata struct {
+		Next  string `json:"nextCursor"`
+		Older string `json:"next_cursor"`
+	} `json:"metadata"`
+}
+
+type listed struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Repository  struct {
+		URL string `json:"url"`
+	} `json:"repository"`
+}
+
+func fetchPage(ctx context.Context, address, cursor string) ([]Server, string, *run.Error) {
+	query := url.Values{"limit": {strconv.Itoa(serversPerPage)}}
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+"/v0/servers?"+query.Encode(), nil)
+	if err != nil {
+		return nil, "", registryError("the registry cannot be asked: %v", err)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, "", registryError("the registry cannot be reached: %v", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, "", registryError("the registry has answered with HTTP %d", resp.StatusCode)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
+	if err != nil || len(text) > maxPage {
+		return nil, "", registryError("a page of the registry cannot be read, or has more than %d MB", maxPage>>20)
+	}
+	var page pageOf
+	if err := json.Unmarshal(text, &page); err != nil {
+		return nil, "", registryError("the answer of the registry is not the JSON that was expected: %v", err)
+	}
+	var servers []Server
+	for _, s := range page.Servers {
+		one := s.listed
+		if s.Server != nil {
+			one = *s.Server
+		}
+		servers = append(servers, Server{plain(one.Name), plain(one.Description), plain(one.Repository.URL)})
+	}
+	next := page.Metadata.Next
+	if next == "" {
+		next = page.Metadata.Older
+	}
+	return servers, next, nil
+}
+
+// plain is a text of a registry as a person can be shown it.
+func plain(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "…"
+	}
+	return run.LegibleLine(s)
+}
+
+// Save keeps a list in a file, whole or not at all.
+func (l *List) Save(path string) *run.Error {
+	text, err := json.Marshal(l)
+	if err == nil {
+		err = seal.Replace(path, text)
+	}
+	if err != nil {
+		return run.Errorf(run.KindInternal, "recommend.update", "the list of the registry cannot be kept: %w", err)
+	}
+	return nil
+}
+
+// Load reads a list that was kept; nil if there is none.
+func Load(path string) (*List, *run.Error) {
+	text, err := seal.ReadFile(path, maxList)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var l List
+	if err == nil {
+		err = json.Unmarshal(text, &l)
+	}
+	if err != nil {
+		return nil, run.Errorf(run.KindInvalidArguments, "recommend", "the list of the registry cannot be read: %w", err).WithHint("retort recommend --update fetches it anew")
+	}
+	return &l, nil
+}
+
+// finder looks for servers that may have what a query asks for: those in which at least half of its words stand.
+func (l *List) finder() func(query string) []Server {
+	if l == nil || len(l.Servers) == 0 {
+		return func(string) []Server { return nil }
+	}
+	servers, byName := []*run.Server{}, map[string]Server{}
+	for _, s := range slices.SortedFunc(slices.Values(l.Servers), func(a, b Server) int { return strings.Compare(a.Name, b.Name) }) {
+		byName[s.Name] = s
+		servers = append(servers, &run.Server{Name: s.Name, Tools: []*run.Tool{{Server: s.Name, Name: s.Name, Description: s.Description}}})
+	}
+	x := index.New()
+	x.Update(run.NewToolset(servers))
+	return func(query string) (found []Server) {
+		hits, _ := x.Search(query, index.Filter{}, 10)
+		for _, h := range hits {
+			if s := byName[h.Tool.Server]; len(found) < maxOffered && answers(s, query) {
+				found = append(found, s)
+			}
+		}
+		return found
+	}
+}
+
+func answers(s Server, query string) bool {
+	text, words, there := strings.ToLower(s.Name+" "+s.Description), 0, 0
+	for _, word := range strings.Fields(strings.ToLower(query)) {
+		if len(word) < 3 {
+			continue
+		}
+		words++
+		if strings.Contains(text, strings.TrimSuffix(word, "s")) {
+			there++
+		}
+	}
+	return there > 0 && 2*there >= words
+}

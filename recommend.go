@@ -1,0 +1,114 @@
+package retort
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/config"
+	"retort/internal/recommend"
+	"retort/internal/run"
+	"retort/internal/store"
+)
+
+// Advice is one thing that is worth changing.
+type Advice = recommend.Advice
+
+// Recommendations are what the audit log and the configuration advise.
+type Recommendations struct {
+	From     time.Time  `json:"from"`
+	To       time.Time  `json:"to"`
+	Entries  int64      `json:"entries"` // that were looked at
+	Advice   []Advice   `json:"advice"`
+	Registry *time.Time `json:"registry_fetched,omitempty"` // nil: no list of a registry was fetched
+	Warnings []string   `json:"warnings,omitempty"`
+}
+
+// Recommend says what is worth changing, from what all engines of a configuration have recorded since from. It starts
+// no server and fetches nothing.
+func Recommend(ctx context.Context, c Config, from time.Time) (Recommendations, error) {
+	now := time.Now()
+	out := Recommendations{From: from, To: now, Advice: []Advice{}}
+	p, err := c.parts()
+	if err != nil {
+		return out, err
+	}
+	if p.config.Home == "" {
+		return out, run.Errorf(run.KindInvalidArguments, "retort.recommend", "nothing is recorded without a home, so there is nothing to advise from").WithHint("name a folder with --home")
+	}
+	r, err := p.recorded(ctx, store.Options{ReadOnly: true})
+	if err != nil {
+		return out, known(err)
+	}
+	defer r.close()
+	var t recommend.Tally
+	places, err := audit.PlacesFrom("")
+	if err != nil {
+		return out, err
+	}
+	for e, err := range r.After(ctx, RecordFilter{Kinds: recommend.Kinds(), From: from, To: now}, "", places, &out.Warnings) {
+		if err != nil {
+			return out, known(err)
+		}
+		out.Entries++
+		t.Add(&e)
+	}
+	list, refused := recommend.Load(registryFile(p.config))
+	if refused != nil {
+		out.Warnings = append(out.Warnings, refused.Message)
+	}
+	if list != nil {
+		out.Registry = &list.Fetched
+	}
+	out.Advice = t.Advise(recommend.Situation{Servers: enabled(p.config), Cached: cachedTools(p.config.Settings.Cache), List: list})
+	return out, nil
+}
+
+// UpdateRegistry fetches the list of servers of the registry that the settings name, and keeps it for Recommend. It
+// returns how many servers it has.
+func UpdateRegistry(ctx context.Context, c Config) (int, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return 0, err
+	}
+	address := loaded.Settings.Recommend.Registry
+	switch {
+	case address == "":
+		return 0, run.Errorf(run.KindInvalidArguments, "retort.recommend", "the settings name no registry").WithHint(`recommend: {registry: "https://…"} in retort.yaml names one that has /v0/servers`)
+	case loaded.Home == "":
+		return 0, run.Errorf(run.KindInvalidArguments, "retort.recommend", "nothing is kept without a home").WithHint("name a folder with --home")
+	}
+	list, refused := recommend.Fetch(ctx, address)
+	if refused == nil {
+		refused = list.Save(registryFile(loaded))
+	}
+	if refused != nil {
+		return 0, refused
+	}
+	return len(list.Servers), nil
+}
+
+func registryFile(c *config.Config) string { return filepath.Join(c.Home, "registry.json") }
+
+// enabled are the servers that can be called.
+func enabled(c *config.Config) (names []string) {
+	for _, s := range c.Servers {
+		if !s.Disabled && !c.Settings.Servers[s.Name].Disabled {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// cachedTools says of which tools answers are given again already, as far as the settings name them.
+func cachedTools(s config.Cache) func(tool string) bool {
+	return func(tool string) bool {
+		return s.TTL > 0 && slices.ContainsFunc(s.Tools, func(pattern string) bool {
+			ok, err := filepath.Match(pattern, tool)
+			return err == nil && ok
+		})
+	}
+}
