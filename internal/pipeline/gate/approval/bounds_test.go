@@ -110,18 +110,20 @@ func TestBoundsOfSessions(t *testing.T) {
 func TestEqualQuestions(t *testing.T) {
 	for name, a := range map[string]run.Answer{"once": {Approve: true}, "run": {Approve: true, Scope: run.ScopeRun}, "no": {Note: "not today"}} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { answerEqual(t, a) })
+			synctest.Test(t, func(t *testing.T) { answerEqual(t, a, func() { time.Sleep(time.Millisecond) }) })
 		})
 	}
 }
 
-func answerEqual(t *testing.T, a run.Answer) {
+// answerEqual gives an answer. pause is called between questions, so that each is younger than the one
+// before.
+func answerEqual(t *testing.T, a run.Answer, pause func()) {
 	table := New(time.Minute, nil)
 	ended := map[string]<-chan *run.Error{}
 	ask := func(name string, q run.Question) string {
 		one, end := asked(t, t.Context(), table, q)
 		ended[name] = end
-		time.Sleep(time.Millisecond) // the next one is younger
+		pause()
 		return one.ID
 	}
 	first := ask("first", call("x", `{"id":1}`))
