@@ -50,7 +50,7 @@ func TestRecord(t *testing.T) {
 			ended(t, entry)
 		}
 	}
-	const want = "request  |verdict  ok|call search_records ok|question create_record |decision create_record approved|" +
+	const want = "request  |verdict  ok|decision  automatic|call search_records ok|question create_record |decision create_record approved|" +
 		"call create_record |answer create_record ok|question update_record |decision update_record denied|refusal update_record policy|end  ok"
 	if got := strings.Join(story, "|"); got != want {
 		t.Errorf("recorded is\n%s\nand not\n%s", got, want)

@@ -163,7 +163,7 @@ func TestRecordTellsWho(t *testing.T) {
 	for _, x := range a.Actions.List {
 		automatic = automatic || x.Execution == o.ExecutionID && x.Approval == "automatic" && x.Tool == "files.write_file"
 	}
-	if a.Average == nil || *a.Average <= 0 || a.Returned == 0 || a.Actions.Total == 0 || !automatic {
+	if a.Average == nil || *a.Average <= 0 || a.Returned == 0 || a.Actions.Total == 0 || !automatic || a.Approvals.Automatic != 2 || len(a.Approvals.Outcomes) != 0 {
 		t.Errorf("%+v", a)
 	}
 	if _, err := retort.Erase(c, retort.Erasure{Session: "s"}); err != nil {

@@ -143,7 +143,9 @@ func (a *adding) add(g Group) {
 	case run.EventRefusal:
 		u.Refusals += g.Count
 	case run.EventDecision:
-		u.Approvals[g.Status] += g.Count
+		if g.Status != "automatic" { // nobody was asked
+			u.Approvals[g.Status] += g.Count
+		}
 	}
 }
 

@@ -124,7 +124,7 @@ func succeeded(e *audit.Entry) (ok, known bool) {
 	case run.EventVerdict, run.EventCall, run.EventAnswer, run.EventEnd, run.EventErasure, run.EventKept, run.EventLogin:
 		return e.Status == "ok", e.Status != ""
 	case run.EventDecision:
-		return e.Status == "approved" || e.Status == "covered", true
+		return e.Status == "approved" || e.Status == "covered" || e.Status == "automatic", true
 	case run.EventRefusal, run.EventGap:
 		return false, true
 	case run.EventNetwork:

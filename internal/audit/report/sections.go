@@ -86,7 +86,7 @@ func (r *Report) violations() section {
 func (r *Report) approvals() section {
 	a := r.Activity.Approvals
 	s := section{Title: "Approvals", Head: []string{"what", "count"}, Query: r.query("--kind question,decision")}
-	s.Rows = slices.Concat([][]string{{"questions to a person", num(a.Asked)}, {"not settled in the period", num(a.Open)}}, prefixed("", a.Outcomes), prefixed("answered through ", a.By), prefixed("asked because of ", a.Rules))
+	s.Rows = slices.Concat([][]string{{"questions to a person", num(a.Asked)}, {"not settled in the period", num(a.Open)}, {"programs approved automatically", num(a.Automatic)}}, prefixed("", a.Outcomes), prefixed("answered through ", a.By), prefixed("asked because of ", a.Rules))
 	s.Text = append(s.Text, "Covered means that a yes which was given before went as far.")
 	if a.Median != nil {
 		s.Text = append(s.Text, fmt.Sprintf("Median waiting time %s, longest %s, of %d answers.", seconds(*a.Median), seconds(*a.Longest), a.Waits))

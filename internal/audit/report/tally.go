@@ -100,14 +100,15 @@ type Change struct {
 
 // Approvals are questions to people, and what became of them.
 type Approvals struct {
-	Asked    int64    `json:"asked"`
-	Outcomes []Count  `json:"outcomes"`
-	By       []Count  `json:"by"`         // through what a person answered
-	Rules    []Count  `json:"rules"`      // by which they were asked
-	Waits    int64    `json:"waits"`      // questions that were settled in the period
-	Open     int64    `json:"unanswered"` // questions of the period of which it does not tell the end
-	Median   *float64 `json:"median_wait_seconds,omitempty"`
-	Longest  *float64 `json:"longest_wait_seconds,omitempty"`
+	Asked     int64    `json:"asked"`
+	Automatic int64    `json:"automatic"` // programs that the settings have approved
+	Outcomes  []Count  `json:"outcomes"`
+	By        []Count  `json:"by"`         // through what a person answered
+	Rules     []Count  `json:"rules"`      // by which they were asked
+	Waits     int64    `json:"waits"`      // questions that were settled in the period
+	Open      int64    `json:"unanswered"` // questions of the period of which it does not tell the end
+	Median    *float64 `json:"median_wait_seconds,omitempty"`
+	Longest   *float64 `json:"longest_wait_seconds,omitempty"`
 }
 
 const (
@@ -292,6 +293,10 @@ func (t *tally) approval(e *audit.Entry, f *facts) {
 		if f.Question != "" && len(t.asked) < pending {
 			t.asked[f.Question] = e.At
 		}
+		return
+	}
+	if e.Status == "automatic" { // nobody was asked
+		a.Automatic++
 		return
 	}
 	t.count(&a.Outcomes, e.Status, 1)
