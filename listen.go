@@ -51,7 +51,7 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 		Engine:        func(principal string) web.Engine { return e.As(principal) },
 		Cancel:        func() { _ = e.pipeline.Flights.Close() },
 		Refused:       e.refused,
-		Server:        mcpserver.Options{Version: Version, Lean: l.Lean},
+		Server:        mcpserver.Options{Version: Version, Lean: l.Lean, Log: e.log},
 		Limits: web.Limits{
 			Body: s.MaxBody, Header: int(s.MaxHeader), Connections: s.Connections, PerAddress: s.PerAddress, Sessions: s.Sessions, AllSessions: s.AllSessions,
 			Executions: s.Executions, Programs: s.Programs,

@@ -15,7 +15,7 @@ import (
 
 // changing is an MCP server of which the definitions are those of a file, as it is
 // when it is asked: changing FILE [notify]. With notify it says when the file has
-// changed. Its tools "exit" and "get_note" end it, "swap" puts next.json in the file's place, "env" tells the
+// changed. Its tools "exit" and "get_note" end it, "append" puts next.json in the file's place, "env" tells the
 // environment, and "ask" asks the person and the model at the client, and for roots, and tells what came of it.
 // "hang" never answers. "refuse", "script", "disguised" and "midst" want a page opened.
 func changing() {
@@ -67,7 +67,7 @@ func changing() {
 			if m.Params.Name == "hang" {
 				continue
 			}
-			if m.Params.Name == "swap" {
+			if m.Params.Name == "append" {
 				next, _ := os.ReadFile("next.json")
 				_ = os.WriteFile(file, next, 0o600)
 			}

@@ -3,7 +3,6 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"unicode"
 	"unicode/utf8"
@@ -87,8 +86,7 @@ func collect(server string, definitions []json.RawMessage, read func(i int) (*ru
 func contained(read func(i int) (*run.Tool, []string, error), i int) (t *run.Tool, notes []string, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			slog.Error("reading a definition panicked", "definition", i+1, "panic", fault, "stack", string(debug.Stack()))
-			t, notes, err = nil, nil, fmt.Errorf("reading it failed in Retort: %v", fault)
+			t, notes, err = nil, nil, fmt.Errorf("reading it failed in Retort: %v\n%s", fault, debug.Stack())
 		}
 	}()
 	return read(i)

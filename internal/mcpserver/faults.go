@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"log/slog"
 	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -11,11 +10,11 @@ import (
 
 // containPanics answers a request with an internal error if handling it panics, and logs the stack.
 // A panic would otherwise end the process, and with it the requests of all other clients.
-func containPanics(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Server) containPanics(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		defer func() {
 			if fault := recover(); fault != nil {
-				slog.Error("handling a request panicked", "method", method, "panic", fault, "stack", string(debug.Stack()))
+				s.log.Error("handling a request panicked", "method", method, "panic", fault, "stack", string(debug.Stack()))
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Retort failed while it handled " + method + "; its log has the reason"}
 			}
 		}()

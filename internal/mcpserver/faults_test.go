@@ -13,10 +13,8 @@ import (
 
 func TestPanicsAreContained(t *testing.T) {
 	var log strings.Builder
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	defer slog.SetDefault(before)
-	handle := containPanics(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+	s := &Server{log: slog.New(slog.NewTextHandler(&log, nil))}
+	handle := s.containPanics(func(context.Context, string, mcp.Request) (mcp.Result, error) {
 		var nothing *mcp.InitializeResult
 		return nil, errors.New(nothing.Instructions)
 	})

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -57,6 +58,7 @@ type Options struct {
 	// Grace is how long a call may run before a client that supports tasks gets a task instead of
 	// the answer; 2 s if 0.
 	Grace time.Duration
+	Log   *slog.Logger // nil: nobody is told
 }
 
 // Server answers MCP clients.
@@ -65,6 +67,7 @@ type Server struct {
 	engine    Engine
 	principal string
 	rounds    *Rounds
+	log       *slog.Logger
 	// offerResume offers the lean surface's resume_execution, once something waits.
 	offerResume func()
 	direct      *direct // nil: no server is exposed
@@ -76,7 +79,10 @@ type Server struct {
 
 // New makes a server in front of an engine.
 func New(e Engine, o Options) (*Server, error) {
-	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}, grace: cmp.Or(o.Grace, grace)}
+	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}, grace: cmp.Or(o.Grace, grace), log: o.Log}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if s.rounds == nil {
 		s.rounds = NewRounds()
@@ -111,7 +117,7 @@ func New(e Engine, o Options) (*Server, error) {
 		return nil, fmt.Errorf("mcpserver: %w", err)
 	}
 	s.mcp.AddReceivingMiddleware(s.reach)
-	s.mcp.AddReceivingMiddleware(containPanics) // last, so that it is around all others
+	s.mcp.AddReceivingMiddleware(s.containPanics) // last, so that it is around all others
 	return s, nil
 }
 
