@@ -215,6 +215,43 @@ class Own(Callable):
         return {**dict(zip(self._params, args)), **kwargs}
 
 
+class LoadedSkill(str):
+    """The code of a skill. The other fields are its items and attributes."""
+
+    def __new__(cls, fields):
+        self = super().__new__(cls, fields.get("code", ""))
+        self.__dict__.update(fields)
+        return self
+
+    def __getitem__(self, key):
+        return self.__dict__[key] if isinstance(key, str) else super().__getitem__(key)
+
+    def get(self, key, default=None):
+        return self.__dict__.get(key, default)
+
+    def keys(self):
+        return self.__dict__.keys()
+
+    def items(self):
+        return self.__dict__.items()
+
+
+class LoadSkill(Own):
+    """load_skill(name, version)."""
+
+    def __init__(self, caller):
+        super().__init__(caller, "load_skill", "load_skill", ["name", "version"])
+
+    def __call__(self, /, *args, **kwargs):
+        return LoadedSkill(super().__call__(*args, **kwargs))
+
+    def later(self, /, *args, **kwargs):
+        return self._loaded(super().later(*args, **kwargs))
+
+    async def _loaded(self, call):
+        return LoadedSkill(await call)
+
+
 class Sleep(Callable):
     """sleep(ms)."""
 

@@ -19,7 +19,7 @@ class Surroundings:
             "state": calls.Group(caller, "state", {"get": ["key", "default"], "set": ["key", "value"], "delete": ["key"], "keys": []}),
             "pii": calls.Personal(caller, "pii", {"domain": ["token"], "equals": ["token", "other"], "mask": ["token"], "country": ["token"], "ranks": ["tokens"], "age": ["token"]}),
             "exec_command": calls.Own(caller, "exec_command", "exec", ["command", "args", "stdin"]),
-            "load_skill": calls.Own(caller, "load_skill", "load_skill", ["name", "version"]),
+            "load_skill": calls.LoadSkill(caller),
         }
         self.registry = servers.Registry(caller, namespaces, self.own)
         self.own["servers"] = self.registry.servers

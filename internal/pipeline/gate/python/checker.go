@@ -155,6 +155,12 @@ func (p *program) read(ctx context.Context, judge func(*program) *run.Error) (re
 	}
 	if err := p.look(lines, known, parsed.Tree); err != nil {
 		refusal = failure(err)
+	} else if code, executes := p.withImports(); executes {
+		if _, err := parsed.Compiled(); err != nil {
+			return nil, err
+		}
+		p.code = code
+		return p.read(ctx, judge)
 	} else {
 		refusal = judge(p)
 	}
