@@ -351,7 +351,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens, DefinitionTokens: p.config.Settings.Results.DefinitionTokens,
-		Secrets: p.secrets, Privacy: p.screen, Network: p.network, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
+		Secrets: p.secrets, Privacy: p.screen, Network: p.network, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(), ShowInForms: p.config.Settings.PII.ShowInForms.Bool(),
 		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
 		Wrapper: p.wrapper(), Stub: p.stub(),

@@ -134,6 +134,7 @@ func situation(s config.Settings) report.Situation {
 		set("pii.modes."+name, s.PII.Modes[name])
 	}
 	set("pii.restoreToModel", position(s.PII.RestoreToModel))
+	set("pii.showInForms", position(s.PII.ShowInForms))
 	set("pii.expiry", lasting(cmp.Or(s.PII.Expiry, 30*24*time.Hour))) // the vault's own, if nothing is set
 	set("pii.key", keptIn(s.PII.Key))
 	set("workspace.results", lasting(s.Workspace.Results))

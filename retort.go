@@ -21,6 +21,7 @@ import (
 	"retort/internal/guest"
 	"retort/internal/guest/machine"
 	"retort/internal/mcpserver"
+	"retort/internal/pipeline"
 	"retort/internal/pipeline/gate/approval"
 	"retort/internal/pipeline/gate/typescript"
 	"retort/internal/pipeline/isolate/process"
@@ -226,7 +227,7 @@ func (e *Engine) As(principal string) *Engine {
 
 // Execute runs one program. Whatever becomes of it is in the Outcome.
 func (e *Engine) Execute(ctx context.Context, r Request) Outcome {
-	e.warm(r.Language)
+	e.warm(pipeline.LanguageOf(r))
 	return e.logged("executed", e.pipeline.Execute(ctx, r))
 }
 
@@ -278,9 +279,15 @@ func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 	return failing(found, e.pipeline.Looked("search", q.Text, len(found.Tools)))
 }
 
-// Describe gives the typed definitions of tools, named in any spelling.
+// Describe gives the typed definitions of tools, named in any spelling. The name of a tool without its server is enough
+// where no other tool has it.
 func (e *Engine) Describe(ctx context.Context, names []string, lang run.Language) ([]Definition, error) {
-	definitions, err := e.pipeline.Describe(ctx, names, lang)
+	return e.DescribeIn(ctx, "", names, lang)
+}
+
+// DescribeIn is Describe for the tools of a category.
+func (e *Engine) DescribeIn(ctx context.Context, category string, names []string, lang run.Language) ([]Definition, error) {
+	definitions, err := e.pipeline.Describe(ctx, names, category, lang)
 	if err != nil {
 		return definitions, err
 	}

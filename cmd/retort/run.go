@@ -101,7 +101,7 @@ func (a *app) run() *cobra.Command {
 		},
 	}
 	c.Flags().StringVarP(&f.code, "eval", "e", "", "the program itself")
-	c.Flags().StringVar(&f.lang, "lang", "", "ts, js or py; by the file's name if not given")
+	c.Flags().StringVar(&f.lang, "lang", "", "ts, js or py; by the file's name or the program's syntax if not given")
 	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker, gvisor or vm")
 	c.Flags().StringVar(&f.runtime, "runtime", "", "quickjs, node, bun or deno, for TypeScript and JavaScript")
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
@@ -191,7 +191,7 @@ func (a *app) read(name string) (string, error) {
 	return string(text), nil
 }
 
-// language is the language of a flag, else of a file's name, else TypeScript.
+// language is the language of a flag, else of a file's name; empty if neither says it.
 func language(flag, file string) (run.Language, error) {
 	switch flag {
 	case "ts", "typescript":
@@ -206,8 +206,10 @@ func language(flag, file string) (run.Language, error) {
 			return run.JavaScript, nil
 		case ".py":
 			return run.Python, nil
+		case ".ts", ".mts", ".cts":
+			return run.TypeScript, nil
 		}
-		return run.TypeScript, nil
+		return "", nil
 	}
 	return "", run.Errorf(run.KindInvalidArguments, "run", "--lang %q is not ts, js or py", flag)
 }

@@ -36,7 +36,7 @@ func (a *app) search() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&detail, "detail", "description", "name, description or full")
+	c.Flags().StringVar(&detail, "detail", "description", "name, description (or summary) or full")
 	c.Flags().StringVar(&q.Server, "server", "", "only tools of this server")
 	c.Flags().StringVar(&q.Category, "category", "", "only tools of this category")
 	c.Flags().IntVar(&q.Limit, "limit", 10, "at most so many tools")
@@ -79,6 +79,9 @@ func (a *app) printFound(found run.Found) error {
 		a.warn(printable(w))
 	}
 	for _, t := range found.Tools {
+		if t.RegistryOnly {
+			t.Name += " (registry only: no server to call)"
+		}
 		switch {
 		case t.Definition != "":
 			fmt.Fprintln(a.stdout, printable(t.Definition))
@@ -106,7 +109,7 @@ type describedJSON struct {
 }
 
 func (a *app) describe() *cobra.Command {
-	var lang string
+	var lang, category string
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "describe SERVER.TOOL...", Short: "Print the typed definition of tools", Args: cobra.MinimumNArgs(1),
@@ -116,7 +119,7 @@ func (a *app) describe() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				definitions, err := e.Describe(cmd.Context(), args, l)
+				definitions, err := e.DescribeIn(cmd.Context(), category, args, l)
 				if err != nil {
 					return err
 				}
@@ -138,6 +141,7 @@ func (a *app) describe() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&lang, "lang", "ts", "ts or py")
+	c.Flags().StringVar(&category, "category", "", "only tools of this category")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

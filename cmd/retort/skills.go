@@ -129,7 +129,7 @@ func (a *app) skillsSave() *cobra.Command {
 	c.Flags().StringVar(&d.Name, "name", "", "name; that of the file if not given")
 	c.Flags().StringVar(&d.Description, "description", "", "what it does and when it is of use, in a sentence")
 	c.Flags().StringSliceVar(&d.Tags, "tags", nil, "tags, with commas between")
-	c.Flags().StringVar(&lang, "lang", "", "ts or py; by the file's name if not given")
+	c.Flags().StringVar(&lang, "lang", "", "ts or py; by the file's name or the syntax if not given")
 	c.Flags().StringVar(&from, "from", "", "an execution that succeeded: its program, with parameters for its literals")
 	c.Flags().BoolVar(&d.ForUser, "user", false, "among your own, not in the project")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -152,6 +152,7 @@ type PII struct {
 	Modes          map[string]PIIMode // by type, such as "email"
 	Regions        []string           // ISO 3166 codes of countries whose numbers are recognised
 	RestoreToModel Switch
+	ShowInForms    Switch // forms of clients are seen by the person alone, and may have the values of restore_pii
 	Words          map[string][]string // by type: words and phrases that are of it wherever they stand
 	Keys           map[string]string   // by name of a key, in any spelling: the type of its values
 	Types          map[string]PIIType  // further types
@@ -404,6 +405,7 @@ func (s Settings) Defaults() Settings {
 	state(&s.ToolChanges, ChangesBlock)
 	state(&s.PIITokenization, On)
 	state(&s.PII.RestoreToModel, Off)
+	state(&s.PII.ShowInForms, Off)
 	state(&s.AuditLogging, On)
 	state(&s.Audit.Required, AuditEffects)
 	state(&s.Audit.Keep, 90*24*time.Hour)
@@ -540,6 +542,7 @@ func (p *PII) read() into {
 			return checked(s, "a country's two capital letters, such as US", regexp.MustCompile(`^[A-Z]{2}$`).MatchString)
 		})},
 		field{"restoreToModel", toggle(&p.RestoreToModel)},
+		field{"showInForms", toggle(&p.ShowInForms)},
 		field{"words", dict(&p.Words, piiTypeKey, func(w *[]string) into { return list(w, word) })},
 		field{"keys", dict(&p.Keys, func(*reader, *node) {}, piiType)},
 		field{"types", dict(&p.Types, newType, (*PIIType).read)},

@@ -203,7 +203,9 @@ func form(a run.Approval) *mcp.ElicitParams {
 			"note":     map[string]any{"type": "string", "title": "Why not", "description": "is told to the model"},
 		},
 	}
-	a = a.ForModel() // who knows what a client does with a form
+	if !a.ShowInForms {
+		a = a.ForModel() // a client may tell the model what is in a form
+	}
 	a.Code, a.Change = clipped(a.Code, a.ID), clipped(a.Change, a.ID)
 	a.Skills = slices.Clone(a.Skills)
 	for i, s := range a.Skills {

@@ -383,7 +383,7 @@ func TestPersonalDataTools(t *testing.T) {
 				t.Errorf("%s", got)
 			}
 			got := call("restore_pii", "to [EMAIL_1]")
-			if strings.Contains(got, "corp.example") || !strings.Contains(got, `"shown":true`) || len(forms) != 1 || strings.Contains(forms[0], "corp.example") {
+			if strings.Contains(got, "corp.example") || !strings.Contains(got, `"shown":false`) || len(forms) != 1 || strings.Contains(forms[0], "corp.example") {
 				t.Errorf("%s, forms %q", got, forms)
 			}
 		})

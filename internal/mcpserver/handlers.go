@@ -117,16 +117,17 @@ func (s *Server) describe(ctx context.Context, req *mcp.CallToolRequest) (any, e
 	var a struct {
 		Name     string       `json:"name"`
 		Names    []string     `json:"names"`
+		Category string       `json:"category"`
 		Language run.Language `json:"language"`
 	}
-	if err := arguments(req, &a, "name", "names", "language"); err != nil {
+	if err := arguments(req, &a, "name", "names", "category", "language"); err != nil {
 		return nil, err
 	}
 	names := a.Names
 	if a.Name != "" {
 		names = append([]string{a.Name}, names...)
 	}
-	definitions, err := s.engine.Describe(ctx, names, a.Language)
+	definitions, err := s.engine.DescribeIn(ctx, a.Category, names, a.Language)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,8 @@ import (
 // Engine does what the tools offer.
 type Engine interface {
 	Search(ctx context.Context, q run.Query) (run.Found, error)
-	Describe(ctx context.Context, names []string, lang run.Language) ([]run.Definition, error)
+	// DescribeIn defines tools of a category; of all if it is empty.
+	DescribeIn(ctx context.Context, category string, names []string, lang run.Language) ([]run.Definition, error)
 	Execute(ctx context.Context, req run.Request) run.Outcome
 	// ExecuteTask does a task; its Outcome is resumed as that of Execute is.
 	ExecuteTask(ctx context.Context, t run.Task) run.Outcome

@@ -41,7 +41,7 @@ func (e *engine) Search(_ context.Context, q run.Query) (run.Found, error) {
 	return run.Found{Tools: []run.FoundTool{{Name: "github.listIssues", Server: "github", Tool: "list_issues", Category: "code", Description: "Lists <issues> & more."}}, Total: 1}, nil
 }
 
-func (e *engine) Describe(_ context.Context, names []string, _ run.Language) ([]run.Definition, error) {
+func (e *engine) DescribeIn(_ context.Context, _ string, names []string, _ run.Language) ([]run.Definition, error) {
 	return []run.Definition{{Name: names[0], Definition: "listIssues(): any"}}, nil
 }
 

@@ -222,7 +222,10 @@ func (p *Pipeline) reveal(ctx context.Context, req run.Request, f *flight, text,
 	if err != nil {
 		return nil, err
 	}
-	rule := "restore_pii: the values are for you alone, and retort approvals show has them; the model is told only that you have seen them"
+	rule := "restore_pii: the values are for you alone; the model is told only that you have seen them"
+	if !p.ShowInForms {
+		rule += ". A form of a client has tokens instead (pii.showInForms): retort approvals show has the values while this waits"
+	}
 	if p.RestoreToModel {
 		rule = "restore_pii: pii.restoreToModel lets the model see these values if you say yes"
 	}
@@ -230,15 +233,19 @@ func (p *Pipeline) reveal(ctx context.Context, req run.Request, f *flight, text,
 		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "restore_pii",
 		Arguments: values, Shown: tokens, Effect: run.EffectRead.String(), Rule: rule, Policy: p.Policy.Version(),
 	}
-	q.Principal = p.Policy.Principal()
-	if err := p.Approvals.Table.Ask(ctx, q); err != nil {
-		return nil, err
+	q.Principal, q.ShowInForms = p.Policy.Principal(), p.ShowInForms
+	by, refused := p.Approvals.Table.AskBy(ctx, q)
+	if refused != nil {
+		return nil, refused
 	}
 	if err := f.record.reveal(p.RestoreToModel, text); err != nil {
 		return nil, err
 	}
 	if p.RestoreToModel {
 		return values, nil
+	}
+	if by == "client" && !p.ShowInForms {
+		return json.RawMessage(`{"shown":false,"hint":"the form had tokens: the person sees the values with retort approvals show while the question waits, or in the form itself with the setting pii.showInForms"}`), nil
 	}
 	return json.RawMessage(`{"shown":true}`), nil
 }

@@ -120,6 +120,8 @@ type Pipeline struct {
 	Memory run.Memory
 	// RestoreToModel lets a person give the model the values behind tokens.
 	RestoreToModel bool
+	// ShowInForms lets the forms of clients have the values that restore_pii shows.
+	ShowInForms bool
 }
 
 // patience is how long a program or call that names something unknown waits for
@@ -219,6 +221,12 @@ func (x *execution) judge(ctx context.Context, req run.Request) (gate.Verdict, *
 	verdict, refusal := p.Gate.Check(inside, req, x.tools, library{x})
 	if refusal != nil && refusal.Kind != run.KindLimit && !refusal.Denies() && x.seesMore(inside) {
 		verdict, refusal = p.Gate.Check(inside, req, x.tools, library{x})
+	}
+	if refusal == nil {
+		refusal = uncallable(x.tools, verdict)
+	}
+	if refusal != nil && req.Guessed {
+		refusal = source.Recognize(req.Code).Guessed(refusal)
 	}
 	judged(came(refusal))
 	return verdict, refusal
@@ -432,13 +440,21 @@ func (p *Pipeline) complete(req run.Request) run.Request {
 		req.Session = "default"
 	}
 	if req.Language == "" {
-		req.Language = run.TypeScript
+		req.Language, req.Guessed = source.Recognize(req.Code).Language, true
 	}
 	if req.Runtime == "" {
 		req.Runtime = p.Runtime
 	}
 	req.Limits = req.Limits.Within(p.Limits)
 	return req
+}
+
+// LanguageOf returns the language that a request names, or that its program is in by its syntax.
+func LanguageOf(req run.Request) run.Language {
+	if req.Language == "" {
+		return source.Recognize(req.Code).Language
+	}
+	return req.Language
 }
 
 func (x *execution) refuse(e *run.Error) run.Outcome {

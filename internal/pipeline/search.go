@@ -13,6 +13,7 @@ import (
 	"retort/internal/ledger"
 	"retort/internal/pipeline/discover"
 	"retort/internal/pipeline/emit"
+	"retort/internal/pipeline/gate"
 	"retort/internal/pipeline/relay"
 	"retort/internal/run"
 	"retort/internal/workspace"
@@ -35,11 +36,11 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 	if q.Limit == 0 {
 		q.Limit = defaultHits
 	}
-	if q.Detail == "" {
+	if q.Detail == "" || q.Detail == run.DetailSummary {
 		q.Detail = run.DetailDescription
 	}
 	if !slices.Contains([]run.Detail{run.DetailName, run.DetailDescription, run.DetailFull}, q.Detail) {
-		return run.Found{}, run.Errorf(run.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description or full", q.Detail)
+		return run.Found{}, run.Errorf(run.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description (or summary) or full", q.Detail)
 	}
 	if !q.Settled {
 		p.Tools.Wait(ctx, searchPatience)
@@ -64,7 +65,7 @@ func (p *Pipeline) Search(ctx context.Context, q run.Query) (run.Found, error) {
 }
 
 func (p *Pipeline) describe(tools *run.Toolset, t *run.Tool, q run.Query) run.FoundTool {
-	f := run.FoundTool{Name: emit.Stub(tools, t, q.Language, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category}
+	f := run.FoundTool{Name: emit.Stub(tools, t, q.Language, emit.Name), Server: t.Server, Tool: t.Name, Category: t.Category, RegistryOnly: tools.RegistryOnly(t)}
 	if s, ok := tools.Server(t.Server); ok {
 		f.Cached = s.Cached
 	}
@@ -104,32 +105,51 @@ func commentOf(lang run.Language) string {
 }
 
 // Describe gives the typed definitions of tools, by any spelling of their
-// names. Names that nothing answers to are an error that names near matches,
-// unless others were found: then they are definitions that say so.
-func (p *Pipeline) Describe(ctx context.Context, names []string, lang run.Language) ([]run.Definition, error) {
+// names, or by their own names where only one tool of the category has it. An empty category means all. Names that
+// nothing answers to are an error that names near matches, unless others were found: then they are definitions that
+// say so.
+func (p *Pipeline) Describe(ctx context.Context, names []string, category string, lang run.Language) ([]run.Definition, error) {
 	if len(names) == 0 {
 		return nil, run.Errorf(run.KindInvalidArguments, "pipeline.describe", "no tool is named").WithHint("give name or names, as found by search_tools")
 	}
 	tools := p.Toolset()
-	if slices.ContainsFunc(names, func(name string) bool { _, ok := tools.Tool(name); return !ok }) {
+	if slices.ContainsFunc(names, func(name string) bool { _, unknown := tools.Named(name, category); return unknown != nil }) {
 		p.Tools.Wait(ctx, patience)
 		tools = p.Toolset()
 	}
 	var definitions []run.Definition
 	var missing *run.Error
 	for _, name := range names[:min(len(names), maxHits)] {
-		t, ok := tools.Tool(name)
-		if !ok {
-			missing = p.explained(tools.NotFound(name))
+		t, unknown := tools.Named(name, category)
+		if unknown != nil {
+			missing = p.explained(unknown)
 			definitions = append(definitions, run.Definition{Name: name, Definition: fmt.Sprintf("%s %s; %s", commentOf(lang), missing.Message, missing.Hint)})
 			continue
 		}
-		definitions = append(definitions, run.Definition{Name: emit.Stub(tools, t, lang, emit.Name), Definition: p.stub(tools, t, lang, emit.Full)})
+		definition := p.stub(tools, t, lang, emit.Full)
+		if tools.RegistryOnly(t) {
+			definition = commentOf(lang) + " " + tools.NoServerFor(t).Message + "\n" + definition
+		}
+		definitions = append(definitions, run.Definition{Name: emit.Stub(tools, t, lang, emit.Name), Definition: definition})
 	}
 	if missing != nil && len(definitions) == 1 {
 		return nil, missing
 	}
 	return definitions, nil
+}
+
+// uncallable refuses a program that names a tool of which only a definition is known. A program that computes what it
+// calls is refused when it makes the call.
+func uncallable(tools *run.Toolset, v gate.Verdict) *run.Error {
+	if v.Unknown {
+		return nil
+	}
+	for _, t := range v.Tools {
+		if tools.RegistryOnly(t) {
+			return tools.NoServerFor(t)
+		}
+	}
+	return nil
 }
 
 // functions are the engine's own functions that programs can call.

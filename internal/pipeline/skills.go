@@ -44,6 +44,9 @@ const (
 // The result of the Outcome is a run.SavedSkill. It waits for a person as Execute does.
 func (p *Pipeline) SaveSkill(ctx context.Context, req run.Request, d run.SkillDraft) run.Outcome {
 	p, req = p.forNewExecution(), p.complete(req)
+	if req.Guessed = d.Language == ""; req.Guessed {
+		d.Language = source.Recognize(d.Code).Language
+	}
 	what := map[string]any{"save_skill": d.Name, "language": d.Language}
 	return p.fly(ctx, req, what, asked{Code: d.Code}, func(ctx context.Context, f *flight) run.Outcome {
 		o := run.Outcome{ExecutionID: req.ID, Status: run.StatusOK}
@@ -78,6 +81,9 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d 
 		return run.SavedSkill{}, refused
 	}
 	examined, tools, refused := p.examine(ctx, skill)
+	if refused != nil && req.Guessed {
+		refused = source.Recognize(d.Code).Guessed(refused)
+	}
 	if refused != nil {
 		return run.SavedSkill{}, refused
 	}
@@ -135,7 +141,7 @@ func (p *Pipeline) drafted(d *run.SkillDraft) (run.Skill, *run.Error) {
 		return run.Skill{}, refused
 	}
 	switch d.Language {
-	case "", run.JavaScript, run.TypeScript:
+	case run.JavaScript, run.TypeScript:
 		d.Language = run.TypeScript
 	case run.Python:
 	default:

@@ -26,6 +26,9 @@ func (n *notes) add(text string) {
 // vet refuses a call of a tool whose definition is not trusted any more, and returns the tool as
 // its server lists it now. Once a person has approved something, the listing must be younger.
 func (x *execution) vet(ctx context.Context, t *run.Tool) (now *run.Tool, refused *run.Error) {
+	if x.tools.RegistryOnly(t) {
+		return nil, x.tools.NoServerFor(t)
+	}
 	var since time.Time
 	if at := x.approved.Load(); at != nil {
 		since = *at

@@ -30,6 +30,8 @@ type Question struct {
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
 	Shown     json.RawMessage `json:"-"`                   // the arguments as a model may see them; as they are if nil
+	// ShowInForms says that a client's form may have Arguments and not Shown, since only the person sees it.
+	ShowInForms bool     `json:"-"`
 	Outlines  []string        `json:"-"`                   // of the personal values behind tokens in what is shown, one line each
 	Effect    string          `json:"effect,omitempty"`    // of the call: "write", "destructive"
 	Effects   []Intended      `json:"effects,omitempty"`   // of a program that was run dry: the calls that a yes allows, each once

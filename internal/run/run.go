@@ -25,7 +25,8 @@ type Request struct {
 	Client  string // name and version of the MCP client, if there is one
 	// Model and ModelVersion are what the client says of the model that has written the code, empty if nothing.
 	Model, ModelVersion string
-	Language            Language // TypeScript if empty
+	Language            Language // recognized by the syntax of Code if empty
+	Guessed             bool     // true if Language was recognized and not named
 	Code                string   // as written, Markdown fences and all
 	Name                string   // shown in error locations: "program.ts" if empty
 	Sandbox             string   // backend asked for; empty = as configured

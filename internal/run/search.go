@@ -7,6 +7,7 @@ type Detail string
 const (
 	DetailName        Detail = "name"
 	DetailDescription Detail = "description" // and the first sentence
+	DetailSummary     Detail = "summary"     // the same as DetailDescription
 	DetailFull        Detail = "full"        // and a one-line typed signature
 )
 
@@ -38,6 +39,8 @@ type FoundTool struct {
 	Description string `json:"description,omitempty"`
 	Definition  string `json:"definition,omitempty"`
 	Cached      bool   `json:"cached,omitempty"` // known from an earlier run; the server has not answered yet
+	// RegistryOnly says that only a definition is known: there is no server that could be called.
+	RegistryOnly bool `json:"registry_only,omitempty"`
 }
 
 // FoundSkill is one skill of a search's answer.

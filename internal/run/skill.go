@@ -110,7 +110,7 @@ type SkillDraft struct {
 	Name        string
 	Code        string
 	Description string
-	Language    Language // TypeScript if empty
+	Language    Language // recognized by the syntax of Code if empty
 	Tags        []string
 	ForUser     bool // among the user's own, not in the project
 }

@@ -148,6 +148,54 @@ func (ts *Toolset) Meant(name string) []*Tool {
 	return nil
 }
 
+// Named finds a tool in a category, or in all categories if it is empty. The name is one that Tool takes, or a tool's
+// own name in any spelling if only one tool has it. The error says which tools a name may mean, and is that of
+// NotFound if it can mean none.
+func (ts *Toolset) Named(name, category string) (*Tool, *Error) {
+	if t, ok := ts.Tool(name); ok {
+		if !t.inCategory(category) {
+			return nil, Errorf(KindToolNotFound, "toolset", "the tool %s is not in the category %q", ts.Qualified(t), category).
+				WithHint("its category is %q", t.Category)
+		}
+		return t, nil
+	}
+	var found []*Tool
+	for _, s := range ts.Servers {
+		if t, ok := s.On(name); ok && t.inCategory(category) {
+			found = append(found, t)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, ts.NotFound(name)
+	case 1:
+		return found[0], nil
+	}
+	var names []string
+	for _, t := range found[:min(len(found), 10)] {
+		names = append(names, ts.Qualified(t))
+	}
+	return nil, Errorf(KindToolNotFound, "toolset", "%d servers have a tool %q", len(found), name).
+		WithHint("name it with its server: %s", strings.Join(names, ", "))
+}
+
+// inCategory reports whether t is in a category, in any spelling; every tool is in the category "".
+func (t *Tool) inCategory(category string) bool {
+	return category == "" || fold(t.Category) == fold(category)
+}
+
+// RegistryOnly reports whether only a definition of t is known, without a server that could be called.
+func (ts *Toolset) RegistryOnly(t *Tool) bool {
+	s, ok := ts.servers[t.Server]
+	return ok && s.Name == t.Server && s.Static
+}
+
+// NoServerFor returns the error for a call of a tool of which only a definition is known.
+func (ts *Toolset) NoServerFor(t *Tool) *Error {
+	return Errorf(KindToolNotFound, "toolset", "%s is only a definition in the registry (toolDefinitions): no server %q is connected that could be called", ts.Qualified(t), t.Server).
+		WithHint("add the server %q to .mcp.json, or put the name of a configured server into the definition's member \"server\"", t.Server).At(t.Server, t.Name)
+}
+
 // Exact finds a tool by the raw names of its server and of its own.
 func (ts *Toolset) Exact(server, tool string) (*Tool, bool) {
 	if t, ok := ts.tools[server+"__"+tool]; ok && t.Server == server && t.Name == tool {

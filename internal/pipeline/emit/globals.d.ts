@@ -25,7 +25,7 @@ interface SearchOptions {
 }
 
 /** Finds tools by what they do. */
-declare function searchTools(query: string, detail?: "name" | "description" | "full", options?: SearchOptions): Promise<FoundTool[]>;
+declare function searchTools(query: string, detail?: "name" | "summary" | "description" | "full", options?: SearchOptions): Promise<FoundTool[]>;
 
 /** Waits. */
 declare function sleep(ms: number): Promise<void>;

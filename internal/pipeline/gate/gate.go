@@ -22,7 +22,8 @@ import (
 type Verdict struct {
 	Program  run.Program // complete but for ID and Limits
 	Runtime  string      // that the program needs: "quickjs", "python"
-	Tools    []*run.Tool // that the program can reach; all of them if that can't be told
+	Tools    []*run.Tool // that the program can reach; all of them if Unknown
+	Unknown  bool        // the program computes which tools it calls
 	Warnings []string
 	Risk     rules.Risk // what is at stake, for those who decide whether it runs
 
@@ -97,6 +98,7 @@ func (g *Gate) script(ctx context.Context, req run.Request, tools *run.Toolset, 
 		Program:  run.Program{Name: name, Language: run.JavaScript, Code: checked.Code, Namespaces: checked.Namespaces},
 		Runtime:  cmp.Or(req.Runtime, "quickjs"),
 		Tools:    checked.Tools,
+		Unknown:  checked.Unknown,
 		Warnings: checked.Warnings,
 		locate:   checked.Locate,
 	}
@@ -123,6 +125,7 @@ func (g *Gate) snake(ctx context.Context, req run.Request, tools *run.Toolset, s
 		Program:  run.Program{Name: name, Language: run.Python, Code: checked.Code, Namespaces: checked.Namespaces},
 		Runtime:  "python",
 		Tools:    checked.Tools,
+		Unknown:  checked.Unknown,
 		Warnings: checked.Warnings,
 		locate:   checked.Locate,
 	}

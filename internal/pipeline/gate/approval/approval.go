@@ -90,23 +90,36 @@ func (t *Table) Also(c run.Channel) { t.also = append(t.also, c) }
 // cancelled when ctx ends. Beyond the Bounds nobody is asked, which is an error of kind policy
 // too. The caller checks that what it does then is still what was asked.
 func (t *Table) Ask(ctx context.Context, q run.Question) *run.Error {
-	_, refused := t.Put(ctx, q)
+	_, _, refused := t.ask(ctx, q)
 	return refused
+}
+
+// AskBy is Ask, and also returns who has approved: "client" for a form of an MCP client. It is empty if an earlier
+// answer covers the question.
+func (t *Table) AskBy(ctx context.Context, q run.Question) (by string, _ *run.Error) {
+	answer, _, refused := t.ask(ctx, q)
+	return answer.By, refused
 }
 
 // Put is Ask, and also reports whether the question was put to a person; it is not if an earlier
 // answer covers it or the Bounds are reached.
 func (t *Table) Put(ctx context.Context, q run.Question) (put bool, _ *run.Error) {
+	_, put, refused := t.ask(ctx, q)
+	return put, refused
+}
+
+// ask is Put, with the answer.
+func (t *Table) ask(ctx context.Context, q run.Question) (_ run.Answer, put bool, _ *run.Error) {
 	e, refused := t.open(q)
 	switch {
 	case refused != nil:
-		return false, refused
+		return run.Answer{}, false, refused
 	case e == nil:
-		return false, t.note(q, run.EventDecision, "covered", nil)
+		return run.Answer{}, false, t.note(q, run.EventDecision, "covered", nil)
 	}
 	if refused := t.note(q, run.EventQuestion, "", map[string]any{"question": e.ID, "digest": e.Digest}); refused != nil {
 		_ = t.settle(ctx, e)
-		return true, refused
+		return run.Answer{}, true, refused
 	}
 	if t.attend != nil {
 		t.attend()
@@ -137,9 +150,9 @@ func (t *Table) Put(ctx context.Context, q run.Question) (put bool, _ *run.Error
 		facts["scope"] = e.answer.Scope
 	}
 	if unrecorded := t.note(q, run.EventDecision, e.outcome(ctx), facts); refused == nil {
-		return true, unrecorded
+		return e.answer, true, unrecorded
 	}
-	return true, refused
+	return e.answer, true, refused
 }
 
 // outcome is what became of a question, in a word.

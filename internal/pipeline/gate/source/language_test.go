@@ -1,0 +1,94 @@
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"retort/internal/run"
+)
+
+func TestRecognize(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		want Recognized
+	}{
+		{"def filter_high_risk(vulns): return [v for v in vulns if v['severity'] in ['high', 'critical']]", Recognized{run.Python, true}},
+		{"data = json.loads(read_file(\"x.json\"))\nfiltered = [d for d in data if d['status'] == 'active']\nresult = {\n    'total': len(data),\n}\n", Recognized{run.Python, true}},
+		{"skill = load_skill(\"filter_high_risk\")\nexec(skill)\n", Recognized{run.Python, true}},
+		{"result = github.list_issues(owner='o', repo='r')", Recognized{run.Python, true}},
+		{"result = 1 + 1", Recognized{run.Python, true}},
+		{"import math\nresult = math.pi", Recognized{run.Python, true}},
+		{"print('const x = 1; // not (this) => {}')", Recognized{run.Python, true}},
+		{"# const x = 1;\nprint(1)", Recognized{run.Python, true}},
+		{"for (const x of y) console.log(x)", Recognized{run.TypeScript, true}},
+		{"const f = (a: number) => a; // None of these is not a word and for x in y:", Recognized{run.TypeScript, false}},
+		{"// def f(): pass\nreturn await github.listIssues({owner: 'o'})", Recognized{run.TypeScript, false}},
+		{"return 1", Recognized{run.TypeScript, false}},
+		{"return `\ndef f():\n  pass\n`", Recognized{run.TypeScript, true}},
+		{"import * as gdrive from './servers/google-drive'\nawait gdrive.getDocument({ documentId: 'x' })", Recognized{run.TypeScript, true}},
+		{"", Recognized{run.TypeScript, false}},
+		{"```python\nreturn 1\n```", Recognized{run.Python, true}},
+		{"Here it is:\n```ts\nresult = None\n```", Recognized{run.TypeScript, true}},
+		{"```js\nx = 1\n```", Recognized{run.JavaScript, true}},
+		{"```\ndef f():\n    return None\n```", Recognized{run.Python, true}},
+	} {
+		got := Recognize(c.code)
+		if got.Language != c.want.Language || c.want.Sure && !got.Sure {
+			t.Errorf("%+v, want %+v:\n%s", got, c.want, c.code)
+		}
+	}
+}
+
+// TestRecognizeCorpus has the language of every program that is kept in a file found without its name.
+func TestRecognizeCorpus(t *testing.T) {
+	root := filepath.Join("..", "..", "..", "..")
+	var seen int
+	for _, pattern := range []string{"testdata/programs/*", "examples/*/*"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue
+			}
+			seen += recognizes(t, file, string(text))
+		}
+	}
+	archives, err := filepath.Glob(filepath.Join(root, "internal/pipeline/gate/testdata/corpus/*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range archives {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.Files {
+			seen += recognizes(t, name+":"+f.Name, string(f.Data))
+		}
+	}
+	if seen < 200 {
+		t.Errorf("only %d programs were found", seen)
+	}
+}
+
+func recognizes(t *testing.T, name, text string) int {
+	want := map[string]run.Language{".ts": run.TypeScript, ".js": run.TypeScript, ".mjs": run.TypeScript, ".py": run.Python}[filepath.Ext(name)]
+	if want == "" {
+		return 0
+	}
+	got := Recognize(text).Language
+	if got == run.JavaScript {
+		got = run.TypeScript
+	}
+	if got != want && !strings.HasSuffix(name, ":truncate.py") { // which is a program in both
+		t.Errorf("%s is taken for %s:\n%s", name, got, strings.TrimSpace(text[:min(len(text), 300)]))
+	}
+	return 1
+}
