@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"retort": func() { detach(); main() }, "changing": changing, "stocked": stocked, "client": client, "ask": ask, "hold": hold, "oauthserver": oauthServer, "browse": browse, "model": scriptedModel, "visitor": visitor,
+		"retort": func() { detach(); main() }, "changing": changing, "stocked": stocked, "replayed": replayed, "client": client, "ask": ask, "hold": hold, "oauthserver": oauthServer, "browse": browse, "model": scriptedModel, "visitor": visitor,
 	})
 }
 

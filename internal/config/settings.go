@@ -152,7 +152,7 @@ type PII struct {
 	Modes          map[string]PIIMode // by type, such as "email"
 	Regions        []string           // ISO 3166 codes of countries whose numbers are recognised
 	RestoreToModel Switch
-	ShowInForms    Switch // forms of clients are seen by the person alone, and may have the values of restore_pii
+	ShowInForms    Switch              // forms of clients are seen by the person alone, and may have the values of restore_pii
 	Words          map[string][]string // by type: words and phrases that are of it wherever they stand
 	Keys           map[string]string   // by name of a key, in any spelling: the type of its values
 	Types          map[string]PIIType  // further types
@@ -189,7 +189,8 @@ func piiTypes() []string {
 
 // ResourceLimits bound one execution; zero fields are not stated.
 type ResourceLimits struct {
-	Memory      int64 // bytes
+	Computing   time.Duration // what programs may take of maxExecutionTime without waiting for tools; maxExecutionTime if only that is stated
+	Memory      int64         // bytes
 	CPU         float64
 	Disk        int64 // bytes
 	Processes   int
@@ -387,7 +388,7 @@ func (s Settings) ChangesOf(server string) ToolChanges {
 func (s Settings) Limits() run.Limits {
 	l := s.ResourceLimits
 	return run.Limits{
-		Timeout: s.MaxExecutionTime, Memory: l.Memory, CPU: l.CPU, Disk: l.Disk, Processes: l.Processes,
+		Timeout: s.MaxExecutionTime, Computing: l.Computing, Memory: l.Memory, CPU: l.CPU, Disk: l.Disk, Processes: l.Processes,
 		Output: l.Output, Result: l.Result, ToolCalls: l.ToolCalls, Concurrency: l.Concurrency,
 	}.Or(run.DefaultLimits())
 }
@@ -437,7 +438,7 @@ func (s Settings) Defaults() Settings {
 	limits := s.Limits()
 	s.MaxExecutionTime = limits.Timeout
 	s.ResourceLimits = ResourceLimits{
-		Memory: limits.Memory, CPU: limits.CPU, Disk: limits.Disk, Processes: limits.Processes,
+		Computing: limits.Computing, Memory: limits.Memory, CPU: limits.CPU, Disk: limits.Disk, Processes: limits.Processes,
 		Output: limits.Output, Result: limits.Result, ToolCalls: limits.ToolCalls, Concurrency: limits.Concurrency,
 	}
 	return s
@@ -524,6 +525,7 @@ func command(s *string) into {
 
 func (l *ResourceLimits) read() into {
 	return object(
+		field{"computing", duration(&l.Computing, time.Millisecond, 24*time.Hour)},
 		field{"memory", size(&l.Memory, 8*mib, tib)},
 		field{"cpu", cores(&l.CPU, 0.01, 1024)},
 		field{"disk", size(&l.Disk, mib, 64*tib)},

@@ -132,6 +132,9 @@ func (x *execution) approveCall(ctx context.Context, t *run.Tool, c run.Call, d 
 	}
 	if q := x.aboutCall(unusual.and(rule), t, c, d); q.Rule != "" {
 		q.Unusual, q.Merely = unusual.Kinds, rule == ""
+		if q.Spans = critical == "" && x.spans(t, c, q.Rule); q.Spans {
+			q.Rule += "; a yes is for all calls of this tool with this kind of data in this run"
+		}
 		q.Repeats, q.Before, q.Critical = again.how, again.before, critical
 		if err := x.asks(ctx, q); err != nil {
 			return c, err
@@ -167,6 +170,12 @@ func (x *execution) asksNow(t *run.Tool, c run.Call) *run.Error {
 			WithHint("make the call again: a person is asked about it now").At(t.Server, t.Name)
 	}
 	return nil
+}
+
+// spans reports whether a yes to a call covers the calls of the same kind in the run: the program has been shown, and
+// nothing is asked about but that personal data goes where it does not come from.
+func (x *execution) spans(t *run.Tool, c run.Call, rule string) bool {
+	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.Asks()
 }
 
 // whyAsk is why a person is asked about a call, "" if nobody is. planned says that a

@@ -143,9 +143,21 @@ func (p *Pipeline) forNewExecution() *Pipeline {
 // Execute runs one program, whatever becomes of it. If it waits for a person and
 // the channel of ctx can't ask one, it goes on waiting, and the Outcome is pending.
 func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
+	asks := req.Limits.Timeout
 	p, req = p.forNewExecution(), p.complete(req)
 	what := map[string]any{"language": req.Language, "runtime": req.Runtime}
-	return p.fly(ctx, req, what, asked{Code: req.Code}, func(ctx context.Context, f *flight) run.Outcome { return p.execute(ctx, req, f) })
+	return p.fly(ctx, req, what, asked{Code: req.Code}, func(ctx context.Context, f *flight) run.Outcome {
+		if asks > p.Limits.Timeout {
+			return run.Outcome{ExecutionID: req.ID, Status: run.StatusRejected, Error: tooLong(asks, p.Limits.Timeout)}
+		}
+		return p.execute(ctx, req, f)
+	})
+}
+
+// tooLong refuses a request for more time than there is.
+func tooLong(asks, most time.Duration) *run.Error {
+	return run.Errorf(run.KindInvalidArguments, "pipeline", "timeout_ms: %d is more than the maximum of %d", asks.Milliseconds(), most.Milliseconds()).
+		WithHint("ask for at most %d, or for nothing; the setting maxExecutionTime raises the maximum", most.Milliseconds())
 }
 
 func (p *Pipeline) execute(ctx context.Context, req run.Request, f *flight) run.Outcome {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"retort/internal/ledger"
@@ -184,12 +185,25 @@ func (p *Pipeline) functions(x *execution) map[string]relay.Function {
 // wrappers is the read-only folder servers/ as this execution's language sees it.
 func wrappers(x *execution) workspace.Folder {
 	const root = "servers/"
+	tools := sync.OnceValue(func() *run.Toolset { // the first to look waits for servers that have not listed their tools yet
+		x.pipeline.Tools.Wait(context.Background(), searchPatience)
+		if now := x.visible(); len(now.Servers) > len(x.tools.Servers) {
+			return now
+		}
+		return x.tools
+	})
 	return workspace.Folder{
 		File: func(name string) (string, bool) {
-			text, ok := emit.File(x.tools, x.req.Language, root+name)
+			text, ok := emit.File(tools(), x.req.Language, root+name)
 			return x.pipeline.Wrapped(x.req.Language, root+name, text), ok
 		},
-		List: func(name string) ([]string, bool) { return emit.List(x.tools, x.req.Language, root+name) },
+		List: func(name string) ([]string, bool) {
+			names, ok := emit.List(tools(), x.req.Language, root+name)
+			if name == "" { // of servers/ only the servers are listed; its index is there all the same
+				names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, "/") })
+			}
+			return names, ok
+		},
 	}
 }
 

@@ -30,27 +30,30 @@ type Question struct {
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
 	Shown     json.RawMessage `json:"-"`                   // the arguments as a model may see them; as they are if nil
+	// Spans says that a yes, whatever its scope, covers the calls of the same run that send the same kinds of personal
+	// data to the same tool.
+	Spans bool `json:"-"`
 	// ShowInForms says that a client's form may have Arguments and not Shown, since only the person sees it.
-	ShowInForms bool     `json:"-"`
-	Outlines  []string        `json:"-"`                   // of the personal values behind tokens in what is shown, one line each
-	Effect    string          `json:"effect,omitempty"`    // of the call: "write", "destructive"
-	Effects   []Intended      `json:"effects,omitempty"`   // of a program that was run dry: the calls that a yes allows, each once
-	Crosses   string          `json:"crosses,omitempty"`   // personal data that goes where it does not come from, in words
-	Rule      string          `json:"rule,omitempty"`      // why a person is asked: a setting
-	Repeats   Repeats         `json:"repeats,omitempty"`   // what an earlier program of the same task has done with the tool
-	Before    []string        `json:"before,omitempty"`    // that, in words
-	Unusual   string          `json:"unusual,omitempty"`   // kinds of anomalies that are a part of why, with commas
-	Merely    bool            `json:"-"`                   // nothing but what is unusual is why
-	Risk      int             `json:"risk,omitempty"`      // of the program, 0 to 100
-	Level     string          `json:"level,omitempty"`     // the same in a word: "low" to "critical"
-	Impact    *Impact         `json:"impact,omitempty"`    // of the program or of the call; nil of a login
-	Discreet  *Impact         `json:"-"`                   // the impact as a model may see it; as it is if nil
-	Critical  string          `json:"critical,omitempty"`  // why no yes that was given before covers the call, in words
-	Reasons   []string        `json:"reasons,omitempty"`   // in words, what weighs most first
-	Change    string          `json:"change,omitempty"`    // how the tool's definition differs from the trusted one, in lines
-	Login     string          `json:"login,omitempty"`     // address that a person opens to log in at Server; a yes says that it is open
-	Pin       string          `json:"-"`                   // of the tool's definition
-	Policy    string          `json:"-"`                   // version of the policy
+	ShowInForms bool       `json:"-"`
+	Outlines    []string   `json:"-"`                  // of the personal values behind tokens in what is shown, one line each
+	Effect      string     `json:"effect,omitempty"`   // of the call: "write", "destructive"
+	Effects     []Intended `json:"effects,omitempty"`  // of a program that was run dry: the calls that a yes allows, each once
+	Crosses     string     `json:"crosses,omitempty"`  // personal data that goes where it does not come from, in words
+	Rule        string     `json:"rule,omitempty"`     // why a person is asked: a setting
+	Repeats     Repeats    `json:"repeats,omitempty"`  // what an earlier program of the same task has done with the tool
+	Before      []string   `json:"before,omitempty"`   // that, in words
+	Unusual     string     `json:"unusual,omitempty"`  // kinds of anomalies that are a part of why, with commas
+	Merely      bool       `json:"-"`                  // nothing but what is unusual is why
+	Risk        int        `json:"risk,omitempty"`     // of the program, 0 to 100
+	Level       string     `json:"level,omitempty"`    // the same in a word: "low" to "critical"
+	Impact      *Impact    `json:"impact,omitempty"`   // of the program or of the call; nil of a login
+	Discreet    *Impact    `json:"-"`                  // the impact as a model may see it; as it is if nil
+	Critical    string     `json:"critical,omitempty"` // why no yes that was given before covers the call, in words
+	Reasons     []string   `json:"reasons,omitempty"`  // in words, what weighs most first
+	Change      string     `json:"change,omitempty"`   // how the tool's definition differs from the trusted one, in lines
+	Login       string     `json:"login,omitempty"`    // address that a person opens to log in at Server; a yes says that it is open
+	Pin         string     `json:"-"`                  // of the tool's definition
+	Policy      string     `json:"-"`                  // version of the policy
 }
 
 // Repeats says how a call is like one that an earlier program of the same task has made.

@@ -52,6 +52,7 @@ type Request struct {
 // defaults of DefaultLimits apply, never "unlimited".
 type Limits struct {
 	Timeout     time.Duration // active time; waiting for a person is not counted
+	Computing   time.Duration // of it, what the program itself may take: time in which it waits for tools or sleeps is not counted
 	Memory      int64         // bytes of the program's heap
 	CPU         float64       // cores
 	Disk        int64         // bytes of workspace and temporary files
@@ -65,13 +66,14 @@ type Limits struct {
 // DefaultLimits are used where neither the request nor the settings say more.
 func DefaultLimits() Limits {
 	return Limits{
-		Timeout: 30 * time.Second, Memory: 512 << 20, CPU: 1, Disk: 1 << 30, Processes: 64,
+		Timeout: 10 * time.Minute, Computing: 30 * time.Second, Memory: 512 << 20, CPU: 1, Disk: 1 << 30, Processes: 64,
 		Output: 1 << 20, Result: 64 << 20, ToolCalls: 10_000, Concurrency: 64,
 	}
 }
 
-// Or returns l with its zero fields taken from d.
+// Or returns l with its zero fields taken from d. A Timeout that is stated bounds Computing too, unless that is stated.
 func (l Limits) Or(d Limits) Limits {
+	l.Computing = or(or(l.Computing, l.Timeout), d.Computing)
 	l.Timeout = or(l.Timeout, d.Timeout)
 	l.Memory = or(l.Memory, d.Memory)
 	l.CPU = or(l.CPU, d.CPU)
@@ -88,6 +90,7 @@ func (l Limits) Or(d Limits) Limits {
 func (l Limits) Within(most Limits) Limits {
 	l = l.Or(most)
 	l.Timeout = min(l.Timeout, most.Timeout)
+	l.Computing = min(l.Computing, most.Computing)
 	l.Memory = min(l.Memory, most.Memory)
 	l.CPU = min(l.CPU, most.CPU)
 	l.Disk = min(l.Disk, most.Disk)

@@ -128,8 +128,19 @@ func (ts *Toolset) Server(name string) (*Server, bool) {
 // Tool finds a tool by any spelling of its full name: github.listIssues,
 // github.list_issues, github__list_issues.
 func (ts *Toolset) Tool(name string) (*Tool, bool) {
-	t, ok := ts.tools[strings.TrimPrefix(name, "servers.")]
-	return t, ok
+	name = strings.TrimPrefix(name, "servers.")
+	if t, ok := ts.tools[name]; ok {
+		return t, true
+	}
+	for _, separator := range []string{".", "__"} {
+		server, tool, _ := strings.Cut(name, separator)
+		if s, ok := ts.Server(server); ok && tool != "" {
+			if t, ok := s.acronymed(tool); ok {
+				return t, true
+			}
+		}
+	}
+	return nil, false
 }
 
 // Meant lists the tools that a name means: one tool in any spelling of its full name, or all tools of a server in
@@ -282,8 +293,36 @@ func (s *Server) On(name string) (*Tool, bool) {
 			}
 		}
 	}
-	return nil, false
+	return s.acronymed(name)
 }
+
+// acronymed finds a tool by its identifier in TypeScript with acronyms in the other spelling: executeSQL is
+// executeSql, if no other tool of the server can be meant.
+func (s *Server) acronymed(name string) (*Tool, bool) {
+	var found *Tool
+	for _, t := range s.Tools {
+		if !strings.EqualFold(t.TypeScript, name) || !hasAcronym(name) && !hasAcronym(t.TypeScript) {
+			continue
+		}
+		if found != nil {
+			return nil, false
+		}
+		found = t
+	}
+	return found, found != nil
+}
+
+// hasAcronym reports whether a name has two capital letters in a row.
+func hasAcronym(name string) bool {
+	for i := 1; i < len(name); i++ {
+		if isCapital(name[i-1]) && isCapital(name[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isCapital(c byte) bool { return 'A' <= c && c <= 'Z' }
 
 // Count is the number of tools.
 func (ts *Toolset) Count() int {

@@ -21,7 +21,8 @@ const maxIdle = 8
 const maxPending = 128 << 20
 
 type call struct {
-	id uint32
+	id     uint32
+	resume func() // is called when the call has ended
 	run.Call
 }
 
@@ -83,6 +84,7 @@ func (c *calls) work(next call) {
 			continue
 		}
 		result, err := c.host.Call(c.ctx, next.Call)
+		next.resume()
 		c.answer(next.id, result, err)
 	}
 }

@@ -78,6 +78,10 @@ func Serve(ctx context.Context, conn *Conn, p run.Program, h Host) (End, error) 
 	defer release()
 	s.clock = startClock(p.Limits.Timeout, func() { s.stop(TimeoutStop(p.Limits.Timeout)) })
 	defer s.clock.stop()
+	if p.Limits.Computing > 0 && p.Limits.Computing < p.Limits.Timeout {
+		s.busy = startClock(p.Limits.Computing, func() { s.stop(ComputingStop(p.Limits.Computing)) })
+		defer s.busy.stop()
+	}
 	s.calls = newCalls(run.WithPause(s.ctx, s.pause), h, p.Limits.Concurrency, s.answer)
 	conn.Accept(s.sizes())
 	conn.admit = s.admit
@@ -106,6 +110,14 @@ func (s *session) pause() (resume func()) {
 	return func() { own(); outer() }
 }
 
+// waits stops the clock of what the program computes until resume is called.
+func (s *session) waits() (resume func()) {
+	if s.busy == nil {
+		return func() {}
+	}
+	return s.busy.pause()
+}
+
 func startOf(p run.Program) Start {
 	start := Start{Name: p.Name, Modules: p.Modules, Memory: p.Limits.Memory, Result: p.Limits.Result}
 	for _, n := range p.Namespaces {
@@ -121,6 +133,7 @@ type session struct {
 	conn   *Conn
 	limits run.Limits
 	clock  *clock
+	busy   *clock // runs while the guest waits neither for a call nor to be woken; nil if the backend measures that
 	calls  *calls
 	denied denials
 
@@ -163,7 +176,7 @@ func (s *session) receive() error {
 		return s.call(f)
 	case KindWake:
 		if s.waker == nil {
-			s.waker = newWaker(s.ctx, s.conn)
+			s.waker = newWaker(s.ctx, s.conn, s.waits)
 		}
 		s.waker.after(time.Duration(f.ID) * time.Millisecond)
 		return nil
@@ -203,7 +216,7 @@ func (s *session) call(f Frame) error {
 		s.answer(f.ID, run.Result{}, run.Errorf(run.KindInvalidArguments, "isolate.run", "the arguments of the call are %s", noJSON).At(head.Server, head.Tool))
 		return nil
 	}
-	s.calls.submit(call{f.ID, run.Call{Server: head.Server, Tool: head.Tool, Arguments: f.Body}})
+	s.calls.submit(call{f.ID, s.waits(), run.Call{Server: head.Server, Tool: head.Tool, Arguments: f.Body}})
 	return nil
 }
 

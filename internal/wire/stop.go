@@ -52,6 +52,13 @@ func TimeoutStop(span time.Duration) *Stop {
 		"the program had not ended after %v", span)
 }
 
+// ComputingStop returns the Stop for a program that has computed for span without waiting for anything.
+func ComputingStop(span time.Duration) *Stop {
+	return stop(run.StatusTimeout,
+		"work through less data or find a faster way; time in which the program waits for tools or sleeps is not counted (resourceLimits.computing)",
+		"the program had computed for %v", span)
+}
+
 func outputStop(limit int64) *Stop {
 	return stop(run.StatusOutputLimit,
 		"print less, or write the data to a file in ./workspace",

@@ -250,3 +250,10 @@ promises.open = async function open(path, flags = 'r') {
 
 exports.fs = fs;
 exports.promises = promises;
+// either is fs for programs that have not imported it: what has no callback gives a promise.
+exports.either = { ...fs, promises };
+for (const [name, promising] of Object.entries(promises)) {
+	if (typeof promising === 'function') {
+		exports.either[name] = (...args) => typeof args.at(-1) === 'function' ? fs[name](...args) : promising(...args);
+	}
+}

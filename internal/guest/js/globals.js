@@ -38,6 +38,8 @@ exports.installGlobals = function installGlobals(own) {
 			lazy(globalThis, name, () => require(module)[name], true);
 		}
 	}
+	lazy(globalThis, 'fs', () => require('fs').either, true);
+	lazy(globalThis, 'path', () => require('path').path, true);
 	define(globalThis, 'global', globalThis);
 	lazy(globalThis, 'servers', all, true);
 };

@@ -32,7 +32,7 @@ function resolve(specifier) {
 	if (builtin[name] !== undefined) {
 		return withDefault(builtin[name]());
 	}
-	const path = specifier.replace(/^(?:\.{1,2}\/|\/)+/, '').replace(/\.(?:[cm]?[jt]s|d\.ts)$/, '').replace(/\/index$/, '');
+	const path = specifier.replace(/^(?:\.{1,2}\/|\/)+/, '').replace(/\.(?:[cm]?[jt]s|d\.ts)$/, '').replace(/\/index$/, '').replace(/^\.claude\/mcp-api(?=\/|$)/, 'servers');
 	if (path === 'client' || path === 'servers/client') {
 		return withDefault(servers.helpers());
 	}

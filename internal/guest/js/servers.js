@@ -106,7 +106,7 @@ exports.installNamespaces = function installNamespaces(list) {
 			byModule[module] ??= entry;
 		}
 		byName[global || modules[0] || server] = entry;
-		if (global && !(global in globalThis)) {
+		if (global && (!(global in globalThis) || global === 'path')) { // a server counts before the module path
 			lazy(globalThis, global, entry.namespace, true);
 		}
 	});

@@ -173,6 +173,9 @@ interface Process {
 }
 declare var process: Process;
 declare var global: typeof globalThis;
+/** The functions of node:fs/promises, and those of node:fs whose names end in Sync. */
+declare var fs: typeof import("node:fs/promises") & Omit<typeof import("node:fs"), keyof typeof import("node:fs/promises")>;
+declare var path: typeof import("node:path");
 
 // ---- URLs
 

@@ -50,6 +50,35 @@ func pythonName(ts *run.Toolset, t *run.Tool) string {
 	return t.Server + "." + t.Python
 }
 
+// maxOrdered is how many parameters are shown in order.
+const maxOrdered = 6
+
+// Positional is the call of a tool whose arguments have an order instead of names, "" if it has none, or too many:
+//
+//	github.getIssue(owner, repo, number)
+func Positional(ts *run.Toolset, t *run.Tool) string { return ordered(ts.Qualified(t), describe(t)) }
+
+func ordered(name string, types *tool) string {
+	params := positional(types.input.node)
+	if len(params) == 0 || len(params) > maxOrdered {
+		return ""
+	}
+	needed := 0
+	for i, q := range params {
+		if q.required {
+			needed = i + 1
+		}
+	}
+	var names []string
+	for i, q := range params {
+		if i >= needed {
+			q.ident += "?"
+		}
+		names = append(names, q.ident)
+	}
+	return name + "(" + strings.Join(names, ", ") + ")"
+}
+
 // full is a tool's TypeScript with the call in front.
 func full(name string, t *run.Tool) string {
 	types := outline(t)
@@ -59,7 +88,11 @@ func full(name string, t *run.Tool) string {
 	if optionalInput(types.input.node) {
 		optional = "?"
 	}
-	p.write(name, "(input", optional, ": ", types.input.name, "): ", result(types), "\n\n")
+	p.write(name, "(input", optional, ": ", types.input.name, "): ", result(types), "\n")
+	if order := ordered(name, types); order != "" {
+		p.write("// or ", order, "\n")
+	}
+	p.write("\n")
 	p.types(types)
 	return strings.ReplaceAll(strings.TrimSpace(p.b.String()), "\n\n", "\n") + "\n"
 }

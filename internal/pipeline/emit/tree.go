@@ -237,7 +237,7 @@ func serverIndex(s *run.Server) string {
 func wrapper(t *run.Tool) string {
 	types := describe(t)
 	params := positional(types.input.node)
-	var p tsPrinter
+	p := tsPrinter{tags: true}
 	p.write("import { callMCPTool")
 	if params != nil {
 		p.write(", named")

@@ -26,6 +26,7 @@ func declaration(t *run.Tool, types *tool) string {
 type tsPrinter struct {
 	b    strings.Builder
 	bare bool // without the word export
+	tags bool // with @param and @returns for functions
 }
 
 func (p *tsPrinter) export() {
@@ -73,7 +74,11 @@ func (p *tsPrinter) declare(n *named) {
 // signatures writes the function of a tool with its overloads; end follows
 // each of them.
 func (p *tsPrinter) signatures(t *run.Tool, types *tool, end string) {
-	p.doc(toolDoc(t), 0)
+	d := toolDoc(t)
+	if p.tags {
+		d.tags = append(d.tags, paramTag(types), returnsTag(types))
+	}
+	p.doc(d, 0)
 	optional := ""
 	if optionalInput(types.input.node) {
 		optional = "?"
@@ -84,6 +89,38 @@ func (p *tsPrinter) signatures(t *run.Tool, types *tool, end string) {
 		p.parameters(types.input, params)
 		p.write("): ", result(types), end, "\n")
 	}
+}
+
+// paramTag says what the argument of a tool's function is made of.
+func paramTag(types *tool) string {
+	n := types.input.node
+	var names []string
+	for _, f := range n.fields {
+		if !f.required {
+			names = append(names, f.name+" (optional)")
+		} else {
+			names = append(names, f.name)
+		}
+	}
+	said := sentence(n.doc.text)
+	if said == "" && len(names) > 0 {
+		said = shorten(strings.Join(names, ", "), maxShown)
+	}
+	if said == "" {
+		said = "The arguments"
+	}
+	return "@param input - " + said
+}
+
+// returnsTag says what a tool's function answers.
+func returnsTag(types *tool) string {
+	switch {
+	case types.output == nil:
+		return "@returns What the tool answers, of a type that it does not declare"
+	case sentence(types.output.node.doc.text) != "":
+		return "@returns " + sentence(types.output.node.doc.text)
+	}
+	return "@returns " + types.output.name
 }
 
 // toolDoc is what is said of a tool.

@@ -270,7 +270,7 @@ func (t *Table) grant(e *entry) {
 		t.relieve(e)
 		return
 	}
-	if !e.Scoped() || !e.answer.Approve || e.answer.Scope == run.ScopeOnce {
+	if !e.Scoped() || !e.answer.Approve || e.answer.Scope == run.ScopeOnce && !e.Spans {
 		return
 	}
 	t.granted[grantOf(e.Question)] = true

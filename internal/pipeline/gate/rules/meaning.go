@@ -365,6 +365,8 @@ func (p *program) global(name string) string {
 	switch name {
 	case "globalThis", "window", "self", "global", "frames":
 		return globalObject
+	case "fs": // the module, for programs that have not imported it
+		return "@fs"
 	}
 	return name
 }

@@ -106,7 +106,7 @@ var scriptGlobals = setOf(
 	"encodeURI", "decodeURI", "escape", "unescape", "eval", "Function", "fetch", "require", "import", "module", "exports", "globalThis", "global", "undefined", "NaN", "Infinity",
 	"arguments", "state", "pii", "skills", "sleep", "searchTools", "ToolError", "document", "window", "navigator", "location", "localStorage", "sessionStorage",
 	"indexedDB", "caches", "XMLHttpRequest", "WebSocket", "EventSource", "Worker", "SharedWorker", "WebAssembly", "Deno", "Bun", "Event", "EventTarget", "Blob", "File",
-	"FormData", "Headers", "Request", "Response", "exec", "execScript", "RTCPeerConnection", "AsyncFunction",
+	"FormData", "Headers", "Request", "Response", "exec", "execScript", "RTCPeerConnection", "AsyncFunction", "fs",
 )
 
 // pythonGlobals are names that every Python program has.

@@ -185,7 +185,8 @@ func (p *program) failure(err error) *run.Error {
 func (c *Checker) namespaces(r *reach) []run.Namespace {
 	var all []run.Namespace
 	for _, s := range r.named() {
-		all = append(all, c.made.Get(s, func() run.Namespace { return namespaceOf(s, c.names.global(s)) }))
+		n := c.made.Get(s, func() run.Namespace { return namespaceOf(s, c.names.global(s)) })
+		all = append(all, respelt(n, r.servers[s].other))
 	}
 	return all
 }

@@ -194,5 +194,9 @@ func (p *program) words() source.Words {
 
 // signature is a tool's call in one line.
 func (p *program) signature(t *run.Tool) string {
-	return emit.Stub(p.tools, t, run.TypeScript, emit.Signature)
+	signature := emit.Stub(p.tools, t, run.TypeScript, emit.Signature)
+	if order := emit.Positional(p.tools, t); order != "" {
+		signature += "\nor " + order
+	}
+	return signature
 }

@@ -2,6 +2,7 @@ package typescript
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,6 +41,15 @@ func namespaceOf(s *run.Server, global string) run.Namespace {
 	}
 	for _, t := range s.Tools {
 		n.Functions = append(n.Functions, run.Function{Name: t.TypeScript, Tool: t.Name, Params: params(t.InputSchema)})
+	}
+	return n
+}
+
+// respelt is a namespace with further functions for tools that a program names in another spelling.
+func respelt(n run.Namespace, other map[string]*run.Tool) run.Namespace {
+	n.Functions = slices.Clip(n.Functions)
+	for _, name := range slices.Sorted(maps.Keys(other)) {
+		n.Functions = append(n.Functions, run.Function{Name: name, Tool: other[name].Name, Params: params(other[name].InputSchema)})
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package typescript
 
 import (
+	"slices"
 	"strings"
 
 	"retort/internal/run"
@@ -74,8 +75,14 @@ func treePath(specifier string) (path string, inTree bool) {
 	}
 	path = strings.TrimSuffix(path, "/")
 	path = strings.TrimSuffix(path, "/index")
+	if rest, ok := strings.CutPrefix(path, generatedFolder); ok && (rest == "" || rest[0] == '/') {
+		path, inTree = "servers"+rest, true
+	}
 	return path, inTree || path == "servers" || path == "skills" || strings.HasPrefix(path, "servers/") || strings.HasPrefix(path, "skills/")
 }
+
+// generatedFolder is where programs expect generated wrappers of servers that were written for other clients.
+const generatedFolder = ".claude/mcp-api"
 
 func resolveServer(name string, tools *run.Toolset) module {
 	if s, ok := tools.Server(name); ok {
@@ -83,7 +90,7 @@ func resolveServer(name string, tools *run.Toolset) module {
 	}
 	if i := strings.LastIndexByte(name, '/'); i > 0 {
 		if s, ok := tools.Server(name[:i]); ok {
-			if t, ok := s.On(name[i+1:]); ok {
+			if t, ok := s.On(name[i+1:]); ok && slices.Contains([]string{t.Name, t.TypeScript, t.Python}, name[i+1:]) {
 				return module{kind: moduleTool, canonical: "./" + toolPath(s, t), server: s, tool: t}
 			}
 			return module{kind: moduleMissing, canonical: "./servers/" + name, server: s, missing: name[i+1:]}

@@ -33,10 +33,11 @@ type place struct{ start, end int }
 // needs are the tools of one server that a program names.
 type needs struct {
 	tools  map[*run.Tool]bool
-	whole  bool // any of its tools may be meant
-	global bool // named without an import
-	self   bool // the server is named as its own member
-	client bool // what ./client has is named as a member
+	whole  bool                 // any of its tools may be meant
+	global bool                 // named without an import
+	self   bool                 // the server is named as its own member
+	other  map[string]*run.Tool // tools that are named with an acronym in another spelling
+	client bool                 // what ./client has is named as a member
 }
 
 // clientNames are the members of ./client, which every module of servers has
@@ -48,6 +49,14 @@ type absence struct {
 	server     *run.Server // nil if it is the server that does not exist
 	name       string
 	start, end int
+}
+
+// named takes note of another spelling of a tool's name.
+func (n *needs) named(name string, t *run.Tool) {
+	if n.other == nil {
+		n.other = map[string]*run.Tool{}
+	}
+	n.other[name] = t
 }
 
 func newReach(tools *run.Toolset) *reach {
@@ -176,6 +185,9 @@ func (r *reach) join(o *reach) {
 		for t := range n.tools {
 			mine.tools[t] = true
 		}
+		for name, t := range n.other {
+			mine.named(name, t)
+		}
 		mine.whole, mine.global, mine.self, mine.client = mine.whole || n.whole, mine.global || n.global, mine.self || n.self, mine.client || n.client
 	}
 }
@@ -247,6 +259,11 @@ func (r *reach) addMember(s *run.Server, name string, use *tsc.Use, erased bool)
 			r.need(s).tools[t] = true
 			return
 		}
+	}
+	if t, ok := s.On(name); ok && strings.EqualFold(t.TypeScript, name) && !erased && name != s.TypeScript {
+		r.need(s).tools[t] = true
+		r.need(s).named(name, t)
+		return
 	}
 	switch {
 	case name == s.TypeScript:

@@ -265,7 +265,7 @@ func cloneNeeds(servers map[*run.Server]*needs) map[*run.Server]*needs {
 	c := make(map[*run.Server]*needs, len(servers))
 	for s, n := range servers {
 		copied := *n
-		copied.tools = maps.Clone(n.tools)
+		copied.tools, copied.other = maps.Clone(n.tools), maps.Clone(n.other)
 		c[s] = &copied
 	}
 	return c

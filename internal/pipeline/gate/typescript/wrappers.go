@@ -1,6 +1,7 @@
 package typescript
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 // wrappers make the declaration files that a program is checked against.
 type wrappers struct {
 	ambient      string
+	pathless     string // ambient for programs with a server that has the name path
 	declarations source.Memo[declared, string]
 	known        func() []string
 	admit        func(text string) error
@@ -28,7 +30,8 @@ type declared struct {
 }
 
 func newWrappers(admit func(text string) error) *wrappers {
-	w := &wrappers{ambient: emit.Ambient(), admit: admit, declarations: source.NewMemo[declared, string](4096)}
+	ambient := emit.Ambient()
+	w := &wrappers{ambient: ambient, pathless: strings.Replace(ambient, pathDeclaration, "", 1), admit: admit, declarations: source.NewMemo[declared, string](4096)}
 	w.known = sync.OnceValue(func() []string { return declaredModules(w.ambient) })
 	return w
 }
@@ -46,6 +49,9 @@ func declaredModules(ambient string) []string {
 	return names
 }
 
+// pathDeclaration is the line of the ambient declarations that a server named path takes the place of.
+const pathDeclaration = "declare var path: typeof import(\"node:path\");\n"
+
 // clientDeclaration is the module ./client: some globals under their own names.
 const clientDeclaration = `
 declare const call: typeof globalThis.callMCPTool;
@@ -60,7 +66,11 @@ export { call as callMCPTool, search as searchTools, pause as sleep, failure as 
 // that it names the tools that it names. Without learned, tools that do not declare what
 // they answer may answer anything.
 func (w *wrappers) input(r *reach, learned bool) tsc.Input {
-	files := map[string]string{"/globals.d.ts": w.ambient, "/client.d.ts": clientDeclaration}
+	ambient := w.ambient
+	if s, ok := r.tools.Server("path"); ok && s.TypeScript == "path" {
+		ambient = w.pathless
+	}
+	files := map[string]string{"/globals.d.ts": ambient, "/client.d.ts": clientDeclaration}
 	in := tsc.Input{Files: files, Ambient: []string{"/globals.d.ts"}, Specifiers: r.specifiers}
 	var all, index strings.Builder
 	for _, s := range r.named() {
@@ -105,6 +115,10 @@ func (w *wrappers) index(s *run.Server, needs *needs, files map[string]string, l
 		case needs.whole:
 			index.WriteString("export declare const " + t.TypeScript + ": any;\n")
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(needs.other)) {
+		t := needs.other[name]
+		index.WriteString("export { " + t.TypeScript + " as " + name + ` } from "/` + toolPath(s, t) + "\";\n")
 	}
 	if needs.self && !has(s, s.TypeScript) {
 		index.WriteString("export * as " + s.TypeScript + ` from "/servers/` + s.TypeScript + "/index\";\n")

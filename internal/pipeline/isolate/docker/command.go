@@ -71,7 +71,7 @@ func (b *backend) command(whole context.Context, c isolate.Command, l run.Limits
 // askCommand is the container that is wanted for a command.
 func (b *backend) askCommand(d *daemon, m *image, name string, found *commands.Command, c isolate.Command, l run.Limits) (*create, error) {
 	plan := found.Plan(c.Args)
-	plan.Data, plan.Seconds = allowance(l)+spare, 2*int64(l.Timeout/time.Second)+5
+	plan.Data, plan.Seconds = allowance(l)+spare, 2*int64(l.Computing/time.Second)+5
 	if !d.kernel { // else the control group counts, and not a user that all programs are
 		plan.Processes = 0
 	}

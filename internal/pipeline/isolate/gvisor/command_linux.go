@@ -108,7 +108,7 @@ func (b *backend) command(ctx context.Context, c isolate.Command, l run.Limits) 
 }
 
 // seconds is how much processor time a command has.
-func seconds(l run.Limits) int64 { return int64(l.Timeout/time.Second)*2 + 5 }
+func seconds(l run.Limits) int64 { return int64(l.Computing/time.Second)*2 + 5 }
 
 // become has a container become the command, and waits for its end.
 func (b *backend) become(whole context.Context, g *container, c isolate.Command, l run.Limits) (isolate.Ended, error) {

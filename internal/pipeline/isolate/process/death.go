@@ -80,5 +80,5 @@ func signalOf(state *os.ProcessState) syscall.Signal {
 
 // processorTime is what a program may use of all processors together.
 func processorTime(l run.Limits) time.Duration {
-	return l.Timeout.Truncate(time.Second)*2 + 10*time.Second
+	return l.Computing.Truncate(time.Second)*2 + 10*time.Second
 }

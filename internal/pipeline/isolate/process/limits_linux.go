@@ -21,6 +21,8 @@ const (
 	// a nanosecond.
 	lookMost, lookLeast = 20 * time.Millisecond, time.Millisecond
 	fastest             = 4
+	// measureEvery is the time between two readings of the processor time.
+	measureEvery = 100 * time.Millisecond
 	// stuck is how long a child may stay where it cannot map any more.
 	stuck = 500 * time.Millisecond
 	// beside is what a process may have beyond what it had when its program came and the
@@ -76,8 +78,8 @@ func setLimit(pid, resource int, most uint64) {
 // allowance is how much more memory a child may have resident than when its program came.
 func allowance(l run.Limits) int64 { return l.Memory + beside }
 
-// watch cancels the program when its child uses more memory or threads than it may. The runtime's
-// own limit comes first, and that of the control group; this one holds when those do not. stop
+// watch cancels the program when its child uses more memory, processor time or threads than it may.
+// The runtime's own limits come first, and those of the control group; these hold when those do not. stop
 // ends the watch and waits for its end.
 func (c *child) watch(l run.Limits, threads int, cancel context.CancelCauseFunc) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -87,6 +89,7 @@ func (c *child) watch(l run.Limits, threads int, cancel context.CancelCauseFunc)
 		wait := untilLook(allowance(l))
 		next := time.NewTimer(wait)
 		defer next.Stop()
+		unmeasured, computed := time.Duration(0), processorTimeOf(c.cmd.Process.Pid)
 		for {
 			select {
 			case <-done:
@@ -99,7 +102,11 @@ func (c *child) watch(l run.Limits, threads int, cancel context.CancelCauseFunc)
 				full = 0
 			}
 			left := c.footing.own + allowance(l) - now.own
-			if reason := exceeded(left, full, now.threads, threads, l); reason != nil {
+			reason := exceeded(left, full, now.threads, threads, l)
+			if unmeasured += wait; reason == nil && unmeasured >= measureEvery {
+				unmeasured, reason = 0, overcomputed(processorTimeOf(c.cmd.Process.Pid)-computed, l)
+			}
+			if reason != nil {
 				cancel(reason)
 				return
 			}
@@ -125,9 +132,36 @@ func exceeded(left int64, full time.Duration, threads, mostThreads int, l run.Li
 	return nil
 }
 
+// overcomputed returns why a child is ended that has computed for so long; nil if it is not.
+func overcomputed(computed time.Duration, l run.Limits) error {
+	if computed > l.Computing {
+		return wire.ComputingStop(l.Computing)
+	}
+	return nil
+}
+
 // untilLook returns the time until the next look at a child that has left bytes up to its limit.
 func untilLook(left int64) time.Duration {
 	return min(max(time.Duration(left/fastest), lookLeast), lookMost)
+}
+
+// measures says that watch ends programs that compute for too long.
+const measures = true
+
+// processorTimeOf is how long the threads of a process have run, the ended ones too; 0 if it is gone.
+func processorTimeOf(pid int) time.Duration {
+	const ticks = 100 // in a second, by the interface of the kernel
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // the name before may have blanks
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(string(fields[11]), 10, 64)
+	system, _ := strconv.ParseInt(string(fields[12]), 10, 64)
+	return time.Duration(user+system) * time.Second / ticks
 }
 
 // atCeiling says that a process with so many bytes of data cannot map any more.

@@ -39,7 +39,11 @@ func (s *sandbox) Run(ctx context.Context, p run.Program, h isolate.Host) (isola
 	s.child.peak.note(s.child.before())
 	stop := s.child.watch(p.Limits, s.kind.plan.Processes, cancel)
 	shut := s.child.lead(h)
-	end, err := wire.Serve(ctx, s.child.conn, p, h)
+	served := p
+	if measures {
+		served.Limits.Computing = 0
+	}
+	end, err := wire.Serve(ctx, s.child.conn, served, h)
 	shut()
 	stop()
 	s.part()

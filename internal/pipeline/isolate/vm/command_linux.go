@@ -56,7 +56,7 @@ func (o *order) describe(c isolate.Command, l run.Limits) (err error) {
 		return err
 	}
 	o.Stdin, o.Plan = int64(len(c.Stdin)), o.command.Plan(c.Args)
-	o.Plan.Data, o.Plan.Seconds = l.Memory+spare, int64(l.Timeout/time.Second)*2+5
+	o.Plan.Data, o.Plan.Seconds = l.Memory+spare, int64(l.Computing/time.Second)*2+5
 	for _, target := range slices.Sorted(maps.Keys(o.image.Sources)) {
 		info, err := os.Stat(o.image.Sources[target])
 		if err != nil {
