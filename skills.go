@@ -3,12 +3,16 @@ package retort
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"retort/internal/pipeline"
+	"retort/internal/pipeline/gate"
 	"retort/internal/run"
 	"retort/internal/skills"
+	"retort/internal/skills/lift"
 )
 
 // The nouns of skills.
@@ -20,9 +24,16 @@ type (
 )
 
 // SaveSkill saves a program's functions for other programs, once they have passed the
-// gate. The Outcome's result is a SavedSkill; it may be pending as that of Execute.
+// gate. The body of a function, which returns outside of functions, is saved as a function with the skill's name. The
+// Outcome's result is a SavedSkill; it may be pending as that of Execute.
 func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome {
-	return e.logged("saved a skill", e.pipeline.SaveSkill(ctx, r, d))
+	o := e.pipeline.SaveSkill(ctx, r, d)
+	lang := pipeline.LanguageOf(Request{Language: d.Language, Code: d.Code})
+	if o.Error != nil && errors.Is(o.Error, gate.ErrNoFunctions) && lift.Returns(d.Code, lang) {
+		d.Code, d.Language = lift.Body(d.Code, lang, strings.ReplaceAll(d.Name, "_", "-")).Code, lang
+		o = e.pipeline.SaveSkill(ctx, r, d)
+	}
+	return e.logged("saved a skill", o)
 }
 
 // LoadSkill tells all of a skill: as it is, or as it was in a version, which may be
@@ -81,14 +92,22 @@ func (e *Engine) ImportSkill(ctx context.Context, r Request, dir string, forUser
 	if err != nil {
 		return Outcome{Status: run.StatusRejected, Error: err}
 	}
-	return e.SaveSkill(ctx, r, SkillDraft{Name: s.Name, Code: s.Code, Description: s.Description, Language: s.Language, Tags: s.Tags, ForUser: forUser})
+	return e.SaveSkill(ctx, r, SkillDraft{Name: s.Name, Code: s.Code, Description: s.Description, Language: s.Language, Tags: s.Tags, Triggers: s.Triggers, Instructions: instructionsOf(s), ForUser: forUser})
+}
+
+// instructionsOf is the text of a skill without code; "" if it has code.
+func instructionsOf(s skills.Skill) string {
+	if s.Language != "" {
+		return ""
+	}
+	return s.Usage
 }
 
 // CallOfSkill is a request for a program that calls one function of a skill: the only
 // one, or that of the skill's name, unless function names another. Values are JSON by
 // the names of parameters.
 func (e *Engine) CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (Request, error) {
-	s, err := e.pipeline.Skills.Get(name, "")
+	s, err := e.pipeline.Skills.Get(strings.ReplaceAll(name, "_", "-"), "")
 	if err != nil {
 		return Request{}, err
 	}

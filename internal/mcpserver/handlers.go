@@ -29,6 +29,7 @@ func (s *Server) handlers() map[string]handler {
 		"save_skill":          s.saveSkill,
 		"load_skill":          s.loadSkill,
 		"list_skills":         s.listSkills,
+		"execute_skill":       s.executeSkill,
 
 		"write_workspace_file": s.writeFile,
 		"read_workspace_file":  s.readFile,

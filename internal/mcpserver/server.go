@@ -46,6 +46,8 @@ type Engine interface {
 	// SaveSkill saves a skill. The result of the Outcome is a run.SavedSkill.
 	SaveSkill(ctx context.Context, req run.Request, d run.SkillDraft) run.Outcome
 	LoadSkill(name, version string) (run.LoadedSkill, error)
+	// CallOfSkill makes a request for a program that calls a function of a skill.
+	CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (run.Request, error)
 	ListSkills(query string, tags []string) ([]run.SkillInfo, error)
 }
 

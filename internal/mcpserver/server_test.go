@@ -116,6 +116,10 @@ func (e *engine) LoadSkill(name, version string) (run.LoadedSkill, error) {
 	return run.LoadedSkill{Name: name, Version: version, Language: run.TypeScript, Code: "export const f = () => 1", Description: "One.", Usage: "f()"}, nil
 }
 
+func (e *engine) CallOfSkill(_ context.Context, name, _ string, _ map[string]json.RawMessage) (run.Request, error) {
+	return run.Request{Code: name}, nil
+}
+
 func (e *engine) ListSkills(string, []string) ([]run.SkillInfo, error) {
 	return []run.SkillInfo{{Name: "x", Description: "One.", Language: run.TypeScript, Version: "0123456789ab", Use: "import { f } from './skills/x';"}}, nil
 }

@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -59,4 +61,35 @@ func (s *Server) listSkills(_ context.Context, req *mcp.CallToolRequest) (any, e
 	}
 	list, err := s.engine.ListSkills(a.Query, a.Tags)
 	return map[string]any{"skills": list}, err
+}
+
+// executeSkill runs a function of a skill as a program of its own.
+func (s *Server) executeSkill(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+	var a struct {
+		Name      string                     `json:"name"`
+		Function  string                     `json:"function"`
+		Arguments map[string]json.RawMessage `json:"arguments"`
+		TimeoutMS int64                      `json:"timeout_ms"`
+		Session   string                     `json:"session"`
+		DryRun    bool                       `json:"dry_run"`
+	}
+	if req.Params.RequestState != "" {
+		return s.answered(ctx, req)
+	}
+	if err := arguments(req, &a, "name", "function", "arguments", "timeout_ms", "session", "dry_run"); err != nil {
+		return nil, err
+	}
+	if err := required("name", a.Name); err != nil {
+		return nil, err
+	}
+	request, err := s.engine.CallOfSkill(ctx, a.Name, a.Function, a.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	request.Session, request.Client, request.DryRun = a.Session, client(req), a.DryRun
+	request.Limits.Timeout = time.Duration(max(a.TimeoutMS, 0)) * time.Millisecond
+	progress, stop := reportProgress(ctx, req)
+	defer stop()
+	request.Progress = progress
+	return s.outcome(req, s.engine.Execute(asking(ctx, req), request), 0), nil
 }

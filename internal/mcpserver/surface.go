@@ -29,7 +29,7 @@ type definition struct {
 // those that every client needs first.
 var names = []string{
 	"search_tools", "get_tool_definition", "execute_code", "call_tool", "get_execution_stats",
-	"save_skill", "load_skill", "list_skills", "sanitize_pii", "restore_pii",
+	"save_skill", "load_skill", "list_skills", "execute_skill", "sanitize_pii", "restore_pii",
 	"write_workspace_file", "read_workspace_file", "list_workspace_files", "execute_task", "resume_execution",
 }
 

@@ -34,7 +34,7 @@ func (p *Pipeline) rankSkills(query string, limit int) []skills.Skill {
 	shelf := &run.Server{Name: "skills"}
 	for _, s := range all {
 		byName[s.Name] = s
-		text := s.Description + ". " + strings.Join(s.Tags, ", ") + "."
+		text := s.Description + ". " + strings.Join(s.Tags, ", ") + ". " + strings.Join(s.Triggers, ", ") + "."
 		for _, f := range s.Functions {
 			text += " " + f.Name
 		}

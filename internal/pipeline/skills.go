@@ -80,6 +80,9 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d 
 	if refused := p.foreign(run.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
 		return run.SavedSkill{}, refused
 	}
+	if d.Instructions != "" {
+		return p.saveInstructions(ctx, req, f, d)
+	}
 	examined, tools, refused := p.examine(ctx, skill)
 	if refused != nil && req.Guessed {
 		refused = source.Recognize(d.Code).Guessed(refused)
@@ -90,7 +93,7 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d 
 	if refused := p.approveSkill(ctx, req, d); refused != nil {
 		return run.SavedSkill{}, refused
 	}
-	draft := skills.Draft{Skill: skill, Document: skills.Document{Description: d.Description, Tags: d.Tags, Tools: map[string]string{}}}
+	draft := skills.Draft{Skill: skill, Document: skills.Document{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Tools: map[string]string{}}}
 	if d.ForUser {
 		draft.Origin = skills.User
 	}
@@ -115,6 +118,29 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d 
 	answer.Version, answer.Unchanged = saved.Version, saved.Unchanged
 	answer.Use = skills.Import(skill, draft.Functions)
 	return answer, nil
+}
+
+// saveInstructions saves a skill without code: a text that models read.
+func (p *Pipeline) saveInstructions(ctx context.Context, req run.Request, f *flight, d run.SkillDraft) (run.SavedSkill, *run.Error) {
+	if refused := p.foreign(run.Skill{Code: d.Instructions + "\n" + d.Description}); refused != nil {
+		return run.SavedSkill{}, refused
+	}
+	if refused := p.approveSkill(ctx, req, d); refused != nil {
+		return run.SavedSkill{}, refused
+	}
+	skill := run.Skill{Name: d.Name}
+	draft := skills.Draft{Skill: skill, Document: skills.Document{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Usage: d.Instructions}}
+	if d.ForUser {
+		draft.Origin = skills.User
+	}
+	saved, refused := p.Skills.Save(draft)
+	if refused != nil {
+		return run.SavedSkill{}, refused
+	}
+	if refused := f.record.skill(d.Name, saved.Version); refused != nil {
+		return run.SavedSkill{}, refused
+	}
+	return run.SavedSkill{Name: d.Name, Path: "skills/" + d.Name + "/SKILL.md", Version: saved.Version, Unchanged: saved.Unchanged, Use: skills.Import(skill, nil)}, nil
 }
 
 // foreign refuses a skill with a secret in its code, and one with a token: in another session
@@ -190,7 +216,7 @@ func (p *Pipeline) approveSkill(ctx context.Context, req run.Request, d run.Skil
 	if rule == "" {
 		return nil
 	}
-	arguments, err := json.Marshal(map[string]any{"name": d.Name, "description": d.Description, "language": d.Language, "code": d.Code})
+	arguments, err := json.Marshal(map[string]any{"name": d.Name, "description": d.Description, "language": d.Language, "code": d.Code + d.Instructions})
 	if err != nil {
 		return run.AsError(err)
 	}
@@ -267,6 +293,9 @@ func typed(before, t string) string {
 
 // SkillFunctions are the functions that a skill exports, whatever SKILL.md says of them.
 func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills.Function, *run.Error) {
+	if s.Language == "" {
+		return nil, run.Errorf(run.KindInvalidArguments, "skills.run", "the skill %s is instructions and has no functions", s.Name).WithHint("load_skill reads it")
+	}
 	examined, _, refused := p.examine(ctx, s.Skill)
 	if refused != nil {
 		return nil, source.InSkill(s.Skill, refused)
@@ -428,7 +457,7 @@ func saved(x *execution) workspace.Folder {
 					text = x.screen.Text(text)
 				}
 				return text, true
-			case file == source(s):
+			case file == source(s) && s.Language != "":
 				l, refused := library{x}.Skill(skill, s.Language)
 				return l.Code, refused == nil
 			}
@@ -444,6 +473,9 @@ func saved(x *execution) workspace.Folder {
 				return names, true
 			}
 			s, refused := x.pipeline.Skills.Get(name, "")
+			if s.Language == "" {
+				return []string{"SKILL.md"}, refused == nil
+			}
 			return []string{"SKILL.md", source(s)}, refused == nil
 		},
 	}

@@ -107,12 +107,14 @@ func SkillIdentifier(name string, lang Language) string {
 
 // SkillDraft asks for a skill to be saved.
 type SkillDraft struct {
-	Name        string
-	Code        string
-	Description string
-	Language    Language // recognized by the syntax of Code if empty
-	Tags        []string
-	ForUser     bool // among the user's own, not in the project
+	Name         string
+	Code         string
+	Description  string
+	Language     Language // recognized by the syntax of Code if empty
+	Tags         []string
+	Triggers     []string // words and phrases of questions that it is for
+	Instructions string   // in the place of Code, of a skill without any
+	ForUser      bool     // among the user's own, not in the project
 }
 
 // SavedSkill is what is told of a skill that was saved.

@@ -29,12 +29,15 @@ const (
 // text is the files of a skill.
 type text struct {
 	document string
-	file     string // of the code
+	file     string // of the code; "" if there is only the document
 	code     string
 }
 
 func (t text) language() run.Language {
-	if t.file == pythonFile {
+	switch {
+	case t.file == "":
+		return ""
+	case strings.HasSuffix(t.file, ".py"):
 		return run.Python
 	}
 	return run.TypeScript
@@ -58,7 +61,7 @@ func readPair(root *os.Root, dir string) (text, error) {
 		before := marked(root, dir)
 		t, err := readFiles(root, dir)
 		after := marked(root, dir)
-		if missing(err) && (exists(root, dir+"/"+scriptFile) || exists(root, dir+"/"+pythonFile)) {
+		if (missing(err) || err == nil && t.file == "") && (exists(root, dir+"/"+scriptFile) || exists(root, dir+"/"+pythonFile)) {
 			continue // a save changed the language meanwhile, so the code has another file name
 		}
 		if err != nil {
@@ -90,7 +93,34 @@ func readFiles(root *os.Root, dir string) (t text, err error) {
 			return t, err
 		}
 	}
+	if t.document != "" { // instructions, without code
+		t.file = ""
+		return t, nil
+	}
 	return t, err
+}
+
+// plain reads a file <name>.ts or <name>.py that lies in the place itself, also under the skill's identifier.
+func plain(root *os.Root, name string) (t text, err error) {
+	for _, stem := range []string{name, strings.ReplaceAll(name, "-", "_")} {
+		for _, suffix := range []string{".ts", ".py"} {
+			t.file = stem + suffix
+			if t.code, err = readFile(root, t.file, MaxCode); err == nil || !missing(err) {
+				return t, err
+			}
+		}
+	}
+	return t, err
+}
+
+// plainName is the name of the skill that a file in a place itself is; "" if it is none.
+func plainName(file string) string {
+	stem, suffix := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
+	name := strings.ReplaceAll(stem, "_", "-")
+	if suffix != ".ts" && suffix != ".py" || run.ValidSkillName(name) != nil {
+		return ""
+	}
+	return name
 }
 
 // attempts is how often a read is tried if a save replaces files meanwhile.
@@ -235,8 +265,10 @@ func install(root *os.Root, name, version string) error {
 	if err := writeFile(root, name+"/"+saving, version); err != nil {
 		return err
 	}
-	if err := writeFile(root, name+"/"+t.file, t.code); err != nil {
-		return err
+	if t.file != "" {
+		if err := writeFile(root, name+"/"+t.file, t.code); err != nil {
+			return err
+		}
 	}
 	for _, other := range []string{scriptFile, pythonFile} {
 		if other != t.file {
@@ -267,7 +299,11 @@ func keep(root *os.Root, name string, t text) error {
 	if err := makeFolder(root, fresh); err != nil {
 		return err
 	}
-	for file, content := range map[string]string{documentFile: t.document, t.file: t.code} {
+	files := map[string]string{documentFile: t.document}
+	if t.file != "" {
+		files[t.file] = t.code
+	}
+	for file, content := range files {
 		if err := writeFile(root, fresh+"/"+file, content); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ import (
 type Document struct {
 	Description string
 	Tags        []string
+	Triggers    []string          // words and phrases of questions that the skill is for; they only find it
 	Tools       map[string]string // that the code needs, as server.tool with raw names → pin of the definition when it was saved; "" if that is not known
 	Functions   []Function        // with their parameters
 	Usage       string            // what stands below the front matter
@@ -42,6 +43,7 @@ type matter struct {
 	Name        string         `yaml:"name"`
 	Description string         `yaml:"description"`
 	Tags        any            `yaml:"tags"`
+	Triggers    any            `yaml:"triggers"`
 	Language    string         `yaml:"language"`
 	Tools       any            `yaml:"tools"`
 	Parameters  map[string]any `yaml:"parameters"`
@@ -143,6 +145,10 @@ func (m matter) document(body string) Document {
 	if len(d.Tags) == 0 {
 		d.Tags = wordsOf(m.Metadata["tags"])
 	}
+	d.Triggers = phrasesOf(m.Triggers)
+	if len(d.Triggers) == 0 {
+		d.Triggers = phrasesOf(m.Metadata["triggers"])
+	}
 	switch tools := m.Tools.(type) {
 	case map[string]any:
 		for name, pin := range tools {
@@ -181,6 +187,19 @@ func wordsOf(v any) []string {
 	return words[:min(len(words), maxTools)]
 }
 
+// phrasesOf reads a list, or phrases in one text with commas between.
+func phrasesOf(v any) []string {
+	if text, ok := v.(string); ok {
+		var list []any
+		for phrase := range strings.SplitSeq(text, ",") {
+			list = append(list, phrase)
+		}
+		v = list
+	}
+	phrases := wordsOf(v)
+	return phrases[:min(len(phrases), maxTags)]
+}
+
 // render is SKILL.md, below its front matter as words has it. It is the same for the same document.
 func (d Document) render(s run.Skill, words Words) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
@@ -191,7 +210,12 @@ func (d Document) render(s run.Skill, words Words) (string, error) {
 	if len(tags) > 0 {
 		fields = append(fields, yaml.MapItem{Key: "tags", Value: tags})
 	}
-	fields = append(fields, yaml.MapItem{Key: "language", Value: string(s.Language)})
+	if triggers := slices.Compact(slices.Sorted(slices.Values(d.Triggers))); len(triggers) > 0 {
+		fields = append(fields, yaml.MapItem{Key: "triggers", Value: triggers})
+	}
+	if s.Language != "" {
+		fields = append(fields, yaml.MapItem{Key: "language", Value: string(s.Language)})
+	}
 	if len(d.Tools) > 0 {
 		tools := yaml.MapSlice{}
 		for _, name := range slices.Sorted(maps.Keys(d.Tools)) {
@@ -208,6 +232,10 @@ func (d Document) render(s run.Skill, words Words) (string, error) {
 	b.Write(front)
 	d.parameters(&b)
 	b.WriteString(fence)
+	if s.Language == "" { // instructions, which are the text itself
+		b.WriteString("\n" + d.Usage + "\n")
+		return b.String(), nil
+	}
 	body, refused := words.Render(templates.Skill, d.data(s))
 	if refused != nil {
 		return "", refused
@@ -249,6 +277,9 @@ func (d Document) data(s run.Skill) templates.SkillData {
 
 // Import is the line with which a program imports functions of a skill.
 func Import(s run.Skill, functions []Function) string {
+	if s.Language == "" {
+		return "load_skill reads it"
+	}
 	var names []string
 	for _, f := range functions {
 		names = append(names, f.Name)

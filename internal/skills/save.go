@@ -41,8 +41,11 @@ func (s *Store) Save(d Draft) (Saved, *run.Error) {
 		return Saved{}, run.AsError(err)
 	}
 	t := text{document: document, file: scriptFile, code: ending(d.Code)}
-	if d.Language == run.Python {
+	switch d.Language {
+	case run.Python:
 		t.file = pythonFile
+	case "":
+		t.file, t.code = "", ""
 	}
 	if len(t.code) > MaxCode || len(t.document) > MaxDocument {
 		return Saved{}, run.Errorf(run.KindLimit, "skills", "the skill is too large: code may have %d bytes, its description %d", MaxCode, MaxDocument)

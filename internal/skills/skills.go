@@ -119,6 +119,8 @@ func (p Place) names() []string {
 	for _, e := range entries {
 		if run.ValidSkillName(e.Name()) == nil {
 			names = append(names, e.Name())
+		} else if name := plainName(e.Name()); name != "" {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -167,6 +169,9 @@ func (s *Store) Skill(name string, lang run.Language) (run.Skill, *run.Error) {
 	if lang == run.JavaScript {
 		lang = run.TypeScript
 	}
+	if found.Language == "" {
+		return run.Skill{}, run.Errorf(run.KindType, "skills", "the skill %s is instructions and has no code to import", name).WithHint("load_skill reads it")
+	}
 	if found.Language != lang {
 		return run.Skill{}, run.Errorf(run.KindType, "skills", "the skill %s is written in %s, and a program in %s cannot import it", name, found.Language, lang).
 			WithHint("write the program in %s; or read it with load_skill and save it in %s under another name", found.Language, lang)
@@ -183,7 +188,9 @@ func (p Place) read(name string) (Skill, error) {
 		return Skill{}, err
 	}
 	defer root.Close()
-	if err := isFolder(root, name); err != nil {
+	if err := isFolder(root, name); missing(err) {
+		return p.readPlain(root, name)
+	} else if err != nil {
 		return Skill{}, err
 	}
 	if marked(root, name) != "" {
@@ -203,6 +210,39 @@ func (p Place) read(name string) (Skill, error) {
 		skill.Modified = info.ModTime().UTC()
 	}
 	return skill, nil
+}
+
+// readPlain reads a skill that is one file in the place itself. It has no document, and counts as edited.
+func (p Place) readPlain(root *os.Root, name string) (Skill, error) {
+	t, err := plain(root, name)
+	if err != nil {
+		return Skill{}, err
+	}
+	skill, err := p.skill(name, t)
+	if err != nil {
+		return Skill{}, err
+	}
+	skill.Edited, skill.Description = true, commented(t.code)
+	if info, err := root.Lstat(t.file); err == nil {
+		skill.Modified = info.ModTime().UTC()
+	}
+	return skill, nil
+}
+
+// commented is the first line of text in the first comment or docstring of a program, clipped; "" if it has none.
+func commented(code string) string {
+	for line := range strings.Lines(code) {
+		said := strings.TrimSpace(line)
+		for _, lead := range []string{"/**", "/*", "*/", "*", "//", "#", `"""`, "'''"} {
+			if rest, ok := strings.CutPrefix(said, lead); ok {
+				said = strings.Trim(rest, " */\"'")
+				if said != "" && !strings.HasPrefix(said, "@") {
+					return said[:min(len(said), maxWord)]
+				}
+			}
+		}
+	}
+	return ""
 }
 
 func (p Place) readVersion(current Skill, version string) (Skill, error) {

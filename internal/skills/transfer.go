@@ -31,22 +31,35 @@ func Export(s Skill, dir string) (string, *run.Error) {
 	if description == "" {
 		description = "A program for Retort."
 	}
-	metadata := yaml.MapSlice{{Key: "language", Value: string(s.Language)}}
+	metadata := yaml.MapSlice{}
+	if s.Language != "" {
+		metadata = append(metadata, yaml.MapItem{Key: "language", Value: string(s.Language)})
+	}
+	if len(s.Triggers) > 0 {
+		metadata = append(metadata, yaml.MapItem{Key: "triggers", Value: strings.Join(s.Triggers, ", ")})
+	}
 	if len(s.Tags) > 0 {
 		metadata = append(metadata, yaml.MapItem{Key: "tags", Value: strings.Join(s.Tags, ", ")})
 	}
 	if tools := slices.Sorted(maps.Keys(s.Tools)); len(tools) > 0 {
 		metadata = append(metadata, yaml.MapItem{Key: "tools", Value: strings.Join(tools, ", ")})
 	}
-	front, err := yaml.Marshal(yaml.MapSlice{{Key: "name", Value: s.Name}, {Key: "description", Value: description}, {Key: "metadata", Value: metadata}})
+	fields := yaml.MapSlice{{Key: "name", Value: s.Name}, {Key: "description", Value: description}}
+	if len(metadata) > 0 {
+		fields = append(fields, yaml.MapItem{Key: "metadata", Value: metadata})
+	}
+	front, err := yaml.Marshal(fields)
 	if err != nil {
 		return "", run.Errorf(run.KindInternal, "skills.export", "%w", err)
 	}
-	file := scriptFile
-	if s.Language == run.Python {
-		file = pythonFile
+	files := map[string]string{documentFile: fence + string(front) + fence + "\n" + s.Usage + "\n"}
+	switch s.Language {
+	case run.Python:
+		files[pythonFile] = s.Code
+	case run.TypeScript:
+		files[scriptFile] = s.Code
 	}
-	return export(dir, s.Name, map[string]string{documentFile: fence + string(front) + fence + "\n" + s.Usage + "\n", file: s.Code})
+	return export(dir, s.Name, files)
 }
 
 // ExportGuide writes Guide into dir as Export does.
@@ -88,8 +101,8 @@ func ReadFolder(dir string) (Skill, *run.Error) {
 	defer root.Close()
 	t, err := readFiles(root, ".")
 	if missing(err) {
-		return Skill{}, run.Errorf(run.KindInvalidArguments, "skills.import", "%s has neither %s nor %s", dir, scriptFile, pythonFile).
-			WithHint("a skill for Retort is a folder with SKILL.md and the code")
+		return Skill{}, run.Errorf(run.KindInvalidArguments, "skills.import", "%s has neither %s nor %s nor %s", dir, documentFile, scriptFile, pythonFile).
+			WithHint("a skill for Retort is a folder with SKILL.md, and the code unless it is instructions only")
 	}
 	if err != nil {
 		return Skill{}, run.AsError(err)

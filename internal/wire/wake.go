@@ -19,7 +19,7 @@ type waker struct {
 
 // newWaker makes a waker that ends with ctx, at whose end conn must be closed.
 func newWaker(ctx context.Context, conn *Conn, waits func() (resume func())) *waker {
-	w := &waker{due: make(chan struct{}, 1), waits: waits, resume: func() {}}
+	w := &waker{due: make(chan struct{}, 1), waits: waits, resume: nothing}
 	w.timer = time.AfterFunc(time.Hour, w.ring)
 	go func() {
 		defer w.timer.Stop()
@@ -35,8 +35,11 @@ func newWaker(ctx context.Context, conn *Conn, waits func() (resume func())) *wa
 	return w
 }
 
+// nothing is what ends no wait.
+func nothing() {}
+
 func (w *waker) ring() {
-	w.wait(func() {})
+	w.wait(nothing)
 	select {
 	case w.due <- struct{}{}:
 	default: // the frame that is yet to be sent comes after whatever is asked for now

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"retort/internal/pipeline/gate/source"
@@ -60,8 +61,11 @@ func (g *Gate) examineSnake(ctx context.Context, skill run.Skill, library source
 	return Examined{Functions: s.Functions, Tools: s.Tools, Unknown: s.Unknown, Uses: s.Uses, Warnings: s.Warnings}, nil
 }
 
+// ErrNoFunctions is the cause of the refusal of a skill that nothing could use.
+var ErrNoFunctions = errors.New("the skill exports no function, so that nothing could use it")
+
 func noFunctions(skill run.Skill) *run.Error {
-	e := run.Errorf(run.KindType, "gate.skills", "the skill exports no function, so that nothing could use it")
+	e := run.Errorf(run.KindType, "gate.skills", "%w", ErrNoFunctions)
 	if skill.Language == run.Python {
 		return e.WithHint("define one at the top level: def %s(name: str) -> dict: …", run.SkillIdentifier(skill.Name, run.Python))
 	}

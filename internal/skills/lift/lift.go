@@ -61,6 +61,28 @@ func Program(code string, lang run.Language, skill string, skip []string) (Lifte
 	return p.script(name), nil
 }
 
+// Body makes a function of a program as it is, without parameters.
+func Body(code string, lang run.Language, skill string) Lifted {
+	p := &program{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == run.Python, names: map[string]bool{}}
+	p.tokens = scan(p.code, p.python)
+	name := run.SkillIdentifier(skill, lang)
+	if p.python {
+		return p.snake(name)
+	}
+	return p.script(name)
+}
+
+// Returns reports whether a program returns a value outside of functions.
+func Returns(code string, lang run.Language) bool {
+	if lang == run.Python {
+		return topReturn.MatchString(code)
+	}
+	p := &program{code: code}
+	return slices.ContainsFunc(scan(p.code, false), func(t token) bool { return t.kind == word && t.text == "return" && t.depth == 0 })
+}
+
+var topReturn = regexp.MustCompile(`(?m)^return\b`)
+
 // program is one on its way to become a function.
 type program struct {
 	code   string
