@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
+	"retort/internal/run"
 )
 
 func (a *app) workspace() *cobra.Command {
 	c := &cobra.Command{Use: "workspace", Short: "Files that programs have kept"}
-	c.AddCommand(a.listWorkspace(), a.collect())
+	c.AddCommand(a.listWorkspace(), a.exportWorkspace(), a.collect())
 	return c
 }
 
@@ -39,6 +40,41 @@ func (a *app) listWorkspace() *cobra.Command {
 	}
 	c.Flags().StringVar(&session, "session", "", "the files of this session")
 	c.Flags().StringVar(&glob, "glob", "", "files that fit, such as *.csv or results/**")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) exportWorkspace() *cobra.Command {
+	var session, glob string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "export DIR", Short: "Write files into a new folder, with personal values in the place of tokens", Args: cobra.ExactArgs(1),
+		Long: `Writes the files of a session into a folder that does not exist yet. Where text has tokens such as
+[EMAIL_1], the files there have the values. They are for a person: it asks in a terminal before.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tty, err := terminal()
+			if err != nil {
+				return run.Errorf(run.KindPolicy, "workspace.export", "personal values are written only when a person says so in a terminal, and this process has none").
+					WithHint("run it in a terminal yourself: retort workspace export %s", args[0])
+			}
+			defer tty.Close()
+			fmt.Fprintf(tty, "Files with personal values are written to %s. Type yes: ", printable(args[0]))
+			if line, err := readLine(cmd.Context(), tty); err != nil || line != "yes" {
+				return run.Errorf(run.KindPolicy, "workspace.export", "nothing was written")
+			}
+			out, err := retort.ExportWorkspace(retort.Config{Files: a.configs, Home: a.home}, session, glob, args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(out)
+			}
+			fmt.Fprintf(a.stdout, "%d files, %d bytes\n", out.Files, out.Bytes)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&session, "session", "", "the files of this session; default if not given")
+	c.Flags().StringVar(&glob, "glob", "", "only files that fit, such as *.csv or results/**")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

@@ -144,7 +144,7 @@ func TestExposedToolsAreAsTheyAre(t *testing.T) {
 					found[tool.Name] = tool
 				}
 				parts := found["get_parts"]
-				if parts == nil || found["up__search_tools"] == nil || found["read_resource"] != nil || len(found) != 15+4 {
+				if parts == nil || found["up__search_tools"] == nil || found["read_resource"] != nil || len(found) != 16+4 {
 					t.Fatalf("%d tools: %s", len(found), show(tools.Tools))
 				}
 				if len(parts.Icons) != 1 || parts.Meta["example.com/k"] != "v" {

@@ -235,7 +235,7 @@ func TestBroken(t *testing.T) {
 		names = append(names, b.Name)
 	}
 	slices.Sort(names)
-	if len(found) != 1 || found[0].Name != "bare" || !slices.Equal(names, []string{"bomb", "large", "no-end", "no-text"}) {
+	if len(found) != 2 || found[0].Name != "bare" || found[1].Name != "no-code" || found[1].Language != "" || !slices.Equal(names, []string{"bomb", "large", "no-end", "no-text"}) {
 		t.Errorf("%v %v", found, broken)
 	}
 }
