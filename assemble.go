@@ -142,9 +142,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config, files *confi
 	if err := p.openNetwork(c.internet); err != nil {
 		return nil, err
 	}
-	if p.commands, err = findCommands(p.config.Settings); err != nil {
-		return nil, err
-	}
+	p.commands = findCommands(p.config.Settings)
 	sandboxes := p.isolate(commands.guest, c.Reserve)
 	compiler := func() (io.ReadWriteCloser, error) { return sandboxes.Helper(commands.compiler, compilerMemory) }
 	if err := p.join(c, gate.New(gate.Options{Start: compiler, Parser: parser{sandboxes}, Level: p.level(), Trusted: p.trusts()})); err != nil {

@@ -18,8 +18,8 @@ func commandsOf(s config.Settings) []policy.Command {
 }
 
 // findCommands looks for them, with the PATH of now: an engine does so once, and what comes
-// into it later is not started. One that can never be started refuses the settings.
-func findCommands(s config.Settings) (commands.Set, error) {
+// into it later is not started. Those that can never be started are noted.
+func findCommands(s config.Settings) commands.Set {
 	var written []string
 	for _, c := range s.Commands {
 		written = append(written, c.Command)

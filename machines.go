@@ -27,9 +27,7 @@ func SetupMachines(ctx context.Context, c Config, kernel string, progress func(s
 	}
 	s := loaded.Settings
 	o := machineOptions(s.VM, loaded.Home, commands.guest, runtimes.All(runtimeCommands(s.Runtimes), s.Limits().Memory))
-	if o.Commands, err = findCommands(s); err != nil {
-		return nil, err
-	}
+	o.Commands = findCommands(s)
 	o.Limits, o.Progress = s.Limits(), progress
 	if kernel != "" {
 		o.Kernel = kernel

@@ -31,7 +31,19 @@ type Command struct {
 	// Image is what it needs of the machine's files, itself among them.
 	Image func() (*interpreter.Image, error)
 
-	path string // absolute, without symbolic links
+	path       string   // absolute, without symbolic links
+	prefix     []string // of its arguments
+	script     string   // that path runs, as an absolute path without symbolic links; may be empty
+	scriptSame walls.Identity
+}
+
+// Pinned are the files that must be those that were looked at, by where they lie in the sandbox.
+func (c *Command) Pinned() map[string]*walls.Identity {
+	pinned := map[string]*walls.Identity{c.Inside: &c.Same}
+	if c.script != "" {
+		pinned[c.script] = &c.scriptSame
+	}
+	return pinned
 }
 
 // Note adds to capabilities which commands can be started.
@@ -77,7 +89,7 @@ func Refuse(format string, args ...any) *run.Error {
 // Plan is what walls have for every command: the system calls that it may make, its arguments,
 // and threads and files in bounds.
 func (c *Command) Plan(args []string) walls.Plan {
-	return walls.Plan{Profile: "command", Argv: append([]string{c.Inside}, args...), Tmp: temporary, Files: files, Processes: Threads}
+	return walls.Plan{Profile: "command", Argv: slices.Concat([]string{c.Inside}, c.prefix, args), Tmp: temporary, Files: files, Processes: Threads}
 }
 
 const (

@@ -2,15 +2,22 @@
 
 package commands
 
-import "os"
+import (
+	"os"
+	"path"
 
-// Look finds the programs that settings name, by names or absolute paths. It is not there on
-// this system.
-func Look(written []string) (Set, error) {
-	if len(written) > 0 {
-		return Set{}, Refuse("commands: programs start commands on Linux only, behind its walls").WithHint("remove the setting")
+	"retort/internal/pipeline/isolate"
+	"retort/internal/run"
+)
+
+// Look notes of all programs that settings name that they are not started on this system.
+func Look(written []string) Set {
+	s := Set{found: map[string]*Command{}}
+	for _, w := range written {
+		why := Refuse("programs start %s on Linux only, behind its walls", w).WithHint("remove it from the setting commands")
+		s.missing = append(s.missing, isolate.MissingCommand{Command: path.Base(w), Why: why})
 	}
-	return Set{}, nil
+	return s
 }
 
 // Open opens the file; there is none on this system.
@@ -18,3 +25,6 @@ func (c *Command) Open() (*os.File, error) { return nil, os.ErrNotExist }
 
 // Check says whether an open file is the one that was looked at.
 func (c *Command) Check(*os.File) error { return os.ErrNotExist }
+
+// Alone says why a command needs more than single files; there is none on this system.
+func (c *Command) Alone() *run.Error { return nil }

@@ -269,7 +269,7 @@ func commander(t *testing.T, runner string) (isolate.Backend, string) {
 		err = os.WriteFile(path, data, 0o755)
 	}
 	if err == nil {
-		o.Commands, err = commands.Look([]string{path})
+		o.Commands = commands.Look([]string{path})
 	}
 	if err != nil {
 		t.Fatal(err)

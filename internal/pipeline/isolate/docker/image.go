@@ -202,6 +202,9 @@ func (m *image) authorities(sum io.Writer) error {
 
 // program adds a command, as it was looked at, and the libraries that it is linked with.
 func (m *image) program(sum io.Writer) error {
+	if refused := m.command.Alone(); refused != nil {
+		return refused
+	}
 	f, err := m.command.Open()
 	if err != nil {
 		return err

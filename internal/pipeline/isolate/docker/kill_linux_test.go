@@ -44,10 +44,7 @@ func engine(host, dir, runner, kind string) {
 	case "":
 	case commanding: // half of them last, the others are started one after the other
 		busy, calling = calling, "for (;;) await callMCPTool('x')"
-		var err error
-		if o.Commands, err = commands.Look([]string{os.Args[0]}); err != nil {
-			panic(err)
-		}
+		o.Commands = commands.Look([]string{os.Args[0]})
 	default:
 		runtime, busy, calling = "python", "while True: pass", "call_mcp_tool('x')"
 		o.Interpreters = []interpreter.Interpreter{pythonAt(kind)}

@@ -25,6 +25,9 @@ const spare = 1 << 30
 // buildCommand makes the root of a command: its own file, as it was looked at, and the
 // libraries that it is linked with.
 func (b *backend) buildCommand(c *commands.Command) (*root, error) {
+	if refused := c.Alone(); refused != nil {
+		return nil, refused
+	}
 	dir, err := b.place.root(commandRoot + c.Name)
 	if err != nil {
 		return nil, err

@@ -184,9 +184,7 @@ func TestCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.Commands, err = commands.Look([]string{path}); err != nil {
-			t.Fatal(err)
-		}
+		o.Commands = commands.Look([]string{path})
 		o.Warm = -1
 		b := New(o)
 		t.Cleanup(func() { _ = b.Close() })

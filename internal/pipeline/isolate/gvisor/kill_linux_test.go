@@ -43,10 +43,7 @@ func engine(runsc, dir, kind string) {
 	switch {
 	case kind == "":
 	case commander:
-		var err error
-		if o.Commands, err = commands.Look([]string{tool}); err != nil {
-			panic(err)
-		}
+		o.Commands = commands.Look([]string{tool})
 	default:
 		runtime, code = "python", "call_mcp_tool('x')\nawait sleep(1e6)"
 		o.Interpreters = []interpreter.Interpreter{pythonAt(kind)}

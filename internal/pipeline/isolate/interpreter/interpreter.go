@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -102,6 +103,34 @@ func (i Interpreter) image(found string) (*Image, error) {
 	return NewImage(path.Join(BinDir, i.Runtime), found)
 }
 
+// PythonAt is the executable of a Python, which a file may be or lead to, as the shims of
+// version managers do.
+func PythonAt(found string) (string, error) {
+	said, err := pythonOf(found)
+	return said.Executable, err
+}
+
+// PythonImage is what a Python needs beside itself, for a place inside.
+func PythonImage(inside, program string) (*Image, error) {
+	m := &Image{Sources: map[string]string{}}
+	if err := m.python(program); err != nil {
+		return nil, err
+	}
+	if m.Program != inside {
+		m.Sources[inside] = m.Sources[m.Program]
+		delete(m.Sources, m.Program)
+		m.Program = inside
+	}
+	return m, nil
+}
+
+// With is the image with one more file or folder of the machine, at its own path.
+func (m *Image) With(file string) *Image {
+	more := &Image{Program: m.Program, Sources: maps.Clone(m.Sources), Empty: m.Empty}
+	more.Sources[file] = file
+	return more
+}
+
 // Argv is the command line of the interpreter inside.
 func (i Interpreter) Argv(m *Image) []string {
 	return append(append([]string{m.Program}, i.Flags...), path.Join(HarnessDir, i.Main))
@@ -125,18 +154,30 @@ print(json.dumps({"executable": os.path.realpath(sys.executable), "prefix": os.p
 // python collects the files of a Python: the program, its library, and the
 // libraries that both are linked with. Installed packages are left out.
 func (m *Image) python(found string) error {
+	python, err := pythonOf(found)
+	if err != nil {
+		return err
+	}
+	return m.collect(python)
+}
+
+// pythonOf asks a Python where its files are.
+func pythonOf(found string) (python pythonSays, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), asking)
 	defer cancel()
 	var said, complaint bytes.Buffer
 	ask := exec.CommandContext(ctx, found, "-I", "-S", "-c", askPython) // not behind walls: it is the user's own, and runs nothing else
 	ask.Stdout, ask.Stderr = &said, &complaint
 	if err := ask.Run(); err != nil {
-		return fmt.Errorf("it does not say where its library is: %w%s", err, firstLine(complaint.String()))
+		return python, fmt.Errorf("it does not say where its library is: %w%s", err, firstLine(complaint.String()))
 	}
-	var python pythonSays
 	if err := json.Unmarshal(said.Bytes(), &python); err != nil || len(python.Version) != 2 || python.Executable == "" || python.Library == "" {
-		return fmt.Errorf("it does not say where its library is, but %.100q", said.String())
+		return python, fmt.Errorf("it does not say where its library is, but %.100q", said.String())
 	}
+	return python, nil
+}
+
+func (m *Image) collect(python pythonSays) error {
 	if python.Version[0] != 3 || python.Version[1] < 9 {
 		return fmt.Errorf("it is version %d.%d; 3.9 or later is needed", python.Version[0], python.Version[1])
 	}

@@ -23,10 +23,13 @@ func plan(c *commands.Command, args []string) (walls.Plan, error) {
 	}
 	p := c.Plan(args)
 	p.Mounts = mounts(image)
+	pinned := c.Pinned()
 	for i := range p.Mounts {
-		if p.Mounts[i].Target == c.Inside {
-			p.Mounts[i].Same = &c.Same
-		}
+		p.Mounts[i].Same = pinned[p.Mounts[i].Target]
+		delete(pinned, p.Mounts[i].Target)
+	}
+	for target, same := range pinned { // a file in one of the folders
+		p.Mounts = append(p.Mounts, walls.Mount{Source: target, Target: target, Same: same})
 	}
 	return p, nil
 }

@@ -26,11 +26,7 @@ func commander(t *testing.T) (*Backend, string) {
 	if err := os.WriteFile(tool, binary, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c, err := commands.Look([]string{tool, filepath.Join(dir, "absent"), tool})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := New(Options{Warm: -1, Commands: c})
+	b := New(Options{Warm: -1, Commands: commands.Look([]string{tool, filepath.Join(dir, "absent"), tool})})
 	t.Cleanup(func() { _ = b.Close() })
 	return b, tool
 }

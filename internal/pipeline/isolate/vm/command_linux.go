@@ -40,6 +40,9 @@ type order struct {
 // newOrder is the order for a command: its own file, if it is still the one that was looked at, and the
 // libraries that it is linked with. It is to be closed.
 func newOrder(found *commands.Command, c isolate.Command, l run.Limits) (*order, error) {
+	if refused := found.Alone(); refused != nil {
+		return nil, refused
+	}
 	file, err := found.Open()
 	if err != nil {
 		return nil, err

@@ -53,10 +53,7 @@ func engine(driver, program, kernel, runtime, path string) {
 	switch {
 	case commander:
 		runtime = quickjs
-		var err error
-		if o.Commands, err = commands.Look([]string{path}); err != nil {
-			panic(err)
-		}
+		o.Commands = commands.Look([]string{path})
 	case runtime != quickjs:
 		o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
 	}

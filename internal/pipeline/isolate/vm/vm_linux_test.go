@@ -281,11 +281,7 @@ func TestCommands(t *testing.T) {
 func commanding(t *testing.T, o Options) (b isolate.Backend, path string) {
 	t.Helper()
 	path = toolHere(t)
-	found, err := commands.Look([]string{path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Commands, o.Warm = found, -1
+	o.Commands, o.Warm = commands.Look([]string{path}), -1
 	b = New(o)
 	t.Cleanup(func() { _ = b.Close() })
 	return b, path
