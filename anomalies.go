@@ -27,6 +27,7 @@ type watching struct {
 	mu     sync.Mutex
 	known  bool
 	queued []run.Event // what happens meanwhile
+	urgent bool        // some of it is told without a comparison
 }
 
 // How far back the watch looks, and how long the first call of an engine waits for that.
@@ -74,6 +75,8 @@ func (w *watching) seen(e run.Event) {
 	w.mu.Lock()
 	if !w.known && len(w.queued) < maxMeantime {
 		w.queued = append(w.queued, e)
+		listed, _ := e.Facts["blacklist"].(bool)
+		w.urgent = w.urgent || listed
 		w.mu.Unlock()
 		return
 	}
@@ -138,7 +141,19 @@ func (w *watching) wait(ctx context.Context) {
 }
 
 func (w *watching) Stopped(execution string) *run.Error { return w.watch.Stopped(execution) }
-func (w *watching) Warnings(execution string) []string  { return w.watch.Warnings(execution) }
+
+// Warnings waits until what happened before is known if something waits for that which is
+// told at once.
+func (w *watching) Warnings(execution string) []string {
+	w.mu.Lock()
+	urgent := w.urgent
+	w.urgent = false
+	w.mu.Unlock()
+	if urgent {
+		w.wait(w.ctx)
+	}
+	return w.watch.Warnings(execution)
+}
 
 // AnomalyAlert is the body of what the webhook for anomalies is told. Text is all that a
 // person needs to see.

@@ -67,14 +67,15 @@ type parts struct {
 	secrets   *secrets.Masker
 	audit     *audit.Log // nil: nothing is recorded
 	recalled  *recalled
-	watch     *watching            // beside audit
-	logins    *oauth.Store         // nil: none are kept, or nobody has looked yet
-	telemetry *telemetry.Telemetry // nil: nobody is told
-	before    *started             // what the engine said of itself that wrote the record before
-	screen    *screen.Screen       // nil: nothing is hidden
-	memory    *memory.Budget       // for answers
-	network   *egress.Network      // of programs; closed unless settings open it
-	commands  commands.Set         // that programs may start
+	watch     *watching                  // beside audit
+	logins    *oauth.Store               // nil: none are kept, or nobody has looked yet
+	telemetry *telemetry.Telemetry       // nil: nobody is told
+	before    *started                   // what the engine said of itself that wrote the record before
+	screen    *screen.Screen             // nil: nothing is hidden
+	memory    *memory.Budget             // for answers
+	network   *egress.Network            // of programs; closed unless settings open it
+	networks  map[string]*egress.Network // by principal, "" for everybody else: network as their levels narrow it
+	commands  commands.Set               // that programs may start
 	pipeline  *pipeline.Pipeline
 	templates *templates.Set
 	model     *model.Endpoint // nil: there is none, or it is the client's
@@ -211,7 +212,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 // rulesOf are what the settings say of who may call what; they decide for listing,
 // searching and calling alike.
 func rulesOf(s config.Settings) policy.Rules {
-	r := policy.Rules{Limits: policy.Limits{Level: policy.Level(s.PermissionLevel), Servers: map[string]policy.Server{}}, Trusted: map[string]bool{}, Principals: map[string]policy.Limits{}, Commands: commandsOf(s)}
+	r := policy.Rules{Limits: policy.Limits{Level: policy.Level(s.PermissionLevel), Servers: map[string]policy.Server{}}, Trusted: map[string]bool{}, Principals: map[string]policy.Limits{}, Commands: commandsOf(s), Levels: map[policy.Level]policy.LevelRules{}}
 	for name, server := range s.Servers {
 		r.Servers[name], r.Trusted[name] = policy.Server(server.ToolRules), server.Trusted
 	}
@@ -221,6 +222,9 @@ func rulesOf(s config.Settings) policy.Rules {
 			limits.Servers[server] = policy.Server(rules)
 		}
 		r.Principals[name] = limits
+	}
+	for level, rules := range s.Levels {
+		r.Levels[policy.Level(level)] = policy.LevelRules(rules)
 	}
 	r.Approval = policy.Approval{Low: s.Approval.AutoApproveLow.Bool(), Medium: s.Approval.AutoApproveMedium.Bool(), High: s.Approval.AutoApproveHigh.Bool()}
 	if !s.Enabled.Bool() {
@@ -243,6 +247,9 @@ func (v visible) Toolset() *run.Toolset { return v.view.Toolset(v.live.Toolset()
 var levels = map[config.SecurityLevel]rules.Level{
 	config.SecurityPermissive: rules.Permissive, config.SecurityStandard: rules.Standard, config.SecurityHigh: rules.Strict, config.SecurityMaximum: rules.Maximum,
 }
+
+// floors are how strong the sandboxes are that securityLevel can ask for.
+var floors = map[config.SandboxMode]int{config.SandboxDocker: isolate.Container, config.SandboxVM: isolate.Machine}
 
 // trusts says of which servers the settings believe what they say of their tools.
 func (p *parts) trusts() func(server string) bool {
@@ -349,9 +356,9 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens, DefinitionTokens: p.config.Settings.Results.DefinitionTokens,
-		Secrets: p.secrets, Privacy: p.screen, Network: p.network, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(), ShowInForms: p.config.Settings.PII.ShowInForms.Bool(),
+		Secrets: p.secrets, Privacy: p.screen, Network: p.networkOf(""), Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(), ShowInForms: p.config.Settings.PII.ShowInForms.Bool(),
 		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
-		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel]},
+		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel], Least: floors[p.config.Settings.SandboxFloor]},
 		Wrapper: p.wrapper(), Stub: p.stub(),
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(filepath.Join(home, "pending"))),
 	}

@@ -136,7 +136,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.stats(), a.recommend(), a.workspace(), a.skills(), a.auth(), a.generate(), a.token(), a.tasks(),
 		a.demo(), a.doctor(), a.bench(), a.version(), a.man(), a.demoServer())
 	root.AddCommand(a.importServers(), a.install(), a.uninstall())
-	root.AddCommand(a.askTask(), a.templates(), a.vm())
+	root.AddCommand(a.askTask(), a.templates(), a.vm(), a.configuration())
 	return root
 }
 

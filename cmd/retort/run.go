@@ -60,6 +60,7 @@ type runFlags struct {
 	timeout                               time.Duration
 	json, dry, show                       bool
 	noCache, queue                        bool
+	care                                  careFlags
 	priority                              int
 	deadline                              time.Duration
 }
@@ -112,6 +113,7 @@ func (a *app) run() *cobra.Command {
 	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher is sooner")
 	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: when it must have ended, from now")
 	c.Flags().BoolVar(&f.noCache, "no-cache", false, "make every call, whatever the cache holds")
+	f.care.add(c.Flags())
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only read; list the calls that may have effects, and ask in a terminal whether to make them")
 	return c
 }
@@ -149,6 +151,9 @@ const maxProgram = 16 << 20
 
 func (a *app) request(f runFlags, args []string) (run.Request, error) {
 	req := run.Request{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry, NoCache: f.noCache}
+	if err := f.care.ask(&req); err != nil {
+		return req, err
+	}
 	given := 0
 	if f.code != "" {
 		given, req.Code = given+1, f.code

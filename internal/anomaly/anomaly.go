@@ -27,11 +27,13 @@ const (
 	Denials          Kind = "denials"           // refused again and again
 	Probing          Kind = "probing"           // tokens are guessed, or gone through one by one
 	Night            Kind = "night"             // at an hour at which nothing usually happens
+	Blacklist        Kind = "blacklist"         // a program reached for a host of the blacklist
+	Volume           Kind = "volume"            // very much was sent to or received from one host
 )
 
 // Kinds lists all kinds.
 func Kinds() []Kind {
-	return []Kind{Rate, Size, Duration, Failures, FirstUse, DestructiveBurst, Exfiltration, Denials, Probing, Night}
+	return []Kind{Rate, Size, Duration, Failures, FirstUse, DestructiveBurst, Exfiltration, Denials, Probing, Night, Blacklist, Volume}
 }
 
 // Action is what is done about a finding.
@@ -62,6 +64,7 @@ type Finding struct {
 	Evidence  Evidence  `json:"evidence"`
 
 	ended bool // the execution has
+	sure  bool // it is told at once, without anything to compare with
 }
 
 // Evidence is what a finding rests on. The unit is that of the kind: calls, bytes, seconds,

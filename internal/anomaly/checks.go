@@ -27,17 +27,21 @@ const (
 	muchRead        = 64 << 10 // bytes of an execution
 	muchSent        = 4 << 10  // bytes of an execution
 	rareWrites      = 5        // to a server, up to which it is one that is rarely written to
+	veryMuch        = 10 << 20 // bytes of an execution and one host, which are told without a comparison
 )
 
 // raise adds a finding, unless it was told within Cooldown, or there is nothing to compare with yet.
 func (d *detector) raise(p *person, f Finding, e run.Event) {
 	f.Action = d.o.action(f.Kind)
-	if f.Action == Off || p.span.days < d.o.Learning.Days || p.runs < d.o.Learning.Executions {
+	learning := p.span.days < d.o.Learning.Days || p.runs < d.o.Learning.Executions
+	if f.Action == Off || learning && !f.sure {
 		return
 	}
 	f.At, f.Principal, f.Session, f.Execution, f.ended = e.At, e.Principal, e.Session, e.Execution, e.Kind == run.EventEnd
 	f.Evidence.Days, f.Evidence.Runs, f.Evidence.Last = p.span.days, p.runs, p.ids()
-	f.Words += fmt.Sprintf(" (%d days, %d executions)", p.span.days, p.runs)
+	if !f.sure {
+		f.Words += fmt.Sprintf(" (%d days, %d executions)", p.span.days, p.runs)
+	}
 	t := d.toldOf(f)
 	since := seconds(e) - t.at
 	if t.at != 0 && since >= 0 && since < int64(Cooldown/time.Second) && f.Evidence.Now < fold*t.measure {

@@ -65,3 +65,38 @@ func TestNetwork(t *testing.T) {
 		})
 	}
 }
+
+// TestAtOnce holds that the blacklist and very large volumes are told with the first event,
+// before anything was learned.
+func TestAtOnce(t *testing.T) {
+	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	attempt := func(status string, facts map[string]any, received int64) run.Event {
+		return run.Event{Kind: run.EventNetwork, At: at, Principal: "new", Execution: "x", Status: status, Bytes: received, Facts: facts}
+	}
+	for name, c := range map[string]struct {
+		e     run.Event
+		kinds map[Kind]int
+	}{
+		"the blacklist":             {attempt("refused", map[string]any{"host": "evil.test", "error": run.KindPolicy, "blacklist": true}, 0), map[Kind]int{Blacklist: 1}},
+		"a host that no list names": {attempt("refused", map[string]any{"host": "evil.test", "error": run.KindPolicy}, 0), nil},
+		"much":                      {attempt("ended", map[string]any{"host": "a.test", "sent": 6 << 20}, 6<<20), map[Kind]int{Volume: 1}},
+		"not much":                  {attempt("ended", map[string]any{"host": "a.test", "sent": 1 << 20}, 6<<20), nil},
+	} {
+		for _, action := range []Action{Alert, Off} {
+			found := map[Kind]int{}
+			w := New(Options{Actions: map[Kind]Action{Blacklist: action, Volume: action}}, func(f Finding) { found[f.Kind]++ })
+			w.Seen(c.e)
+			w.Seen(c.e) // within an hour it is told once
+			want := c.kinds
+			if action == Off {
+				want = nil
+			}
+			if name == "not much" && action == Alert {
+				want = map[Kind]int{Volume: 1} // twice as much
+			}
+			if len(found) != len(want) || found[Blacklist] != want[Blacklist] || found[Volume] != want[Volume] {
+				t.Errorf("%s, %s: %v, want %v", name, action, found, want)
+			}
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // Command is a program of the machine's that programs may start, each time in a sandbox of
 // its own, and what its arguments may be.
@@ -23,3 +26,6 @@ func (c *Command) read() into {
 		}
 	}
 }
+
+// name is how programs call the command.
+func (c Command) name() string { return path.Base(c.Command) }

@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,7 +33,7 @@ const (
 type NetworkRule struct {
 	Domain    string // a name, or *.name for everything below it
 	Ports     []int
-	Protocols []string // https, http, wss, ws, tcp
+	Protocols []string // https, http, wss, ws, tcp, ssh
 }
 
 // NetworkSecret is a header that requests of programs to a domain get on their way, and that
@@ -54,9 +55,7 @@ func (n *Network) read() into {
 	return object(
 		field{"default", oneOf(&n.Default, NetworkDeny, NetworkAllow)},
 		field{"whitelist", list(&n.Whitelist, (*NetworkRule).read)},
-		field{"blacklist", list(&n.Blacklist, func(s *string) into {
-			return checked(s, "a domain, an address or a range such as 10.0.0.0/8", isTarget)
-		})},
+		field{"blacklist", list(&n.Blacklist, target)},
 		field{"rateLimitPerDomain", rate(&n.RateLimitPerDomain, 1_000_000)},
 		field{"bytesPerRun", size(&n.BytesPerRun, kib, tib)},
 		field{"certificates", folder(&n.Certificates)},
@@ -68,7 +67,7 @@ func (n *NetworkRule) read() into {
 	whole := object(
 		field{"domain", domain(&n.Domain)},
 		field{"ports", list(&n.Ports, func(p *int) into { return integer(p, 1, 65_535) })},
-		field{"protocols", list(&n.Protocols, func(p *string) into { return oneOf(p, "https", "http", "wss", "ws", "tcp") })},
+		field{"protocols", list(&n.Protocols, func(p *string) into { return oneOf(p, "https", "http", "wss", "ws", "tcp", "ssh") })},
 	)
 	return func(r *reader, v *node) {
 		if v.kind == textKind {
@@ -76,6 +75,9 @@ func (n *NetworkRule) read() into {
 			return
 		}
 		whole(r, v)
+		if slices.Contains(n.Protocols, "ssh") && len(n.Ports) > 0 && !slices.Contains(n.Ports, 22) {
+			r.fail(v, "add 22 to ports", "ssh is allowed at port 22 only")
+		}
 		if v.kind == objectKind && v.find("domain") == nil {
 			r.fail(v, "", "the rule names no domain")
 		}
@@ -98,6 +100,10 @@ func (s *NetworkSecret) read() into {
 
 func isHeader(name string) bool {
 	return regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(name)
+}
+
+func target(s *string) into {
+	return checked(s, "a domain, an address or a range such as 10.0.0.0/8", isTarget)
 }
 
 func domain(s *string) into { return checked(s, "a domain such as *.example.com", isDomain) }

@@ -44,8 +44,11 @@ type Settings struct {
 	Runtimes         Runtimes // where the machine's are
 	Docker           Docker
 	SecurityLevel    SecurityLevel
+	SandboxFloor     SandboxMode // the weakest sandbox that sandboxMode: auto takes; empty is as SecurityLevel and risk ask for
 	PermissionLevel  PermissionLevel
-	MaxExecutionTime time.Duration // active time; waiting for a person is not counted
+	Levels           map[PermissionLevel]LevelRules // for those who have the level; a level without rules is not in it
+	PolicyNotes      []string                       // what permission_levels, network_policy and sandbox_options say that changes nothing, and why
+	MaxExecutionTime time.Duration                  // active time; waiting for a person is not counted
 	PIITokenization  Switch
 	PII              PII
 	AuditLogging     Switch
@@ -279,7 +282,7 @@ const (
 
 // AnomalyKinds are the kinds of anomalies that settings can name.
 func AnomalyKinds() []string {
-	return []string{"rate", "size", "duration", "errors", "first_use", "destructive_burst", "exfiltration", "denials", "probing", "night"}
+	return []string{"rate", "size", "duration", "errors", "first_use", "destructive_burst", "exfiltration", "denials", "probing", "night", "blacklist", "volume"}
 }
 
 // Of is what is done about a kind.
@@ -294,14 +297,21 @@ func (a Anomalies) defaults() Anomalies {
 	if a.Actions == nil {
 		a.Actions = map[string]AnomalyAction{}
 	}
-	for kind, action := range map[string]AnomalyAction{
-		"destructive_burst": AnomalyApprove, "exfiltration": AnomalyApprove, "denials": AnomalyAlert, "probing": AnomalyAlert,
-	} {
+	for kind, action := range usualActions() {
 		if a.Actions[kind] == "" {
 			a.Actions[kind] = action
 		}
 	}
 	return a
+}
+
+// usualActions are what is done about kinds that are not only noted where the settings
+// say nothing of all.
+func usualActions() map[string]AnomalyAction {
+	return map[string]AnomalyAction{
+		"destructive_burst": AnomalyApprove, "exfiltration": AnomalyApprove, "denials": AnomalyAlert, "probing": AnomalyAlert,
+		"blacklist": AnomalyOff, "volume": AnomalyOff,
+	}
 }
 
 func (a *Anomalies) read() into {
@@ -460,7 +470,8 @@ const (
 
 // read is the whole grammar of retort.yaml.
 func (s *Settings) read() into {
-	return further(object(
+	written := &policies{}
+	return further(written.translated(s, object(append([]field{
 		field{"enabled", toggle(&s.Enabled)},
 		field{"sandboxMode", oneOf(&s.SandboxMode, SandboxProcess, SandboxDocker, SandboxGVisor, SandboxVM, SandboxAuto)},
 		field{"gvisor", s.GVisor.read()},
@@ -470,7 +481,7 @@ func (s *Settings) read() into {
 		field{"runtime", oneOf(&s.Runtime, ScriptRuntimes()...)},
 		field{"runtimes", s.Runtimes.read()},
 		field{"docker", s.Docker.read()},
-		field{"securityLevel", oneOf(&s.SecurityLevel, SecurityPermissive, SecurityStandard, SecurityHigh, SecurityMaximum)},
+		field{"securityLevel", s.readSecurityLevel},
 		field{"permissionLevel", oneOf(&s.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
 		field{"maxExecutionTime", duration(&s.MaxExecutionTime, time.Millisecond, 24*time.Hour)},
 		field{"piiTokenization", toggle(&s.PIITokenization)},
@@ -498,7 +509,7 @@ func (s *Settings) read() into {
 		field{"memory", orAuto(&s.Memory, size(&s.Memory, 128*mib, 64*tib))},
 		field{"maxConcurrentTasks", integer(&s.MaxTasks, 1, 1024)},
 		field{"tasks", object(field{"waiting", integer(&s.Tasks.Waiting, 1, 100_000)}, field{"keep", duration(&s.Tasks.Keep, time.Minute, 30*24*time.Hour)})},
-	))
+	}, written.fields()...)...)))
 }
 
 func (r Runtimes) defaults() Runtimes {

@@ -31,13 +31,16 @@ func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t
 // permit holds a target against the lists, before anything is resolved. key is what its
 // rate is counted by. Of the protocols it gives those that are allowed there.
 func (n *Network) permit(t Target, protocols ...string) (allowed []string, key string, refused *run.Error) {
-	for _, d := range n.domains {
-		if matches(d, t.Host) {
-			return nil, "", refuse("%s is in network.blacklist", t.Host)
-		}
+	if n.denied.names(t.Host) {
+		return nil, "", refuse("%s is in network.blacklist", t.Host)
 	}
 	if n.Closed() {
 		return nil, "", closed(t)
+	}
+	for _, s := range n.scopes {
+		if rule := s.refuses(t.Host); rule != "" {
+			return nil, "", refuse("%s must not be reached: %s", t.Host, rule).WithHint("only the person who runs Retort can change the rule")
+		}
 	}
 	named := false
 	for _, r := range n.rules {
@@ -45,11 +48,8 @@ func (n *Network) permit(t Target, protocols ...string) (allowed []string, key s
 			continue
 		}
 		named = true
-		if !slices.Contains(r.Ports, t.Port) {
-			continue
-		}
 		for _, p := range protocols {
-			if slices.Contains(r.Protocols, p) && !slices.Contains(allowed, p) {
+			if r.allows(p, t.Port) && !slices.Contains(allowed, p) {
 				allowed, key = append(allowed, p), r.Domain
 			}
 		}
@@ -98,7 +98,11 @@ func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *r
 	var list []netip.AddrPort
 	for _, a := range found {
 		if why := n.judge(a, own); why != "" {
-			return nil, refuse("%s leads to %s, which is %s", t.Host, plain(a), why).WithHint("programs reach only hosts on the Internet")
+			refused := refuse("%s leads to %s, which is %s", t.Host, plain(a), why).WithHint("programs reach only hosts on the Internet")
+			if _, listed := n.denied.rangeOf(a); listed {
+				refused.Op = opBlacklist
+			}
+			return nil, refused
 		}
 		list = append(list, netip.AddrPortFrom(plain(a), uint16(t.Port)))
 	}
@@ -114,13 +118,19 @@ func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
 	if slices.Contains(own, a) {
 		return "this machine"
 	}
-	for _, r := range n.ranges {
-		if r.Contains(a) {
-			return fmt.Sprintf("in network.blacklist (%s)", r)
+	if r, listed := n.denied.rangeOf(a); listed {
+		return fmt.Sprintf("in network.blacklist (%s)", r)
+	}
+	for _, s := range n.scopes {
+		if r, denied := s.denied.rangeOf(a); denied {
+			return fmt.Sprintf("in %s.deny (%s)", s.rule, r)
 		}
 	}
 	return ""
 }
+
+// opBlacklist is the Op of the error about a host that leads to an address of the blacklist.
+const opBlacklist = "egress.blacklist"
 
 // dial connects to a target that permit has allowed.
 func (n *Network) dial(ctx context.Context, t Target) (net.Conn, *run.Error) {

@@ -26,10 +26,13 @@ const (
 	wss   = "wss"
 	ws    = "ws"
 	tcp   = "tcp"
+	ssh   = "ssh" // at sshPort only, in a tunnel
 )
 
+const sshPort = 22
+
 // Rule allows hosts, with ports and protocols. No protocols means https; no ports means those
-// of the protocols, of which tcp has none.
+// of the protocols, of which tcp has none. Where a rule names ssh, port 22 is for ssh and tcp.
 type Rule struct {
 	Domain    string // a name, or *.name for everything below it
 	Ports     []int
@@ -82,8 +85,8 @@ type Network struct {
 	o       Options
 	rules   []Rule // of Options, complete
 	secrets []Secret
-	domains []string // of Deny
-	ranges  []netip.Prefix
+	denied  targets // of Deny
+	scopes  []scope
 	rates   *rates
 }
 
@@ -113,10 +116,9 @@ func New(o Options) (*Network, error) {
 		}
 		n.secrets = append(n.secrets, Secret{domain, s.Header, s.Value})
 	}
-	for _, d := range o.Deny {
-		if err := n.deny(d); err != nil {
-			return nil, err
-		}
+	var err error
+	if n.denied, err = parseTargets(o.Deny); err != nil {
+		return nil, err
 	}
 	n.rates = newRates(n.o.Rate, n.o.Per)
 	return n, nil
@@ -148,9 +150,11 @@ func (o Options) complete() Options {
 }
 
 // Closed says that nothing is allowed.
-func (n *Network) Closed() bool { return n == nil || len(n.rules) == 0 && !n.o.Open }
+func (n *Network) Closed() bool {
+	return n == nil || len(n.rules) == 0 && !n.o.Open || slices.ContainsFunc(n.scopes, scope.closed)
+}
 
-var ports = map[string]int{https: 443, wss: 443, http1: 80, ws: 80}
+var ports = map[string]int{https: 443, wss: 443, http1: 80, ws: 80, ssh: sshPort}
 
 func (r Rule) complete() (Rule, error) {
 	domain, err := pattern(r.Domain)
@@ -169,9 +173,22 @@ func (r Rule) complete() (Rule, error) {
 			return r, invalid("network.whitelist: there is no protocol %s", shown(p))
 		case p == tcp && len(r.Ports) == 0:
 			return r, invalid("network.whitelist: %s allows tcp and names no ports", r.Domain)
+		case p == ssh && !slices.Contains(c.Ports, sshPort):
+			return r, invalid("network.whitelist: %s allows ssh, which is at port 22 only, and names other ports", r.Domain)
 		}
 	}
 	return c, nil
+}
+
+// allows reports whether the rule allows a protocol at a port.
+func (r Rule) allows(protocol string, port int) bool {
+	if !slices.Contains(r.Protocols, protocol) || !slices.Contains(r.Ports, port) {
+		return false
+	}
+	if protocol == ssh || port == sshPort && slices.Contains(r.Protocols, ssh) {
+		return port == sshPort && (protocol == ssh || protocol == tcp)
+	}
+	return true
 }
 
 // pattern is a domain of the settings as hosts are compared with it.
@@ -192,23 +209,6 @@ func matches(pattern, host string) bool {
 		return len(host) > len(below) && strings.HasSuffix(host, below)
 	}
 	return pattern == host
-}
-
-func (n *Network) deny(what string) error {
-	if p, err := netip.ParsePrefix(what); err == nil {
-		n.ranges = append(n.ranges, p.Masked())
-		return nil
-	}
-	if a, err := netip.ParseAddr(what); err == nil {
-		a = plain(a)
-		n.ranges = append(n.ranges, netip.PrefixFrom(a, a.BitLen()))
-		return nil
-	}
-	domain, err := pattern(what)
-	if err == nil {
-		n.domains = append(n.domains, domain)
-	}
-	return err
 }
 
 func ownAddresses() []netip.Addr {

@@ -29,6 +29,7 @@ type Attempt struct {
 	Port           int    // 0 if there is none
 	Protocol       string
 	Reason         *run.Error // of a refusal, and of what failed
+	Blacklisted    bool       // the blacklist names the host, or an address that it leads to
 	Sent, Received int64      // bytes of bodies, and of tunnels; once it has ended
 	Took           time.Duration
 }
@@ -117,7 +118,7 @@ func (s *Session) refused(t Target, why *run.Error) *run.Error {
 		s.refusals = append(s.refusals, why)
 	}
 	s.mu.Unlock()
-	_ = s.note(Attempt{Decision: Refused, Host: t.Host, Port: t.Port, Protocol: t.Protocol, Reason: why}) // it is refused all the same
+	_ = s.note(Attempt{Decision: Refused, Host: t.Host, Port: t.Port, Protocol: t.Protocol, Reason: why, Blacklisted: why.Op == opBlacklist || s.n.Lists(t.Host)}) // it is refused all the same
 	return why
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,13 +40,41 @@ func (p *proxied) tunnel(h head) (requests bool) {
 		_, err := io.WriteString(p.conn, established)
 		return err == nil
 	}
-	allowed, refused := p.admit(t, https, wss, tcp)
+	if p.speaksSSH(t) {
+		t.Protocol = ssh
+	}
+	allowed, refused := p.admit(t, https, wss, tcp, ssh)
 	if refused != nil {
 		p.reply(refused)
 		return false
 	}
-	p.open(t, slices.Contains(allowed, tcp))
+	begins := beginsTLS
+	switch {
+	case slices.Contains(allowed, tcp):
+		begins = beginsAnyhow
+	case t.Protocol == ssh:
+		begins = beginsSSH
+	}
+	p.open(t, begins)
 	return false
+}
+
+// beginning is what a program has to begin a tunnel with.
+type beginning int
+
+const (
+	beginsTLS beginning = iota // for the host that was asked for
+	beginsSSH
+	beginsAnyhow
+)
+
+// speaksSSH says whether ssh is all that a target is allowed for.
+func (p *proxied) speaksSSH(t Target) bool {
+	if _, _, refused := p.n.permit(t, https, wss, tcp); refused == nil {
+		return false
+	}
+	_, _, refused := p.n.permit(t, ssh)
+	return refused == nil
 }
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
@@ -60,7 +89,7 @@ func (p *proxied) speaksHTTP(t Target) bool {
 }
 
 // open connects to a target that was admitted.
-func (p *proxied) open(t Target, anything bool) {
+func (p *proxied) open(t Target, begins beginning) {
 	began := time.Now()
 	conn, failed := p.connect(p.ctx, t)
 	if failed != nil {
@@ -69,7 +98,7 @@ func (p *proxied) open(t Target, anything bool) {
 		return
 	}
 	defer conn.Close()
-	failed = p.through(conn, t, anything)
+	failed = p.through(conn, t, begins)
 	p.ended(t, began, conn.sent.Load(), conn.received.Load(), failed)
 }
 
@@ -90,11 +119,14 @@ func (p *proxied) tunnels(h head, t Target) *run.Error {
 }
 
 // through joins both ends, once it was seen what the program begins with.
-func (p *proxied) through(conn *metered, t Target, anything bool) *run.Error {
+func (p *proxied) through(conn *metered, t Target, begins beginning) *run.Error {
 	if _, err := io.WriteString(p.conn, established); err != nil {
 		return nil
 	}
-	if !anything {
+	switch begins {
+	case beginsSSH:
+		return p.splice(conn, t, &greeted{Reader: p.in, host: t.Host})
+	case beginsTLS:
 		_ = p.conn.SetReadDeadline(time.Now().Add(helloTimeout))
 		hello, refused := readHello(p.in, t.Host)
 		if refused != nil {
@@ -105,10 +137,34 @@ func (p *proxied) through(conn *metered, t Target, anything bool) *run.Error {
 			return p.failure(p.ctx, t, err)
 		}
 	}
-	return p.splice(conn, t)
+	return p.splice(conn, t, p.in)
 }
 
-func (p *proxied) splice(conn *metered, t Target) *run.Error {
+// greeted is what a program sends in a tunnel for SSH, which must begin as SSH does. The
+// server may speak first, so nothing is waited for.
+type greeted struct {
+	*bufio.Reader
+	host string
+	seen bool
+}
+
+func (g *greeted) Read(b []byte) (int, error) {
+	if !g.seen {
+		const greeting = "SSH-"
+		begun, err := g.Peek(len(greeting))
+		switch {
+		case string(begun) == greeting:
+		case err != nil && strings.HasPrefix(greeting, string(begun)):
+			return 0, err
+		default:
+			return 0, refuse("what goes through the tunnel to %s is not SSH", g.host)
+		}
+		g.seen = true
+	}
+	return g.Reader.Read(b)
+}
+
+func (p *proxied) splice(conn *metered, t Target, from io.Reader) *run.Error {
 	var both sync.WaitGroup
 	var failed [2]error
 	copying := func(i int, to net.Conn, from io.Reader) {
@@ -118,7 +174,7 @@ func (p *proxied) splice(conn *metered, t Target) *run.Error {
 		}
 		_ = closeWrite(to)
 	}
-	both.Go(func() { copying(0, conn, p.in) })
+	both.Go(func() { copying(0, conn, from) })
 	both.Go(func() { copying(1, p.conn, conn) })
 	both.Wait()
 	for _, err := range failed {

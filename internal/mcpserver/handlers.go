@@ -158,8 +158,9 @@ func program(req *mcp.CallToolRequest) (r run.Request, err error) {
 		Sandbox   string       `json:"sandbox"`
 		Session   string       `json:"session"`
 		DryRun    bool         `json:"dry_run"`
+		care
 	}
-	if err := arguments(req, &a, "code", "language", "timeout_ms", "sandbox", "session", "dry_run"); err != nil {
+	if err := arguments(req, &a, append([]string{"code", "language", "timeout_ms", "sandbox", "session", "dry_run"}, careNames...)...); err != nil {
 		return r, err
 	}
 	if err := required("code", a.Code); err != nil {
@@ -169,11 +170,12 @@ func program(req *mcp.CallToolRequest) (r run.Request, err error) {
 		return r, run.Errorf(run.KindInvalidArguments, "mcpserver", "argument \"timeout_ms\": %d is not between 0 and a day", a.TimeoutMS)
 	}
 	model, version := modelOf(req)
-	return run.Request{
+	r = run.Request{
 		Model: model, ModelVersion: version,
 		Session: a.Session, Client: client(req), Language: a.Language, Code: a.Code, Sandbox: a.Sandbox, DryRun: a.DryRun,
 		Limits: run.Limits{Timeout: time.Duration(a.TimeoutMS) * time.Millisecond},
-	}, nil
+	}
+	return r, a.ask(&r)
 }
 
 func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (any, error) {

@@ -86,7 +86,10 @@ func (x *execution) approveProgram(ctx context.Context) *run.Error {
 		}
 		return x.asks(ctx, q)
 	}
-	rule := x.aboutProgram(*x.risk)
+	rule := x.required()
+	if rule == "" {
+		rule = x.aboutProgram(*x.risk)
+	}
 	if rule == "" {
 		return x.flight.record.automatic(*x.risk)
 	}

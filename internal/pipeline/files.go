@@ -1,11 +1,13 @@
 package pipeline
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"slices"
 	"unicode/utf8"
 
+	"retort/internal/policy"
 	"retort/internal/run"
 	"retort/internal/workspace"
 )
@@ -38,7 +40,7 @@ func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bo
 	if refused := p.noted(run.EventFile, session, "write", map[string]any{"bytes": len(data), "append": appends}, asked{Name: name}); refused != nil {
 		return out, refused
 	}
-	err = p.within(session, name, func(w *workspace.Workspace, path string) error {
+	err = p.within(session, name, policy.WriteFile, func(w *workspace.Workspace, path string) error {
 		write := w.Write
 		if appends {
 			write = w.Append
@@ -58,10 +60,13 @@ func badEncoding(encoding string) error {
 }
 
 // within does something with a path in the workspace of a session.
-func (p *Pipeline) within(session, name string, do func(w *workspace.Workspace, path string) error) error {
+func (p *Pipeline) within(session, name string, use policy.FileUse, do func(w *workspace.Workspace, path string) error) error {
 	path, err := workspace.Path(name)
 	if err != nil {
 		return err
+	}
+	if refused := p.Policy.File(cmp.Or(path, "."), use); refused != nil {
+		return refused
 	}
 	w, err := p.Workspaces.Open(p.own(session))
 	if err != nil {
@@ -81,7 +86,7 @@ func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding 
 	if offset < 0 || limit < 0 {
 		return part, run.Errorf(run.KindInvalidArguments, "workspace.read", "offset and limit must not be negative")
 	}
-	err = p.within(session, name, func(w *workspace.Workspace, path string) error {
+	err = p.within(session, name, policy.ReadFile, func(w *workspace.Workspace, path string) error {
 		r := reading{pipeline: p, session: session, workspace: w, path: path, encoding: encoding}
 		part, err = r.part(offset, min(or(limit, defaultPart), maxPart))
 		return err
@@ -198,8 +203,11 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list run.FileList, er
 	if err != nil {
 		return list, err
 	}
-	err = p.within(session, below, func(w *workspace.Workspace, path string) error {
+	err = p.within(session, below, policy.LookAt, func(w *workspace.Workspace, path string) error {
 		files, total, err := w.Files(path, glob, maxListed)
+		listed := len(files)
+		files = slices.DeleteFunc(files, func(f run.FileEntry) bool { return p.Policy.File(f.Path, policy.LookAt) != nil })
+		total -= listed - len(files)
 		list.Files = append([]run.FileEntry{}, files...)
 		if total > len(files) {
 			list.Total = total

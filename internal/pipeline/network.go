@@ -16,12 +16,12 @@ import (
 // connect gives a program that is about to run its network, and gives the Host that it runs
 // with. What it opens is closed by end, which must be called.
 func (x *execution) connect() (host isolate.Host, end func()) {
-	network := x.pipeline.Network
+	network := x.reachable()
 	host = &arriving{execution: x, host: x.host}
 	if network.Closed() {
 		return host, func() {}
 	}
-	to := egress.Execution{Note: x.flight.record.attempt, Rehearses: x.rehearses()}
+	to := egress.Execution{Note: x.attempted, Rehearses: x.rehearses()}
 	if x.pipeline.Secrets != nil {
 		to.Mask = x.pipeline.Secrets.Mask
 	}
@@ -32,7 +32,24 @@ func (x *execution) connect() (host isolate.Host, end func()) {
 // proxied reports whether a program that is to run reaches its network over connections of its
 // own. JavaScript has fetch, which is a call.
 func (x *execution) proxied(v *gate.Verdict) bool {
-	return !x.pipeline.Network.Closed() && v.Program.Language == run.Python && v.Risk.Reaches()
+	return !x.reachable().Closed() && v.Program.Language == run.Python && v.Risk.Reaches()
+}
+
+// attempted records what a program reaches for. An address that it knows by a token only may
+// be one of the blacklist.
+func (x *execution) attempted(a egress.Attempt) *run.Error {
+	if a.Decision == egress.Refused && !a.Blacklisted && x.screen != nil {
+		a.Blacklisted = x.pipeline.Network.Lists(x.screen.Show(a.Host))
+	}
+	return x.flight.record.attempt(a)
+}
+
+// reachable is the network of the execution; nil where the request wants none.
+func (x *execution) reachable() *egress.Network {
+	if x.req.AllowNetwork != nil && !*x.req.AllowNetwork {
+		return nil
+	}
+	return x.pipeline.Network
 }
 
 // proxying is a Host that is the other end of a program's connections, too.
@@ -108,6 +125,9 @@ func (r *record) attempt(a egress.Attempt) *run.Error {
 		if value != 0 && value != "" {
 			e.Facts[name] = value
 		}
+	}
+	if a.Blacklisted {
+		e.Facts["blacklist"] = true
 	}
 	if a.Reason != nil {
 		e.Facts["error"] = a.Reason.Kind

@@ -143,12 +143,15 @@ func (p *Pipeline) forNewExecution() *Pipeline {
 // Execute runs one program, whatever becomes of it. If it waits for a person and
 // the channel of ctx can't ask one, it goes on waiting, and the Outcome is pending.
 func (p *Pipeline) Execute(ctx context.Context, req run.Request) run.Outcome {
-	asks := req.Limits.Timeout
+	refused, asks := p.exceeds(req), req.Limits.Timeout
 	p, req = p.forNewExecution(), p.complete(req)
+	if asks > p.Limits.Timeout {
+		refused = tooLong(asks, p.Limits.Timeout)
+	}
 	what := map[string]any{"language": req.Language, "runtime": req.Runtime}
 	return p.fly(ctx, req, what, asked{Code: req.Code}, func(ctx context.Context, f *flight) run.Outcome {
-		if asks > p.Limits.Timeout {
-			return run.Outcome{ExecutionID: req.ID, Status: run.StatusRejected, Error: tooLong(asks, p.Limits.Timeout)}
+		if refused != nil {
+			return run.Outcome{ExecutionID: req.ID, Status: run.StatusRejected, Error: refused}
 		}
 		return p.execute(ctx, req, f)
 	})
@@ -265,6 +268,9 @@ func (p *Pipeline) call(ctx context.Context, req run.Request, name string, argum
 	byName, err := json.Marshal(map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
 		return x.fail(run.Errorf(run.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
+	}
+	if refused := x.approveDirect(ctx, name, arguments); refused != nil {
+		return x.fail(refused)
 	}
 	call := run.Call{Tool: "call", Arguments: byName}
 	result, err := x.host.Call(ctx, call)

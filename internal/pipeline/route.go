@@ -12,6 +12,7 @@ import (
 type Routing struct {
 	ByRisk bool        // sandboxMode: auto
 	Level  rules.Level // securityLevel
+	Least  int         // the strength that securityLevel asks for beside that of Level; 0 is none
 }
 
 // What the words of the settings ask for: by the risk of a program, and whatever its
@@ -26,7 +27,7 @@ func (r Routing) floor(risk rules.Risk) isolate.Floor {
 	if !r.ByRisk {
 		return isolate.Floor{}
 	}
-	if need := byLevel[r.Level]; need > byRisk[risk.Level] {
+	if need := max(byLevel[r.Level], r.Least); need > byRisk[risk.Level] {
 		return isolate.Floor{Strength: need, Why: "securityLevel: " + r.Level.String()}
 	}
 	why := fmt.Sprintf("its risk is %s (%d)", risk.Level, risk.Score)

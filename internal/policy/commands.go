@@ -43,13 +43,28 @@ func (v *View) Commands() []string {
 
 func (s *sight) commandNames() []string {
 	var names []string
-	if s.readOnly() == "" {
-		for _, c := range s.commands {
+	for _, c := range s.commands {
+		if s.deniedCommand(c.Name) == "" {
 			names = append(names, c.Name)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// deniedCommand is the rule of a level by which a command is not started, "" if there is none.
+func (s *sight) deniedCommand(name string) string {
+	for _, l := range s.layers {
+		switch {
+		case slices.Contains(l.rules.DenyCommands, name):
+			return l.levelRule() + ".commands.deny: " + name
+		case l.rules.Commands == nil && l.level == ReadOnly:
+			return l.prefix + "permissionLevel: " + string(ReadOnly)
+		case l.rules.Commands != nil && !slices.Contains(l.rules.Commands, "*") && !slices.Contains(l.rules.Commands, name):
+			return l.levelRule() + ".commands.allow"
+		}
+	}
+	return ""
 }
 
 // Command says why a program may not start a command with these arguments; nil if it may. It
@@ -65,10 +80,11 @@ func (v *View) Command(name string, args []string) *run.Error {
 }
 
 func (s *sight) command(name string, args []string) *run.Error {
-	if rule := s.readOnly(); rule != "" {
-		return refusedCommand("the policy refuses to start programs: %s", rule).WithHint("do without; only the person who runs Retort can change the rule")
-	}
 	allowed := s.commandNames()
+	known := slices.ContainsFunc(s.commands, func(c Command) bool { return c.Name == name })
+	if rule := s.deniedCommand(name); rule != "" && (known || len(allowed) == 0) {
+		return refusedCommand("the policy refuses to start %s: %s", quoted(name), rule).WithHint("do without; only the person who runs Retort can change the rule")
+	}
 	if len(allowed) == 0 {
 		return refusedCommand("programs start no commands here").WithHint("do without, or have the person who runs Retort allow one: commands: [{command: …, args: […]}]")
 	}

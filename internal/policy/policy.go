@@ -31,7 +31,8 @@ type Rules struct {
 	Limits                       // for everybody
 	Trusted    map[string]bool   // servers whose hints may lower the effects of their tools
 	Principals map[string]Limits // for one principal, on top of those for everybody
-	Commands   []Command         // that programs may start; none where a level is ReadOnly
+	Commands   []Command         // that programs may start; none where a level is ReadOnly, unless Levels say which
+	Levels     map[Level]LevelRules
 	// Removed are principals whom earlier settings named. Nothing is allowed to them: without
 	// their own rules they would have those for everybody, which allow more.
 	Removed []string `json:"-"`
@@ -107,7 +108,7 @@ func New(r Rules) (*Policy, error) {
 	if r.Level == "" {
 		r.Level = WriteRestricted
 	}
-	base, err := newLayer("", r.Limits)
+	base, err := newLayer("", r.Limits, r.Levels)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func New(r Rules) (*Policy, error) {
 	trusted, commands := maps.Clone(r.Trusted), slices.Clone(r.Commands)
 	p := &Policy{everybody: &sight{layers: []*layer{base}, trusted: trusted, commands: commands}, named: map[string]*sight{}, approval: r.Approval, version: r.Version}
 	for name, limits := range r.Principals {
-		l, err := newLayer("principals."+name+".", limits)
+		l, err := newLayer("principals."+name+".", limits, r.Levels)
 		if err != nil {
 			return nil, err
 		}
@@ -161,6 +162,7 @@ type layer struct {
 	closed  string // the rule that denies everything; "" if there is none
 	prefix  string // of the names of its rules
 	level   Level
+	rules   LevelRules // of the level
 	servers map[string]*server
 }
 
@@ -179,11 +181,11 @@ type condition struct {
 	names map[string]string // that the expression asks for, by their folded form
 }
 
-func newLayer(prefix string, l Limits) (*layer, error) {
+func newLayer(prefix string, l Limits, levels map[Level]LevelRules) (*layer, error) {
 	if l.Level != "" && !slices.Contains([]Level{ReadOnly, WriteRestricted, ExecuteFull}, l.Level) {
 		return nil, invalid("%spermissionLevel: there is no level %q", prefix, l.Level)
 	}
-	made := &layer{prefix: prefix, level: l.Level, servers: map[string]*server{}}
+	made := &layer{prefix: prefix, level: l.Level, rules: levels[l.Level], servers: map[string]*server{}}
 	for name, s := range l.Servers {
 		compiled, err := newServer(s)
 		if err != nil {

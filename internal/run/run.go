@@ -35,6 +35,15 @@ type Request struct {
 	NoCache             bool   // every call is made, whatever the cache holds
 	Noted               bool   // calls that may have effects are on disk before they leave, so that who asks after a crash is told
 	Limits              Limits // zero fields mean the configured ones
+	// ForceApproval has a person asked before the program runs, whatever the settings approve
+	// by themselves.
+	ForceApproval bool
+	// AllowNetwork, unless it is nil, says whether the program may reach the network. true is
+	// refused where the settings give programs none.
+	AllowNetwork *bool
+	// FilesystemScope narrows which files the program sees: FilesWorkspace, FilesReadOnly,
+	// FilesNone, or a folder such as ./workspace/reports. Empty means what the settings allow.
+	FilesystemScope string
 	// Private says that whoever reads the Outcome has not written the code, and does not know what is personal in
 	// it.
 	Private bool
@@ -47,6 +56,13 @@ type Request struct {
 	// not block and may be called from several goroutines.
 	Progress func(calls int) `json:"-"`
 }
+
+// The words for a Request's FilesystemScope, widest first.
+const (
+	FilesWorkspace = "workspace-only" // those of the session's workspace
+	FilesReadOnly  = "read-only"      // the same, and none is written
+	FilesNone      = "none"
+)
 
 // Limits bound one execution. A zero field means "not stated here": the
 // defaults of DefaultLimits apply, never "unlimited".

@@ -25,6 +25,35 @@ type Folder struct {
 type Tree struct {
 	Workspace *Workspace
 	Folders   map[string]Folder // by name: "servers"
+	// May says why a file or folder of the workspace may not be used so. Its name is clean and
+	// relative to the workspace. Nil lets everything be used.
+	May func(name string, use Access) *run.Error
+}
+
+// Access says what is done with a file.
+type Access uint8
+
+// The uses.
+const (
+	LookAt    Access = iota // its name, size and place
+	ReadFile                // also a part of it
+	WriteFile               // also make, remove and rename
+)
+
+// check says why a path within the workspace may not be used so. Where files are
+// restricted, no path leads over a symbolic link: it could end elsewhere.
+func (t *Tree) check(rest string, use Access) error {
+	if t.May == nil {
+		return nil
+	}
+	name := local(rest)
+	if refused := t.May(name, use); refused != nil {
+		return refused
+	}
+	if t.Workspace.crossesLink(name) {
+		return failed("./workspace/"+name, "EACCES", "it leads over a symbolic link, and this program may use some folders only")
+	}
+	return nil
 }
 
 // maxRead bounds one read; the guest asks again for more.
@@ -116,6 +145,9 @@ func (t *Tree) read(a pathArgument) (any, error) {
 	}
 	folder, rest := t.place(a.Path)
 	if folder == "workspace" {
+		if err := t.check(rest, ReadFile); err != nil {
+			return nil, err
+		}
 		data, size, err := t.Workspace.ReadAt(rest, a.Offset, a.Length)
 		if err != nil {
 			return nil, renamed(err, rest, a.Path)
@@ -147,14 +179,25 @@ func (t *Tree) list(a pathArgument) (any, error) {
 		slices.SortFunc(entries, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 		return answer{entries}, nil
 	case folder == "workspace":
+		if err := t.check(rest, LookAt); err != nil {
+			return nil, err
+		}
 		entries, err := t.Workspace.List(rest)
-		return answer{entries}, renamed(err, rest, a.Path)
+		return answer{t.shown(rest, entries)}, renamed(err, rest, a.Path)
 	case readOnly:
 		if names, ok := f.List(rest); ok {
 			return answer{virtual(names)}, nil
 		}
 	}
 	return nil, t.missing(a.Path)
+}
+
+// shown are the entries of a folder that may be looked at.
+func (t *Tree) shown(folder string, entries []File) []File {
+	if t.May == nil {
+		return entries
+	}
+	return slices.DeleteFunc(entries, func(f File) bool { return t.May(path.Join(local(folder), f.Name), LookAt) != nil })
 }
 
 func virtual(names []string) []File {
@@ -173,6 +216,9 @@ func (t *Tree) stat(a pathArgument) (any, error) {
 	case folder == "" || readOnly && rest == "":
 		return File{Name: folder, Dir: true}, nil
 	case folder == "workspace":
+		if err := t.check(rest, LookAt); err != nil {
+			return nil, err
+		}
 		info, err := t.Workspace.Stat(rest)
 		return info, renamed(err, rest, a.Path)
 	case readOnly:
@@ -190,7 +236,7 @@ func (t *Tree) stat(a pathArgument) (any, error) {
 func (t *Tree) writable(name string) (string, error) {
 	folder, rest := t.place(name)
 	if folder == "workspace" {
-		return rest, nil
+		return rest, t.check(rest, WriteFile)
 	}
 	return "", failed(name, "EROFS", "only ./workspace/ can be written").
 		WithHint("write to ./workspace/%s", path.Base(name))
@@ -228,6 +274,9 @@ func (t *Tree) remove(a pathArgument) (any, error) {
 func (t *Tree) rename(a pathArgument) (any, error) {
 	from, err := t.writable(a.From)
 	if err != nil {
+		return nil, err
+	}
+	if err := t.check(from, ReadFile); err != nil {
 		return nil, err
 	}
 	to, err := t.writable(a.To)

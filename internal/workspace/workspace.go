@@ -387,3 +387,16 @@ func failed(name, code, format string, args ...any) *run.Error {
 	e.Message = code + ": " + name + ": " + e.Message
 	return e
 }
+
+// crossesLink reports whether a part of a clean path is a symbolic link.
+func (w *Workspace) crossesLink(name string) bool {
+	for at := range len(name) + 1 {
+		if at < len(name) && name[at] != '/' {
+			continue
+		}
+		if info, err := w.root.Lstat(name[:at]); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -59,7 +59,7 @@ def as_os_error(error, path, other=None):
     if number is None:
         return error
     text = os.strerror(number)
-    if code in ("EROFS", "EDQUOT", "EPERM", "ENAMETOOLONG"):
+    if code in ("EROFS", "EACCES", "EDQUOT", "EPERM", "ENAMETOOLONG"):
         text = str(error).rpartition(": ")[2] + ("; " + error.hint if error.hint else "")
     kind = CODES.get(code, OSError)
     return kind(number, text, path) if other is None else kind(number, text, path, None, other)

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"retort/internal/run"
+)
+
+// careFlags are the flags by which retort run asks for more care than the settings do.
+type careFlags struct {
+	approval               bool
+	memory, network, files string
+}
+
+func (c *careFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&c.approval, "force-approval", false, "have a person approve the program, whatever the settings approve by themselves")
+	flags.StringVar(&c.memory, "memory-limit", "", "less memory than resourceLimits.memory, such as 128MB")
+	flags.StringVar(&c.network, "allow-network", "", "false: the program has no network")
+	flags.StringVar(&c.files, "filesystem-scope", "", "files that the program sees: workspace-only, read-only, none, or a folder such as ./workspace/reports")
+}
+
+// ask puts what is asked for into a request.
+func (c careFlags) ask(r *run.Request) error {
+	r.ForceApproval, r.FilesystemScope = c.approval, c.files
+	if c.memory != "" {
+		limit, err := run.ParseMemory(c.memory)
+		if err != nil {
+			return err
+		}
+		r.Limits.Memory = limit
+	}
+	if c.network != "" {
+		allowed, err := strconv.ParseBool(c.network)
+		if err != nil {
+			return run.Errorf(run.KindInvalidArguments, "run", "--allow-network is false or true")
+		}
+		r.AllowNetwork = &allowed
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+)
+
+func (a *app) configuration() *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "Look at the configuration"}
+	var asJSON bool
+	show := &cobra.Command{
+		Use: "show", Short: "Print which files were read and what their policies mean", Args: cobra.NoArgs,
+		Long: "Print which files were read and what the settings say of sandboxes, levels, network and\ncommands. network_policy, permission_levels and sandbox_options are printed as what they mean.",
+		RunE: func(*cobra.Command, []string) error {
+			m, err := retort.Explain(a.config())
+			if err != nil {
+				return err
+			}
+			for _, w := range m.Warnings {
+				a.warn(w)
+			}
+			if asJSON {
+				return a.printJSON(m)
+			}
+			for _, f := range m.Files {
+				fmt.Fprintln(a.stdout, "# read:", f)
+			}
+			_, err = fmt.Fprint(a.stdout, m.Settings)
+			return err
+		},
+	}
+	show.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	c.AddCommand(show)
+	return c
+}

@@ -1,0 +1,173 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// translated reads settings with read, and then makes settings of the policies that
+// were written beside them.
+func (p *policies) translated(s *Settings, read into) into {
+	return func(r *reader, n *node) {
+		read(r, n)
+		p.hasNetwork, p.hasPolicy, p.hasCommands = n.find("network") != nil, n.find("network_policy") != nil, n.find("commands") != nil
+		p.check(r, n, *s)
+		*s = p.translate(*s)
+	}
+}
+
+// check refuses policies that contradict other settings.
+func (p *policies) check(r *reader, n *node, s Settings) {
+	at := n.find("network_policy")
+	if at == nil {
+		return
+	}
+	if p.hasNetwork {
+		r.fail(at.key, "move what it says to network_policy", "network and network_policy are both written")
+	}
+	watches := p.monitoring.all == On || p.monitoring.blacklist == On || p.monitoring.volume == On
+	if watches && s.AuditLogging == Off {
+		r.fail(at.key, "set auditLogging: true", "network_policy.monitoring needs the audit log")
+	}
+}
+
+// translate returns s with what the policies say, in terms of our own settings. It
+// changes neither.
+func (p *policies) translate(s Settings) Settings {
+	notes := slices.Clone(p.notes)
+	if p.hasPolicy {
+		s.Network.Default, s.Network.Whitelist, s.Network.Blacklist = p.network.Default, p.network.Whitelist, p.network.Blacklist
+		s.Network.RateLimitPerDomain = p.monitoring.rate
+		s.Anomalies = p.monitoring.watch(s.Anomalies)
+	}
+	if len(p.levels) > 0 {
+		s.Levels = maps.Clone(p.levels)
+		notes = append(notes, p.openNetwork(&s)...)
+		notes = append(notes, p.allowCommands(&s)...)
+	}
+	if len(notes) > 0 {
+		s.PolicyNotes = notes
+	}
+	return s
+}
+
+// watch returns the actions with those that monitoring asks for. It makes none milder
+// that is stated.
+func (m monitoring) watch(a Anomalies) Anomalies {
+	a.Actions = maps.Clone(a.Actions)
+	if a.Actions == nil {
+		a.Actions = map[string]AnomalyAction{}
+	}
+	raise := func(kind string, asked Switch) {
+		switch ranked := anomalyActions(); {
+		case asked == On && slices.Index(ranked, a.planned(kind)) < slices.Index(ranked, AnomalyAlert):
+			a.Actions[kind] = AnomalyAlert
+		case asked == Off && a.Actions[kind] == "":
+			a.Actions[kind] = AnomalyOff
+		}
+	}
+	raise("blacklist", m.blacklist)
+	raise("volume", m.volume)
+	if m.volume == On {
+		raise("size", On)
+		raise("exfiltration", On)
+	}
+	return a
+}
+
+// planned is what will be done about a kind once the defaults are filled in.
+func (a Anomalies) planned(kind string) AnomalyAction {
+	if usual := usualActions()[kind]; a.Default == "" && a.Actions[kind] == "" && usual != "" {
+		return usual
+	}
+	if action := a.Of(kind); action != "" {
+		return action
+	}
+	return AnomalyNote
+}
+
+func anomalyActions() []AnomalyAction {
+	return []AnomalyAction{AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop}
+}
+
+// openNetwork opens the network for the hosts of the levels that somebody has, unless
+// the settings say themselves what is open: then levels narrow that. A level that names no
+// hosts reaches none where nothing but levels opens the network.
+func (p *policies) openNetwork(s *Settings) (notes []string) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(p.levels)), func(l LevelRules) bool { return l.Hosts != nil }) {
+		return nil
+	}
+	if p.hasNetwork || p.hasPolicy {
+		return []string{"permission_levels: of the hosts of a level, programs reach those that network allows, too"}
+	}
+	for _, level := range s.levelsInForce() {
+		for _, host := range s.Levels[level].Hosts {
+			known := slices.ContainsFunc(s.Network.Whitelist, func(r NetworkRule) bool { return r.Domain == host })
+			switch {
+			case host == "*":
+				s.Network.Default = NetworkAllow
+			case !known:
+				s.Network.Whitelist = append(s.Network.Whitelist, NetworkRule{Domain: host})
+			}
+		}
+	}
+	for _, level := range permissionLevels() {
+		rules := s.Levels[level]
+		if rules.Hosts == nil {
+			rules.Hosts = []string{}
+			s.Levels[level] = rules
+		}
+	}
+	return nil
+}
+
+// allowCommands allows the commands that levels name, with any arguments, unless the
+// settings say themselves which there are: then levels narrow that.
+func (p *policies) allowCommands(s *Settings) (notes []string) {
+	var named []string
+	stated := false
+	for _, level := range permissionLevels() {
+		stated = stated || p.levels[level].Commands != nil
+		for _, name := range p.levels[level].Commands {
+			if name != "*" && !slices.Contains(named, name) {
+				named = append(named, name)
+			}
+		}
+	}
+	if !stated {
+		return nil
+	}
+	if p.hasCommands {
+		for _, name := range named {
+			if !slices.ContainsFunc(s.Commands, func(c Command) bool { return c.name() == name }) {
+				notes = append(notes, fmt.Sprintf("permission_levels: %s is not started: the setting commands does not name it", name))
+			}
+		}
+		return notes
+	}
+	for _, name := range named {
+		s.Commands = append(s.Commands, Command{Command: name, Args: []string{"*", "-*"}})
+	}
+	for _, level := range permissionLevels() {
+		rules := s.Levels[level]
+		if rules.Commands == nil {
+			rules.Commands = []string{}
+			s.Levels[level] = rules
+		}
+	}
+	return notes
+}
+
+// levelsInForce are the levels that everybody or a principal has.
+func (s Settings) levelsInForce() []PermissionLevel {
+	everybody := s.PermissionLevel
+	state(&everybody, PermissionWriteRestricted)
+	levels := []PermissionLevel{everybody}
+	for _, name := range slices.Sorted(maps.Keys(s.Principals)) {
+		if l := s.Principals[name].PermissionLevel; l != "" && !slices.Contains(levels, l) {
+			levels = append(levels, l)
+		}
+	}
+	return levels
+}

@@ -1,0 +1,83 @@
+package egress
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"retort/internal/run"
+)
+
+// TestScopes holds that a scope narrows a network, and never widens one.
+func TestScopes(t *testing.T) {
+	n, err := New(Options{
+		Allow: []Rule{{Domain: "*.example.com"}, {Domain: "other.test"}},
+		Deny:  []string{"banned.example.com", "93.184.0.0/16"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		scopes         []Scope
+		reached, never []string
+	}{
+		"none":         {nil, []string{"a.example.com", "other.test"}, []string{"banned.example.com", "evil.test"}},
+		"some":         {[]Scope{{Allow: []string{"a.example.com", "evil.test"}}}, []string{"a.example.com"}, []string{"b.example.com", "other.test", "evil.test"}},
+		"every":        {[]Scope{{Allow: []string{"*"}, Deny: []string{"*.example.com"}}}, []string{"other.test"}, []string{"a.example.com", "evil.test"}},
+		"two":          {[]Scope{{Allow: []string{"*.example.com"}}, {Allow: []string{"a.example.com", "other.test"}}}, []string{"a.example.com"}, []string{"b.example.com", "other.test"}},
+		"only denials": {[]Scope{{Deny: []string{"other.test"}}}, []string{"a.example.com"}, []string{"other.test"}},
+		"nothing":      {[]Scope{{Allow: []string{}}}, nil, []string{"a.example.com", "other.test"}},
+	} {
+		narrowed, err := n.Narrowed(c.scopes...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, host := range c.reached {
+			if _, _, refused := narrowed.permit(Target{host, 443, https}, https); refused != nil {
+				t.Errorf("%s: %s: %v", name, host, refused)
+			}
+		}
+		for _, host := range c.never {
+			if _, _, refused := narrowed.permit(Target{host, 443, https}, https); refused == nil || refused.Kind != run.KindPolicy {
+				t.Errorf("%s: %s is reached", name, host)
+			}
+		}
+		if narrowed.Closed() != (name == "nothing") {
+			t.Errorf("%s: closed: %v", name, narrowed.Closed())
+		}
+	}
+	narrowed, err := n.Narrowed(Scope{Deny: []string{"8.8.8.0/24"}, Rule: "permission_levels.x.network"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := narrowed.judge(netip.MustParseAddr("8.8.8.8"), nil); !strings.Contains(why, "permission_levels.x.network.deny") || n.judge(netip.MustParseAddr("8.8.8.8"), nil) != "" {
+		t.Error(why)
+	}
+	if _, err := n.Narrowed(Scope{Allow: []string{"10.0.0.0/8"}}); err == nil {
+		t.Error("a range is allowed")
+	}
+	for host, want := range map[string]bool{"banned.example.com": true, "93.184.1.1": true, "[::ffff:93.184.1.1]": true, "a.example.com": false, "1.1.1.1": false, "": false} {
+		if n.Lists(host) != want {
+			t.Errorf("the blacklist names %q: %v", host, !want)
+		}
+	}
+}
+
+// TestSSHRule holds that ssh is allowed at port 22 of a listed host, and nothing else there.
+func TestSSHRule(t *testing.T) {
+	n, err := New(Options{Open: true, Allow: []Rule{{Domain: "git.example.com", Ports: []int{443, 22}, Protocols: []string{https, ssh}}, {Domain: "only.example.com", Protocols: []string{ssh}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[Target]bool{
+		{"git.example.com", 22, ssh}: true, {"git.example.com", 443, https}: true, {"git.example.com", 443, ssh}: false, {"git.example.com", 22, https}: false,
+		{"only.example.com", 22, ssh}: true, {"only.example.com", 443, ssh}: false, {"only.example.com", 443, https}: false, {"other.example.com", 22, ssh}: false,
+	} {
+		if _, _, refused := n.permit(target, target.Protocol); (refused == nil) != want {
+			t.Errorf("%v: %v", target, refused)
+		}
+	}
+	if _, err := New(Options{Allow: []Rule{{Domain: "a.example.com", Ports: []int{2222}, Protocols: []string{ssh}}}}); err == nil || !strings.Contains(err.Error(), "port 22 only") {
+		t.Error(err)
+	}
+}

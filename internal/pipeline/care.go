@@ -1,0 +1,138 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	"retort/internal/policy"
+	"retort/internal/run"
+	"retort/internal/workspace"
+)
+
+// exceeds refuses a request that asks for more than the settings allow: a request can only
+// ask for more care.
+func (p *Pipeline) exceeds(req run.Request) *run.Error {
+	refuse := func(format string, args ...any) *run.Error {
+		return run.Errorf(run.KindInvalidArguments, "pipeline.request", format, args...)
+	}
+	if most := p.Limits.Memory; most > 0 && req.Limits.Memory > most {
+		return refuse("memory_limit: %s is more than a program may have; the most is %s (resourceLimits.memory)", inMB(req.Limits.Memory), inMB(most))
+	}
+	if req.AllowNetwork != nil && *req.AllowNetwork && p.Network.Closed() {
+		return refuse("allow_network: programs have no network here; the most is false").WithHint("leave it out; only the person who runs Retort can open the network")
+	}
+	_, refused := parseFileScope(req.FilesystemScope)
+	return refused
+}
+
+func inMB(bytes int64) string {
+	if bytes%(1<<20) == 0 {
+		return fmt.Sprintf("%d MB", bytes>>20)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}
+
+// fileScope is the part of the workspace that a request wants its program to see. The zero
+// value is all of it.
+type fileScope struct {
+	folder   string // relative to the workspace; all of it if empty
+	readOnly bool
+	none     bool
+}
+
+func parseFileScope(written string) (fileScope, *run.Error) {
+	switch written {
+	case "", run.FilesWorkspace:
+		return fileScope{}, nil
+	case run.FilesReadOnly:
+		return fileScope{readOnly: true}, nil
+	case run.FilesNone:
+		return fileScope{none: true}, nil
+	}
+	clean := path.Clean("/" + written)
+	folder, inside := strings.CutPrefix(clean+"/", "/workspace/")
+	if !inside || strings.Contains(written, "\x00") || strings.Contains("/"+written+"/", "/../") {
+		return fileScope{}, run.Errorf(run.KindInvalidArguments, "pipeline.request", "filesystem_scope: %q is more than a program may see; the most is %s", clippedScope(written), run.FilesWorkspace).
+			WithHint("%s, %s, %s, or a folder such as ./workspace/reports", run.FilesWorkspace, run.FilesReadOnly, run.FilesNone)
+	}
+	return fileScope{folder: strings.TrimSuffix(folder, "/")}, nil
+}
+
+func clippedScope(written string) string {
+	const most = 100
+	return strings.ToValidUTF8(written[:min(len(written), most)], "")
+}
+
+// refuses says why the scope keeps a file from being used so; nil if it does not.
+func (s fileScope) refuses(name string, use policy.FileUse) *run.Error {
+	inside := s.folder == "" || name == s.folder || strings.HasPrefix(name, s.folder+"/")
+	leads := name == "." || strings.HasPrefix(s.folder, name+"/")
+	if !s.none && (inside || use == policy.LookAt && leads) && (use != policy.WriteFile || !s.readOnly) {
+		return nil
+	}
+	what := "read"
+	if use == policy.WriteFile {
+		what = "written"
+	}
+	return run.Errorf(run.KindPolicy, "pipeline.request", "EACCES: ./workspace/%s: it must not be %s (filesystem_scope %s)", strings.TrimPrefix(name, "."), what, s)
+}
+
+func (s fileScope) String() string {
+	switch {
+	case s.none:
+		return run.FilesNone
+	case s.readOnly:
+		return run.FilesReadOnly
+	case s.folder != "":
+		return "./workspace/" + s.folder
+	}
+	return run.FilesWorkspace
+}
+
+// mayUse says why the program may not use a file of the workspace so; nil if it may.
+func (x *execution) mayUse(name string, use policy.FileUse) *run.Error {
+	if refused := x.pipeline.Policy.File(name, use); refused != nil {
+		return refused
+	}
+	scope, refused := parseFileScope(x.req.FilesystemScope)
+	if refused != nil {
+		return refused
+	}
+	return scope.refuses(name, use)
+}
+
+// restricted is mayUse for the program's files; nil if it may use them all.
+func (x *execution) restricted() func(string, workspace.Access) *run.Error {
+	if scope, refused := parseFileScope(x.req.FilesystemScope); refused == nil && scope == (fileScope{}) && x.pipeline.Policy.AllFiles() {
+		return nil
+	}
+	uses := map[workspace.Access]policy.FileUse{workspace.LookAt: policy.LookAt, workspace.ReadFile: policy.ReadFile, workspace.WriteFile: policy.WriteFile}
+	return func(name string, use workspace.Access) *run.Error { return x.mayUse(name, uses[use]) }
+}
+
+// required is why a person is asked about a program whatever its risk is; "" if nobody is.
+func (x *execution) required() string {
+	if x.req.ForceApproval {
+		return "force_approval: the request wants a person to approve the program"
+	}
+	return x.pipeline.Policy.ApprovalRequired()
+}
+
+// approveDirect asks about a call without a program, where somebody has to be asked about
+// every program. Otherwise a call would be a way around that.
+func (x *execution) approveDirect(ctx context.Context, name string, arguments json.RawMessage) *run.Error {
+	rule := x.required()
+	t, known := x.tools.Tool(name)
+	if rule == "" || !known {
+		return nil
+	}
+	d := x.pipeline.Policy.Call(t, arguments)
+	if d.Verdict == policy.Deny || x.whyAsk(t, run.Call{Server: t.Server, Tool: t.Name, Arguments: arguments}, d, false) != "" {
+		return nil // it is refused, or asked about on its way out
+	}
+	q := x.aboutCall(rule, t, run.Call{Server: t.Server, Tool: t.Name, Arguments: arguments}, d)
+	return x.asks(ctx, q)
+}
