@@ -125,7 +125,7 @@ func (p *proxied) through(conn *metered, t Target, begins beginning) *run.Error 
 	}
 	switch begins {
 	case beginsSSH:
-		return p.splice(conn, t, &greeted{Reader: p.in, host: t.Host})
+		return p.splice(conn, t, &greeted{in: p.in, host: t.Host})
 	case beginsTLS:
 		_ = p.conn.SetReadDeadline(time.Now().Add(helloTimeout))
 		hello, refused := readHello(p.in, t.Host)
@@ -143,7 +143,7 @@ func (p *proxied) through(conn *metered, t Target, begins beginning) *run.Error 
 // greeted is what a program sends in a tunnel for SSH, which must begin as SSH does. The
 // server may speak first, so nothing is waited for.
 type greeted struct {
-	*bufio.Reader
+	in   *bufio.Reader // not embedded: io.Copy would take its WriteTo
 	host string
 	seen bool
 }
@@ -151,7 +151,7 @@ type greeted struct {
 func (g *greeted) Read(b []byte) (int, error) {
 	if !g.seen {
 		const greeting = "SSH-"
-		begun, err := g.Peek(len(greeting))
+		begun, err := g.in.Peek(len(greeting))
 		switch {
 		case string(begun) == greeting:
 		case err != nil && strings.HasPrefix(greeting, string(begun)):
@@ -161,7 +161,7 @@ func (g *greeted) Read(b []byte) (int, error) {
 		}
 		g.seen = true
 	}
-	return g.Reader.Read(b)
+	return g.in.Read(b)
 }
 
 func (p *proxied) splice(conn *metered, t Target, from io.Reader) *run.Error {

@@ -17,3 +17,24 @@ func TestRequestsInTunnel(t *testing.T) {
 		t.Error(answer)
 	}
 }
+
+// TestSSHTunnel holds that a tunnel for ssh carries what begins as SSH does, and nothing else.
+func TestSSHTunnel(t *testing.T) {
+	open := "CONNECT raw.example.com:22 HTTP/1.1\r\nHost: raw.example.com:22\r\n\r\n"
+	for begins, allowed := range map[string]bool{"SSH-2.0-client\r\n": true, "GET / HTTP/1.1\r\n\r\n": false, "SSX-2.0": false, "\x16\x03\x01": false} {
+		w := newWorld(t, func(o *Options, _ *Execution) {
+			o.Allow = append(o.Allow, Rule{Domain: "raw.example.com", Protocols: []string{ssh}})
+		})
+		answer := w.proxy(t, open+begins)
+		if !strings.HasPrefix(answer, established) || (w.refusedNotes() == 0) != allowed {
+			t.Errorf("%q: %q %v", begins, answer, w.notes)
+		}
+		if w.notes[0].Protocol != ssh {
+			t.Error(w.notes)
+		}
+	}
+	w := newWorld(t, nil)
+	if answer := w.proxy(t, open+"SSH-2.0-client\r\n"); strings.HasPrefix(answer, established) {
+		t.Error("a host that allows no ssh:", answer)
+	}
+}
