@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
+	"retort/internal/pipeline/isolate"
 	"retort/internal/policy"
 	"retort/internal/run"
 	"retort/internal/workspace"
@@ -135,4 +137,52 @@ func (x *execution) approveDirect(ctx context.Context, name string, arguments js
 	}
 	q := x.aboutCall(rule, t, run.Call{Server: t.Server, Tool: t.Name, Arguments: arguments}, d)
 	return x.asks(ctx, q)
+}
+
+// folders are the files of the workspace that a command of the program finds: those that the
+// program may read, and for writing those that it may write.
+func (x *execution) folders() (all []isolate.Folder, err error) {
+	scope, refused := parseFileScope(x.req.FilesystemScope)
+	if refused != nil {
+		return nil, refused
+	}
+	add := func(name string, writable bool) {
+		if !x.files.Plain(name) {
+			return // it is not there, or a link leads to it
+		}
+		all = append(all, isolate.Folder{Below: x.files.Dir(), Name: name, Target: path.Join("/workspace", name), Writable: writable})
+	}
+	writable := policy.Common(x.pipeline.Policy.Writable(), scope.writable())
+	for _, name := range policy.Common(x.pipeline.Policy.Readable(), scope.readable()) {
+		if !slices.Contains(writable, name) {
+			add(name, false)
+		}
+	}
+	for _, name := range writable {
+		if err := x.files.MkdirAll(name); err != nil && !x.files.Plain(name) { // else it is a file
+			return nil, err
+		}
+		add(name, true)
+	}
+	slices.SortStableFunc(all, func(a, b isolate.Folder) int { return strings.Compare(a.Target, b.Target) })
+	return all, nil
+}
+
+// readable are the folders of the workspace that the scope leaves.
+func (s fileScope) readable() []string {
+	switch {
+	case s.none:
+		return []string{}
+	case s.folder != "":
+		return []string{s.folder}
+	}
+	return []string{"."}
+}
+
+// writable are those of them that can be written.
+func (s fileScope) writable() []string {
+	if s.readOnly {
+		return []string{}
+	}
+	return s.readable()
 }

@@ -100,6 +100,14 @@ func (c *commands) start(ctx context.Context, r execRequest) (any, error) {
 	if r.Stdin != nil {
 		command.Stdin = []byte(*r.Stdin)
 	}
+	var failed error
+	if command.Folders, failed = c.x.folders(); failed != nil {
+		return nil, failed
+	}
+	if slices.ContainsFunc(command.Folders, func(f isolate.Folder) bool { return f.Writable }) {
+		command.Full = c.x.files.Full
+		defer c.x.files.Full() // what was written counts from now on
+	}
 	if refused := record.command(command); refused != nil {
 		return nil, refused
 	}

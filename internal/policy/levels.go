@@ -125,6 +125,9 @@ func (v *View) Readable() []string {
 	return all
 }
 
+// Common is what lies in both lists of folders and files, none within another.
+func Common(a, b []string) []string { return common(a, b) }
+
 // common is what lies in both lists of folders, none within another.
 func common(a, b []string) []string {
 	both := []string{}

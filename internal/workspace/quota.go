@@ -130,3 +130,12 @@ func depth(folder string) int {
 	}
 	return strings.Count(folder, "/") + 1
 }
+
+// Full measures the workspace anew, for what others than programs have written, and reports
+// whether it holds more than its quota.
+func (w *Workspace) Full() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.used = w.below(".")
+	return w.used.cost() > w.quota || w.used.entries > maxEntries
+}

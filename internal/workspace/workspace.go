@@ -400,3 +400,12 @@ func (w *Workspace) crossesLink(name string) bool {
 	}
 	return false
 }
+
+// Plain reports whether a clean path leads to a file or a folder, over no symbolic link.
+func (w *Workspace) Plain(name string) bool {
+	if w.crossesLink(name) {
+		return false
+	}
+	info, err := w.root.Lstat(name)
+	return err == nil && (info.IsDir() || info.Mode().IsRegular())
+}

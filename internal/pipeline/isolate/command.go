@@ -12,6 +12,21 @@ type Command struct {
 	Name  string // as the backend knows it
 	Args  []string
 	Stdin []byte
+	// Folders are those of the workspace that the command finds. A backend that Shares
+	// nothing leaves them out.
+	Folders []Folder
+	// Full reports whether what can be written has come to hold more than it may; the command
+	// is ended then. Nil: nothing can be written.
+	Full func() bool
+}
+
+// Folder is a file or folder that a command finds in its sandbox. It is found over no symbolic
+// link, and none in it is followed.
+type Folder struct {
+	Below    string // a folder of the machine, absolute
+	Name     string // relative to that; "." is the folder itself
+	Target   string // in the sandbox
+	Writable bool
 }
 
 // Bounds on what goes into a command and comes out of it, in bytes.

@@ -89,7 +89,11 @@ func Refuse(format string, args ...any) *run.Error {
 // Plan is what walls have for every command: the system calls that it may make, its arguments,
 // and threads and files in bounds.
 func (c *Command) Plan(args []string) walls.Plan {
-	return walls.Plan{Profile: "command", Argv: slices.Concat([]string{c.Inside}, c.prefix, args), Tmp: temporary, Files: files, Processes: Threads}
+	p := walls.Plan{Profile: "command", Argv: slices.Concat([]string{c.Inside}, c.prefix, args), Tmp: temporary, Files: files, Processes: Threads}
+	if c.script != "" {
+		p.Env = []string{"HOME=/tmp"} // npm does not start without one
+	}
+	return p
 }
 
 const (

@@ -52,6 +52,9 @@ func (s *sandbox) Start(ctx context.Context, c isolate.Command) (isolate.Ended, 
 	if err != nil {
 		return isolate.Ended{}, commands.Refuse("%s cannot be started: %w", c.Name, err)
 	}
+	for _, f := range c.Folders {
+		plan.Mounts = append(plan.Mounts, walls.Mount{Below: f.Below, Source: f.Name, Target: f.Target, Writable: f.Writable})
+	}
 	limits, leave, refused := s.enter()
 	if refused != nil {
 		return isolate.Ended{}, refused
@@ -99,10 +102,12 @@ func (b *Backend) command(whole context.Context, k *kind, c isolate.Command, lim
 	group.Limit(allowance(limits), limits, commands.Threads)
 	running := &child{cmd: cmd}
 	unwatch := running.watch(limits, commands.Threads, cancel)
+	unfill := watchFolders(c.Full, cancel)
 	unkill := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait() // how it ended is in ProcessState
 	unkill()
 	unwatch()
+	unfill()
 	starved := group.Exhausted()
 	group.Remove()
 	ended := commands.Ended(codeOf(cmd.ProcessState), stdout, stderr)
@@ -115,6 +120,42 @@ func (b *Backend) command(whole context.Context, k *kind, c isolate.Command, lim
 		return ended, run.Errorf(run.KindLimit, "process.command", "%s was ended: %v", c.Name, cause).WithHint("give it less at once")
 	}
 	return ended, commands.Unstarted(c.Name, ended)
+}
+
+// errFull is why a command is ended that fills the workspace.
+var errFull = errors.New("the workspace is full (resourceLimits.disk)")
+
+// measureEvery is how often folders are measured that a command writes to. What it writes
+// meanwhile is beyond the quota.
+const measureEvery = 250 * time.Millisecond
+
+// watchFolders looks again and again whether folders have come to hold too much, and ends who
+// fills them.
+func watchFolders(full func() bool, cancel context.CancelCauseFunc) (stop func()) {
+	if full == nil {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(measureEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			if full() {
+				cancel(errFull)
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
 }
 
 func codeOf(state *os.ProcessState) int {

@@ -21,8 +21,8 @@ const (
 	// a nanosecond.
 	lookMost, lookLeast = 20 * time.Millisecond, time.Millisecond
 	fastest             = 4
-	// measureEvery is the time between two readings of the processor time.
-	measureEvery = 100 * time.Millisecond
+	// computedEvery is the time between two readings of the processor time.
+	computedEvery = 100 * time.Millisecond
 	// stuck is how long a child may stay where it cannot map any more.
 	stuck = 500 * time.Millisecond
 	// beside is what a process may have beyond what it had when its program came and the
@@ -103,7 +103,7 @@ func (c *child) watch(l run.Limits, threads int, cancel context.CancelCauseFunc)
 			}
 			left := c.footing.own + allowance(l) - now.own
 			reason := exceeded(left, full, now.threads, threads, l)
-			if unmeasured += wait; reason == nil && unmeasured >= measureEvery {
+			if unmeasured += wait; reason == nil && unmeasured >= computedEvery {
 				unmeasured, reason = 0, overcomputed(processorTimeOf(c.cmd.Process.Pid)-computed, l)
 			}
 			if reason != nil {

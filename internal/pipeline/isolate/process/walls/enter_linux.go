@@ -189,6 +189,13 @@ func (p *Plan) changeUser() error {
 	if p.User == 0 {
 		return nil
 	}
+	if p.keeps() != none {
+		// This thread keeps its capabilities as another user, and access(2) counts them.
+		const noSetuidFixup = 1 << 2 // SECBIT_NO_SETUID_FIXUP
+		if err := unix.Prctl(unix.PR_SET_SECUREBITS, noSetuidFixup, 0, 0, 0); err != nil {
+			return err
+		}
+	}
 	if err := syscall.Setgroups(nil); err != nil {
 		return err
 	}
@@ -220,6 +227,9 @@ const lastCapability = 40 // CAP_CHECKPOINT_RESTORE
 func (p *Plan) dropCapabilities() error {
 	if len(p.Argv) > 0 {
 		for c := uintptr(0); c <= lastCapability; c++ {
+			if int(c) == p.keeps() {
+				continue // what is inherited has to be in the bounding set
+			}
 			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL && err != unix.EPERM {
 				return err
 			}
@@ -229,8 +239,42 @@ func (p *Plan) dropCapabilities() error {
 		return err
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])))
+	var set [2]unix.CapUserData
+	if kept := p.keeps(); kept != none {
+		return keepOne(&header, &set, kept)
+	}
+	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&set[0])))
+}
+
+// none is no capability.
+const none = -1
+
+// keeps is the capability without which another user does not reach the files of folders
+// below others, which are the engine's own: to read them, or also to write them where one
+// can be written. What else there is to reach is read-only and everybody's.
+func (p *Plan) keeps() int {
+	kept := none
+	for _, m := range p.Mounts {
+		switch {
+		case m.Below == "" || p.User == 0 || p.Weak || p.Contained:
+		case m.Writable:
+			return unix.CAP_DAC_OVERRIDE
+		default:
+			kept = unix.CAP_DAC_READ_SEARCH
+		}
+	}
+	return kept
+}
+
+// keepOne gives up all capabilities of this thread but one, which what it becomes has too.
+// The other threads have none any more, since they became another user.
+func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) error {
+	bit := uint32(1) << kept
+	set[0] = unix.CapUserData{Effective: bit, Permitted: bit, Inheritable: bit}
+	if err := unix.Capset(header, &set[0]); err != nil {
+		return err
+	}
+	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, uintptr(kept), 0, 0)
 }
 
 // interpreter is a program that this process can become although it has no

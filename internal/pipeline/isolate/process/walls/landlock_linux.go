@@ -22,6 +22,8 @@ func (p *Plan) landlock() error {
 		case p.Weak:
 		case m.Device:
 			rules = append(rules, landlock.RWFiles(m.Target).WithIoctlDev())
+		case m.Writable && isDir(m.Target):
+			rules = append(rules, landlock.RWDirs(m.Target).WithRefer())
 		case m.Writable:
 			rules = append(rules, landlock.RWFiles(m.Target))
 		}

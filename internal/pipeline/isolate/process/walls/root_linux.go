@@ -75,6 +75,9 @@ func (p *Plan) openTrees() ([]tree, error) {
 }
 
 func openTree(m Mount) (tree, error) {
+	if m.Below != "" {
+		return openBelow(m)
+	}
 	var stat unix.Stat_t
 	if err := unix.Lstat(m.Source, &stat); err != nil {
 		return tree{}, err
@@ -84,6 +87,32 @@ func openTree(m Mount) (tree, error) {
 		err = m.Same.is(fd)
 	}
 	return tree{Mount: m, fd: fd, isDir: stat.Mode&unix.S_IFMT == unix.S_IFDIR}, err
+}
+
+// openBelow takes hold of a file or folder below another, over no symbolic link: programs
+// may change what is there meanwhile.
+func openBelow(m Mount) (tree, error) {
+	above, err := unix.Open(m.Below, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return tree{}, err
+	}
+	defer unix.Close(above)
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
+	held, err := unix.Openat2(above, m.Source, &how)
+	if err != nil {
+		return tree{}, err
+	}
+	defer unix.Close(held)
+	var stat unix.Stat_t
+	if err := unix.Fstat(held, &stat); err != nil {
+		return tree{}, err
+	}
+	kind := stat.Mode & unix.S_IFMT
+	if kind != unix.S_IFDIR && kind != unix.S_IFREG {
+		return tree{}, unix.EINVAL
+	}
+	fd, err := unix.OpenTree(held, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+	return tree{Mount: m, fd: fd, isDir: kind == unix.S_IFDIR}, err
 }
 
 // is says that what is held by fd is another file. What the path means by now does not count.
@@ -169,6 +198,9 @@ func (b *builder) attach(t tree) {
 			attributes.Attr_set = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
 		case t.Writable:
 			attributes.Attr_set = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_NODEV
+		}
+		if t.Below != "" {
+			attributes.Attr_set |= unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_NOSYMFOLLOW
 		}
 		if err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH, &attributes); err != nil {
 			return err

@@ -5,6 +5,7 @@ package walls
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -110,11 +111,15 @@ func (p *Plan) code(program *interpreter) ([]unix.SockFilter, error) {
 		return nil, fmt.Errorf("there is no profile %q", p.Profile)
 	}
 	var rules []rule
+	modes := p.modes()
 	for _, list := range lists {
 		for _, number := range list {
-			rules = append(rules, rule{number: number})
+			if !slices.ContainsFunc(modes, func(r rule) bool { return r.number == number }) {
+				rules = append(rules, rule{number: number})
+			}
 		}
 	}
+	rules = append(rules, modes...)
 	return assemble(append(rules, p.conditional(program)...)), nil
 }
 
@@ -151,6 +156,31 @@ func (p *Plan) conditional(program *interpreter) []rule {
 	rules = append(append(append(rules, p.network()...), p.serving()...), p.sharing()...)
 	if program != nil { // which this process becomes
 		rules = append(rules, rule{number: unix.SYS_EXECVE, conditions: []condition{{0, address, uint64(program.address)}}})
+	}
+	return rules
+}
+
+// modes are the system calls that give files a mode, for who writes to folders of the
+// machine: none there becomes setuid or setgid. They take the place of those in the lists.
+func (p *Plan) modes() (rules []rule) {
+	if !slices.ContainsFunc(p.Mounts, func(m Mount) bool { return m.Below != "" && m.Writable }) {
+		return nil
+	}
+	const special = unix.S_ISUID | unix.S_ISGID
+	const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+	for number, mode := range map[uintptr]int{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_MKDIRAT: 2} {
+		rules = append(rules, rule{number: number, conditions: []condition{{mode, noneSet, special}}})
+	}
+	for _, number := range olderChmod {
+		rules = append(rules, rule{number: number, conditions: []condition{{1, noneSet, special}}})
+	}
+	opens := map[uintptr]int{unix.SYS_OPENAT: 2} // where the flags are; the mode comes next
+	for _, number := range olderOpen {
+		opens[number] = 1
+	}
+	for number, flags := range opens {
+		rules = append(rules, rule{number: number, conditions: []condition{{flags, noneSet, makes}}},
+			rule{number: number, conditions: []condition{{flags + 1, noneSet, special}}})
 	}
 	return rules
 }

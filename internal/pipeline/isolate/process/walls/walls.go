@@ -128,6 +128,10 @@ type Mount struct {
 	Writable, Device bool
 	// Same is the file that the source has to be; nil if any is good.
 	Same *Identity
+	// Below is a folder of the machine that the source is relative to. The source is a file or a
+	// folder then, and no symbolic link is on the way to it; nothing in it is executed, and links
+	// in it are not followed. Empty: the source is absolute.
+	Below string
 }
 
 // Identity tells a file from any other, and from itself after a change.
