@@ -72,7 +72,7 @@ func TestEffectsHappenOnce(t *testing.T) {
 func TestStatsAccountForWhatRan(t *testing.T) {
 	e := open(t, "crm", "files")
 	e.Settle(t.Context())
-	for _, code := range []string{"return 1", "return 2", "throw new Error('x')", "const = 1"} {
+	for _, code := range []string{"return 1", "return 2", "throw new Error('x')", "const x = ;"} {
 		e.Execute(t.Context(), retort.Request{Code: code, Session: "s"})
 	}
 	text, err := json.Marshal(e.Stats(t.Context(), "s"))

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -14,7 +15,7 @@ func Differ(a, b Settings) (names []string) {
 			names = append(names, keyOf(x.Type().Field(i).Name))
 		}
 	}
-	return names
+	return slices.Compact(names)
 }
 
 // keyOf is the key of a field of Settings in a file.
@@ -26,6 +27,10 @@ func keyOf(field string) string {
 		return "piiTokenization"
 	case "GVisor":
 		return "gvisor"
+	case "SandboxFloor":
+		return "securityLevel"
+	case "Levels", "PolicyNotes":
+		return "permission_levels"
 	}
 	if strings.ToUpper(field) == field {
 		return strings.ToLower(field)

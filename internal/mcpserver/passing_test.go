@@ -473,7 +473,7 @@ func TestNamesOfSeveralServers(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "{piiTokenization: false, servers: {a: {expose: direct}, b: {expose: direct}}}", eras[0], nil, upstream("a", everything()), upstream("b", everything(eras[0])))
 	tools, err := s.ListTools(t.Context(), nil)
-	if err != nil || len(tools.Tools) != 15+8 {
+	if err != nil || len(tools.Tools) != 16+8 {
 		t.Fatal(len(tools.Tools), err)
 	}
 	if got := callOf(t, s, "b__get_error", nil); !strings.Contains(got, "went wrong") {

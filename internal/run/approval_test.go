@@ -61,6 +61,8 @@ func change(v reflect.Value) bool {
 		v.SetBool(!v.Bool())
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), v.Len()+1, v.Len()+1))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
 	default:
 		panic("a question has a field of the kind " + v.Kind().String())
 	}

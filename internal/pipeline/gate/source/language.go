@@ -13,6 +13,10 @@ type Recognized struct {
 	Sure     bool         // nothing in the text speaks for the other language
 }
 
+// leastPython is the score from which a text without anything of TypeScript is Python. Below it, a text has
+// only what both languages have, such as a call of a method get.
+const leastPython = 2
+
 // recognizable bounds how much of a text is looked at, in bytes.
 const recognizable = 16 << 10
 
@@ -27,7 +31,7 @@ func Recognize(code string) Recognized {
 	text := pieces[len(pieces)-1].Code
 	text = text[:min(len(text), recognizable)]
 	python, script := pythonSyntax.score(withoutPython(text)), scriptSyntax.score(withoutScript(text))
-	if python > script {
+	if python > script && python >= leastPython {
 		return Recognized{run.Python, script == 0}
 	}
 	return Recognized{run.TypeScript, python == 0 && script > 0}
@@ -88,18 +92,22 @@ var pythonSyntax = syntaxOf{
 	{3, regexp.MustCompile(`\b[fFrRbB]{1,2}""`)}, // a string with a prefix, of which the text is gone
 	{3, regexp.MustCompile(`:=`)},
 	{3, regexp.MustCompile(`(?m)^[ \t]*(?:pass|raise(?:[ \t]+\w.*)?|(?:global|nonlocal|del|assert)[ \t]+\w[^=;]*)$`)},
-	{2, regexp.MustCompile(`\b(?:len|print|range|str|int|float|dict|list|set|tuple|sorted|enumerate|zip|isinstance|getattr|setattr|hasattr|sum|exec|eval|repr|open)\(`)},
-	{2, regexp.MustCompile(`\b(?:read_file|write_file|list_files|search_tools|load_skill|call_mcp_tool|exec_command)\(`)},
+	{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:len|print|range|str|int|float|dict|list|set|tuple|sorted|enumerate|zip|isinstance|getattr|setattr|hasattr|sum|eval|repr|open)\(`)},
+	{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:read_file|write_file|list_files|search_tools|load_skill|call_mcp_tool|exec_command)\(`)},
 	{2, regexp.MustCompile(`\bjson\.(?:loads|dumps|load|dump)\(|\basyncio\.|\bre\.(?:sub|findall|match|search|compile)\(`)},
 	{2, regexp.MustCompile(`[(,][ \t\n]*[a-z_]\w*=[^=>]`)}, // keyword arguments
 	{1, regexp.MustCompile(`\w\.(?:get|items|keys|values|append|split|join|strip|format|lower|upper)\(`)},
 	{1, regexp.MustCompile(`\b[a-z]+\.[a-z]+_[a-z_]+\(`)},
 	{1, regexp.MustCompile(`(?m)^\w+[ \t]*=[ \t]*[^=> \t][^;]*$`)},
+	{3, regexp.MustCompile(`[(,][ \t\n]*\*\*\w|\b__(?:import|builtins|name)__\b`)},
+	{2, regexp.MustCompile(`(?m)^exec\((?:[^"'\n]|["']{2}\.)`)},       // of TypeScript's, the first argument is a text
+	{2, regexp.MustCompile(`(?m)^result[ \t]*=[ \t]*[^=> \t][^;]*$`)}, // the result of a program
 	{1, regexp.MustCompile(`(?m)^[ \t]*#(?:[ \t!]|$)`)},
 }
 
 // scriptSyntax is what TypeScript and JavaScript have and Python does not.
 var scriptSyntax = syntaxOf{
+	{4, regexp.MustCompile(`(?m)^return\b`)}, // at the top level
 	{4, regexp.MustCompile(`\b(?:const|let|var)[ \t]+[\w$\[{]`)},
 	{4, regexp.MustCompile(`=>`)},
 	{4, regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+(?:default|const|let|async|function|class|type|interface|\{|\*)|(?:declare|interface|enum|namespace|abstract)[ \t]+\w)`)},
