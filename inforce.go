@@ -157,16 +157,16 @@ func (p *parts) narrowed(wanted *inForce, rules *policy.Policy) (*inForce, *poli
 	next.removed, next.ruled, next.doubted = wanted.removed, wanted.config, wanted.meaning()
 	rules, ok := rules.Under(p.policy.For("").InForce())
 	if !ok {
-		return nil, nil, d, run.Errorf(run.KindLimit, "retort.reload", "the files changed too often while calls that may have effects were under way").
-			WithHint("edit them when nothing runs, or restart retort serve")
+		return nil, nil, d, run.Errorf(run.KindLimit, "retort.reload", "the configuration files changed too many times while calls that may have side effects were running; what was in force before stays in force").
+			WithHint("save the files again when no calls are running, or restart retort serve")
 	}
 	d = differenceOf(before, &next)
 	d.narrowed = true
 	return &next, rules, d, nil
 }
 
-// merge returns a configuration in which everything that takes effect at the next start is as it was when the
-// engine was opened, and names what of that is another.
+// merge returns the loaded configuration, but with the values that the engine was opened with for every setting
+// that takes effect only at the next start. It also returns the names of those settings whose value differs.
 func (p *parts) merge(loaded *config.Config) (merged *config.Config, restart []string) {
 	c := *loaded
 	s, wanted := p.config.Settings, loaded.Settings

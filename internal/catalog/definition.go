@@ -81,8 +81,8 @@ func collect(server string, definitions []json.RawMessage, read func(i int) (*ru
 	return tools, problems
 }
 
-// contained calls read for definition i. A panic becomes the error of this definition: it is the text of
-// a server, which must not be able to end the engine.
+// contained runs read on definition i and turns a panic into the error of that definition. Definitions are
+// text from a server, which must not be able to crash the engine.
 func contained(read func(i int) (*run.Tool, []string, error), i int) (t *run.Tool, notes []string, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

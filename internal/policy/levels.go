@@ -8,8 +8,9 @@ import (
 	"retort/internal/run"
 )
 
-// LevelRules narrow what whoever has a level may reach beside tools. A nil list narrows
-// nothing. A level of a principal narrows that of everybody.
+// LevelRules restrict what a principal with this level may reach other than tools: files, hosts and
+// commands. A nil list restricts nothing; an empty list allows nothing. A principal's own level can only
+// restrict further what the level for everybody allows.
 type LevelRules struct {
 	// Read and Write are folders and files of the workspace, relative to it; "." is all of it.
 	// What may be written may be read. ReadOnly writes to Scratch and nothing else, whatever

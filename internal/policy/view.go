@@ -38,8 +38,8 @@ func (c *Current) For(principal string) *View { return &View{principal: principa
 // Principal is for whom the View is; empty is whoever sits at this machine.
 func (v *View) Principal() string { return v.principal }
 
-// Begin returns the View for something that begins now, such as an execution. A View that has begun
-// returns itself.
+// Begin returns a View for something that starts now, such as an execution. What it does must be allowed by the
+// Policy in force now and by those that replace it meanwhile. A View that has begun returns itself.
 func (v *View) Begin() *View {
 	if v.began != nil {
 		return v

@@ -162,8 +162,8 @@ func Grouped(waiting []Approval) []Approval {
 	return list
 }
 
-// Equals reports whether q and other differ in nothing but the execution that asks. To log in is
-// never equal: each has an address of its own.
+// Equals reports whether q and other are the same apart from the execution that asks. Questions about a login
+// are never equal, since each login has its own URL.
 func (q Question) Equals(other Question) bool {
 	q.Execution, other.Execution = "", ""
 	return q.Login == "" && reflect.DeepEqual(q, other)

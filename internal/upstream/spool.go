@@ -210,8 +210,8 @@ func (m *spooled) why(limit int64) *run.Error {
 	case errors.Is(m.full, errSpoolFull) && m.size+m.skipped > m.spool.Bytes:
 		return errTooLong(m.spool.Bytes)
 	case errors.Is(m.full, errSpoolFull):
-		return run.Errorf(run.KindLimit, opReceive, "there is no room for the server's answer: other large answers take up the %s that all may take together", bytesText(m.spool.Bytes)).
-			WithHint("call again when other calls are done, ask for less, or raise resourceLimits.disk in the settings")
+		return run.Errorf(run.KindLimit, opReceive, "there is no room on disk for the server's answer: other large answers have used up the shared limit of %s", bytesText(m.spool.Bytes)).
+			WithHint("call again when other calls have finished, ask for less, or raise resourceLimits.disk in the settings")
 	case m.full != nil:
 		return run.Errorf(run.KindLimit, opReceive, "the server's answer is too large for memory and could not be kept on disk: %w", m.full).
 			WithHint("free some disk space, or ask for less: a filter, a page size, a range")

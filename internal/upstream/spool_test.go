@@ -230,7 +230,7 @@ func TestSpoolFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := func() ([]byte, error) { return nil, io.EOF }
-	for size, want := range map[int]string{3 << 20: "other large answers take up the 4 MB", 5 << 20: "over the limit of 4 MB"} {
+	for size, want := range map[int]string{3 << 20: "have used up the shared limit of 4 MB", 5 << 20: "over the limit of 4 MB"} {
 		m := s.take(t.Context(), account{server: "s"}, bytes.Repeat([]byte(" "), size), whole, 1<<20)
 		if got := m.why(1 << 20).Error(); !strings.Contains(got, want) {
 			t.Errorf("%d bytes: %s", size, got)

@@ -13,8 +13,8 @@ type Recognized struct {
 	Sure     bool         // nothing in the text speaks for the other language
 }
 
-// leastPython is the score from which a text without anything of TypeScript is Python. Below it, a text has
-// only what both languages have, such as a call of a method get.
+// leastPython is the lowest score at which a text with no signs of TypeScript counts as Python. A lower score can
+// come from what both languages share, such as a call to a method named get.
 const leastPython = 2
 
 // recognizable bounds how much of a text is looked at, in bytes.

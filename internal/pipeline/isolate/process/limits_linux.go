@@ -120,8 +120,8 @@ func (c *child) watch(l run.Limits, threads int, cancel context.CancelCauseFunc)
 	}
 }
 
-// exceeded returns why a child is ended that has left bytes up to its limit and could map nothing
-// for a while; nil if it is not.
+// exceeded returns why a child has to be killed, or nil. left is the number of bytes below its limit of memory, and
+// full the time for which it could not map memory.
 func exceeded(left int64, full time.Duration, threads, mostThreads int, l run.Limits) error {
 	switch {
 	case left < 0 || full > stuck:
