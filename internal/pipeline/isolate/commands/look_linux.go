@@ -254,6 +254,14 @@ func (c *Command) Check(f *os.File) error {
 // Alone says why a command needs more than single files of the machine, which a sandbox
 // that copies them does not have; nil if it does not.
 func (c *Command) Alone() *run.Error {
+	f, err := c.Open() // before Image reads it
+	if errors.Is(err, walls.ErrOther) {
+		return Other(c.Name)
+	}
+	if err != nil {
+		return Refuse("%s cannot be started: %w", c.Name, err)
+	}
+	_ = f.Close()
 	image, err := c.Image()
 	if err != nil {
 		return Refuse("%s cannot be started: %w", c.Name, err)
