@@ -106,11 +106,9 @@ func assemble(ctx context.Context, c Config, loaded *config.Config, files *confi
 	for _, c := range doctor.Files() {
 		loaded.Warnings = append(loaded.Warnings, c.Words+": "+c.Mend)
 	}
-	rules, err := policy.New(rulesOf(loaded.Settings))
-	if err != nil {
+	if err := p.enforce(loaded.Settings); err != nil {
 		return nil, err
 	}
-	p.policy = policy.NewCurrent(rules)
 	first, err := p.prepare(c, loaded, nil)
 	if err != nil {
 		return nil, err
@@ -206,6 +204,16 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	p.onClose(p.pool.Close)
 	p.live = catalog.NewLive(p.catalog, maskedListing{lister{p.pool}, p.secrets}, catalog.LiveOptions{Servers: names, Log: p.log, Count: ledger.Count})
 	p.onClose(p.live.Close)
+	return nil
+}
+
+// enforce puts the rules of the settings in force.
+func (p *parts) enforce(s config.Settings) error {
+	rules, err := policy.New(rulesOf(s))
+	if err != nil {
+		return err
+	}
+	p.policy = policy.NewCurrent(rules)
 	return nil
 }
 
