@@ -41,7 +41,9 @@ func (a *app) demo() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := retort.Open(cmd.Context(), retort.Config{NoFiles: true, Home: home, Keys: home, Servers: servers, Log: log})
+			// The demo answers the questions itself, and one of its programs asks about 71 calls at once.
+			const settings = "approval: {questions: 1000}\n"
+			e, err := retort.Open(cmd.Context(), retort.Config{NoFiles: true, Settings: settings, Home: home, Keys: home, Servers: servers, Log: log})
 			if err != nil {
 				return err
 			}
