@@ -111,14 +111,14 @@ func (f *inForce) rules() (*policy.Policy, error) {
 	return policy.New(r)
 }
 
-// difference is what a change of the configuration comes to.
+// difference lists what changes when another configuration is put in force.
 type difference struct {
 	settings                []string // that take effect at once
 	added, changed, removed []string // servers
 	principals              []string // that are named no more
 	restart                 []string // what takes effect at the next start
 	narrowed                bool     // only what forbids something takes effect
-	restored                bool     // what was forbidden so before is not any more
+	restored                bool     // an earlier narrowing has ended
 }
 
 // reconfigured returns what is in force once a configuration is applied, its policy, and what that changes.

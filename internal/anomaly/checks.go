@@ -27,7 +27,7 @@ const (
 	muchRead        = 64 << 10 // bytes of an execution
 	muchSent        = 4 << 10  // bytes of an execution
 	rareWrites      = 5        // to a server, up to which it is one that is rarely written to
-	veryMuch        = 10 << 20 // bytes of an execution and one host, which are told without a comparison
+	veryMuch        = 10 << 20 // bytes that one execution may exchange with one host; more is reported even before a baseline was learned
 )
 
 // raise adds a finding, unless it was told within Cooldown, or there is nothing to compare with yet.

@@ -66,8 +66,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// TestAtOnce holds that the blacklist and very large volumes are told with the first event,
-// before anything was learned.
+// TestAtOnce checks that a blacklisted host and a very large volume are reported at the first event,
+// before a baseline was learned.
 func TestAtOnce(t *testing.T) {
 	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	attempt := func(status string, facts map[string]any, received int64) run.Event {

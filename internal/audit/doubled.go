@@ -98,7 +98,7 @@ func endedLater(ctx context.Context, stores []Store, g givenUp, later []string) 
 	return slices.DeleteFunc(here, func(r Row) bool { return !ended[r.Execution] }), nil
 }
 
-// happening is what tells an entry from others, but its place.
+// happening identifies what an entry reports, wherever the entry is stored.
 type happening struct {
 	at                                             int64
 	kind, execution, session, server, tool, status string

@@ -27,8 +27,8 @@ type Entry struct {
 	Execution string        `json:"execution,omitempty"`
 	Session   string        `json:"session,omitempty"`
 	Principal string        `json:"principal,omitempty"`
-	// UserID is the principal, or the user of the operating system where there is none. Entries of calls and what
-	// else happens in the midst of an execution have it only if there is a principal; that of the request has it.
+	// UserID is the principal, or the user of the operating system if there is no principal. In the second case,
+	// the entries of an execution after its request do not have it.
 	UserID   string          `json:"userId,omitempty"`
 	Server   string          `json:"server,omitempty"`
 	Tool     string          `json:"tool,omitempty"`

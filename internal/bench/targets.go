@@ -30,7 +30,7 @@ func TargetParts() []string {
 	return []string{"command", "runtimes", "docker", "gvisor", "vm", "type-check", "validation", "wrappers"}
 }
 
-// unmeasured is what is measured of something that this machine lacks.
+// unmeasured is printed in place of a figure if this machine lacks what would be measured.
 const unmeasured = "not measured here"
 
 // Targets holds rows against the promised figures, and measures tokens and the recognition of personal data.

@@ -278,7 +278,7 @@ func (c *Catalog) Unlist(server string) {
 	c.tell()
 }
 
-// Rejudge looks at all tools anew, since Options.Changes may say something else now.
+// Rejudge judges all tools again. Call it when the result of Options.Changes may be different.
 func (c *Catalog) Rejudge() {
 	c.mu.Lock()
 	for _, s := range c.servers {

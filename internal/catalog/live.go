@@ -133,7 +133,7 @@ func (l *Live) Drop(name string) {
 	}
 }
 
-// of is the watched server of a name; nil if there is none.
+// of returns the watched server with a name, or nil.
 func (l *Live) of(name string) *watched {
 	l.mu.Lock()
 	defer l.mu.Unlock()

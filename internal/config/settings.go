@@ -504,7 +504,7 @@ func (s *Settings) read() into {
 		{"orchestrator", s.Orchestrator.read()},
 		{"telemetry", s.Telemetry.read()},
 		{"stats", s.Stats.read()},
-		{"recommend", object(field{"registry", checked(&s.Recommend.Registry, "an https address such as https://registry.example.org (http is for this machine alone)", isTrustworthy)})},
+		{"recommend", object(field{"registry", checked(&s.Recommend.Registry, "an https address such as https://servers.example.org (http is for this machine alone)", isTrustworthy)})},
 		{"http", s.HTTP.read()},
 		{"memory", orAuto(&s.Memory, size(&s.Memory, 128*mib, 64*tib))},
 		{"maxConcurrentTasks", integer(&s.MaxTasks, 1, 1024)},
