@@ -3,7 +3,7 @@
 # say; the exit code is that of the last that failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-export CGO_ENABLED=0
+export CGO_ENABLED=0 GOFLAGS=-trimpath
 status=0
 
 # check WHAT COMMAND... runs a check and prints what it says if it fails.

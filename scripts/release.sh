@@ -16,7 +16,7 @@ if [[ ${1:-} == publish ]]; then
   fi
 fi
 cd "$(dirname "$0")/.."
-export CGO_ENABLED=0
+export CGO_ENABLED=0 GOFLAGS=-trimpath
 out=bin/release
 rm -rf "$out"
 mkdir -p "$out/completions" "$out/rootfs/etc/ssl/certs" "$out/rootfs/home/retort/.config/retort" "$out/rootfs/home/retort/.local" "$out/rootfs/tmp"

@@ -23,7 +23,7 @@ done
 shift $((OPTIND - 1))
 [[ $runs =~ ^[1-9][0-9]*$ && $tier =~ ^(tests|sandboxes|race)$ ]] || usage
 
-export CGO_ENABLED=0
+export CGO_ENABLED=0 GOFLAGS=-trimpath
 scripts/test.sh setup "$tier"
 race=
 jobs=$(getconf _NPROCESSORS_ONLN)

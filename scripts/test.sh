@@ -26,7 +26,7 @@
 # As root on Debian and Ubuntu, what is missing is installed with apt-get.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export CGO_ENABLED=0 RETORT_REQUIRE="${RETORT_REQUIRE:-}"
+export CGO_ENABLED=0 GOFLAGS=-trimpath RETORT_REQUIRE="${RETORT_REQUIRE:-}"
 
 action=run tier=tests
 case "${1-}" in setup|list) action=$1; shift ;; esac

@@ -107,6 +107,7 @@ func listening(t *testing.T, dir, command string) string {
 func demoFolder(t *testing.T) (dir, command string) {
 	t.Helper()
 	dir = t.TempDir()
+	t.Cleanup(func() { testenv.WaitForUsers(t, dir) }) // clients may end before the engine that they started
 	command = retortIn(t, dir).Path
 	t.Setenv("PATH", filepath.Dir(command)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("HOME", dir)

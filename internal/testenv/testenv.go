@@ -91,7 +91,7 @@ func goInstalled(name string) (string, error) {
 func NPM(t testing.TB) string {
 	t.Helper()
 	Need(t, "node")
-	dir, err := existing(filepath.Join(root(t), "testdata", "npm", "node_modules"), "npm ci in testdata/npm")
+	dir, err := existing(filepath.Join(Root(t), "testdata", "npm", "node_modules"), "npm ci in testdata/npm")
 	Missing(t, "node", err)
 	return dir
 }
@@ -118,7 +118,7 @@ func Missing(t testing.TB, name string, err error) {
 
 // installed is a command that npm has installed in a folder of testdata.
 func installed(t testing.TB, dir, command string) (string, error) {
-	return existing(filepath.Join(root(t), "testdata", dir, "node_modules", filepath.FromSlash(command)), "npm ci in testdata/"+dir)
+	return existing(filepath.Join(Root(t), "testdata", dir, "node_modules", filepath.FromSlash(command)), "npm ci in testdata/"+dir)
 }
 
 func existing(path, install string) (string, error) {
@@ -128,8 +128,8 @@ func existing(path, install string) (string, error) {
 	return path, nil
 }
 
-// root is the folder of the module that the test belongs to.
-func root(t testing.TB) string {
+// Root returns the folder of the module that the test belongs to.
+func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {

@@ -28,7 +28,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -75,8 +74,7 @@ func (s *Suite) Test(t *testing.T) {
 
 func (s *Suite) testFile(t *testing.T, file string) {
 	data, err := files.ReadFile(file)
-	_, source, _, _ := goruntime.Caller(0)
-	onDisk := filepath.Join(filepath.Dir(source), file)
+	onDisk := filepath.Join(testenv.Root(t), "internal/guest/guesttest", file)
 	if s.Update { // another runtime may have been there
 		data, err = os.ReadFile(onDisk)
 	}

@@ -1,0 +1,37 @@
+package testenv
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// WaitForUsers waits until no other process has its working directory, its program or an open file in
+// the folder dir or below. Tests call it before dir is removed, when a program that is not theirs starts
+// and stops the processes: such a program may return before they have ended. It sees the processes of
+// other users only as root.
+func WaitForUsers(t testing.TB, dir string) {
+	t.Helper()
+	WaitUntil(t, "no process uses "+dir, func() bool { return len(users(dir)) == 0 })
+}
+
+// users returns the links in /proc through which other processes use dir.
+func users(dir string) (links []string) {
+	own := "/proc/" + filepath.Base(readLink("/proc/self")) + "/"
+	for _, pattern := range []string{"/proc/[0-9]*/cwd", "/proc/[0-9]*/exe", "/proc/[0-9]*/fd/*"} {
+		all, _ := filepath.Glob(pattern)
+		for _, link := range all {
+			if target := readLink(link); !strings.HasPrefix(link, own) && (target == dir || strings.HasPrefix(target, dir+"/")) {
+				links = append(links, link)
+			}
+		}
+	}
+	return links
+}
+
+// readLink returns the target of a link, or "" if it is gone.
+func readLink(link string) string {
+	target, _ := os.Readlink(link)
+	return target
+}
