@@ -1,8 +1,10 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,28 +26,49 @@ func (s *Server) task(ctx context.Context, req *mcp.CallToolRequest) (any, error
 	return s.outcome(req, s.engine.ExecuteTask(asking(ctx, req), t), 0), nil
 }
 
-// taskAskedFor is the task of a call.
+// taskAskedFor returns the task of a call. It also takes a task object as other orchestrators have it, with description,
+// requiredTools and status.
 func taskAskedFor(req *mcp.CallToolRequest) (run.Task, error) {
 	var a struct {
-		Task     string          `json:"task"`
-		ID       string          `json:"id"`
-		Code     string          `json:"code"`
-		Language run.Language    `json:"language"`
-		Tools    []string        `json:"required_tools"`
-		Inputs   json.RawMessage `json:"inputs"`
+		Task          string          `json:"task"`
+		Description   string          `json:"description"`
+		ID            string          `json:"id"`
+		Code          string          `json:"code"`
+		Language      run.Language    `json:"language"`
+		Tools         []string        `json:"required_tools"`
+		RequiredTools []string        `json:"requiredTools"`
+		Inputs        json.RawMessage `json:"inputs"`
+		Status        string          `json:"status"`
 	}
-	if err := arguments(req, &a, "task", "id", "code", "language", "required_tools", "inputs"); err != nil {
+	if err := arguments(req, &a, "task", "id", "code", "language", "required_tools", "inputs", "description", "requiredTools", "status"); err != nil {
 		return run.Task{}, err
 	}
-	if a.Code == "" {
-		if err := required("task", a.Task); err != nil {
+	if err := checkTaskObject(a.Task != "" && a.Description != "", a.Tools != nil && a.RequiredTools != nil, a.Status); err != nil {
+		return run.Task{}, err
+	}
+	task := run.Task{ID: a.ID, Description: cmp.Or(a.Task, a.Description), Code: a.Code, Language: a.Language, RequiredTools: slices.Concat(a.Tools, a.RequiredTools), Inputs: a.Inputs, Client: client(req)}
+	if task.Code == "" {
+		if err := required("task", task.Description); err != nil {
 			return run.Task{}, err
 		}
 	}
-	if a.ID != "" {
-		if err := run.CheckTaskID(a.ID); err != nil {
+	if task.ID != "" {
+		if err := run.CheckTaskID(task.ID); err != nil {
 			return run.Task{}, err
 		}
 	}
-	return run.Task{ID: a.ID, Description: a.Task, Code: a.Code, Language: a.Language, RequiredTools: a.Tools, Inputs: a.Inputs, Client: client(req)}, nil
+	return task, nil
+}
+
+// checkTaskObject returns an error if one thing is said twice, or if the status is not that of a task that has not begun.
+func checkTaskObject(twoDescriptions, twoLists bool, status string) error {
+	switch {
+	case twoDescriptions:
+		return run.Errorf(run.KindInvalidArguments, "mcpserver", `"task" and "description" are the same argument; give one of them`)
+	case twoLists:
+		return run.Errorf(run.KindInvalidArguments, "mcpserver", `"required_tools" and "requiredTools" are the same argument; give one of them`)
+	case status != "" && status != "pending":
+		return run.Errorf(run.KindInvalidArguments, "mcpserver", `status: a task that is given to be done is "pending", not %q`, status)
+	}
+	return nil
 }

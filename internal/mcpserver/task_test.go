@@ -127,3 +127,32 @@ func TestTaskWithoutSampling(t *testing.T) {
 		}
 	}
 }
+
+// A task object with description, requiredTools and status is taken as it is; one that says a thing twice, or claims to
+// have begun, is refused.
+func TestTaskObject(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "", eras[0], nil, retort.Server{Name: "crm", Dial: demo.Dial("crm")})
+	call := func(more map[string]any) *mcp.CallToolResult {
+		object := map[string]any{"id": "my-task", "description": "count leads", "code": "return typeof crm.searchRecords", "requiredTools": []string{"crm"}, "status": "pending"}
+		for name, value := range more {
+			object[name] = value
+		}
+		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_task", Arguments: object})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if o := outcomeOf(t, call(nil), nil); o.Status != run.StatusOK || o.Task != "my-task" || string(o.Result) != `"function"` {
+		t.Errorf("%s %+v %s", o.Status, o.Error, o.Result)
+	}
+	if o := outcomeOf(t, call(map[string]any{"requiredTools": []string{"nothing"}}), nil); o.Error == nil || !strings.Contains(o.Error.Message, `"nothing"`) {
+		t.Errorf("the list of tools did not count: %+v", o.Error)
+	}
+	for name, value := range map[string]any{"task": "x", "required_tools": []string{"crm"}, "status": "completed"} {
+		if r := call(map[string]any{name: value}); !r.IsError || !strings.Contains(show(r), "invalid_arguments") {
+			t.Errorf("%s: %s", name, show(r))
+		}
+	}
+}
