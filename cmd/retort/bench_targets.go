@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -34,6 +36,7 @@ func (f *targetFlags) options(a *app, o bench.Options) bench.Options {
 
 func (a *app) benchTargets() *cobra.Command {
 	var asJSON bool
+	var only []string
 	var f targetFlags
 	c := &cobra.Command{
 		Use: "targets", Short: "What code execution is promised to reach, beside what is measured here", Args: cobra.NoArgs,
@@ -50,6 +53,9 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 			}
 			say, done := a.progress("measuring")
 			o := f.options(a, bench.Options{Self: self, Progress: say, Only: bench.TargetParts()})
+			if len(only) > 0 {
+				o.Only = only
+			}
 			rows, err := bench.Run(cmd.Context(), o)
 			var targets []bench.Target
 			if err == nil {
@@ -60,6 +66,9 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 			if err != nil {
 				return err
 			}
+			if len(only) > 0 {
+				targets = slices.DeleteFunc(targets, func(t bench.Target) bool { return t.Met == nil })
+			}
 			if asJSON {
 				return a.printJSON(map[string]any{"targets": targets, "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU()})
 			}
@@ -67,6 +76,7 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringSliceVar(&only, "only", nil, "parts to measure beside tokens and personal data: "+strings.Join(bench.TargetParts(), ", ")+"; tokens for none of them")
 	f.add(c)
 	return c
 }
