@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { TaskResult } from './types.ts';
 
@@ -12,12 +11,16 @@ export class Client {
   #server: ChildProcessByStdio<Writable, Readable, null>;
   #waiting = new Map<number, { resolve: (result: Answer) => void; reject: (error: Error) => void }>();
   #count = 0;
+  #line = '';
 
   private constructor(args: string[]) {
     this.#server = spawn('retort', ['serve', ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
     this.#server.on('error', (error) => this.#end(error));
+    this.#server.stdin.on('error', (error) => this.#end(error));
     this.#server.on('exit', () => this.#end(new Error('retort has ended')));
-    createInterface({ input: this.#server.stdout }).on('line', (line) => this.#receive(JSON.parse(line)));
+    this.#server.stdout.setEncoding('utf8').on('data', (text: string) => this.#read(text));
+    // The pipes do not keep this program running; Retort does while an answer is waited for.
+    for (const pipe of [this.#server.stdin, this.#server.stdout] as Answer[]) pipe.unref?.();
   }
 
   static async connect(...args: string[]): Promise<Client> {
@@ -45,24 +48,28 @@ export class Client {
   #ask(method: string, params: object): Promise<Answer> {
     const id = ++this.#count;
     return new Promise((resolve, reject) => {
+      this.#server.ref();
       this.#waiting.set(id, { resolve, reject });
-      this.#hold(true);
       this.#send({ id, method, params });
     });
   }
 
-  #receive({ id, result, error }: Answer) {
+  /** Takes the next part of the output, which consists of one message a line. */
+  #read(text: string) {
+    const lines = (this.#line + text).split('\n');
+    this.#line = lines.pop() ?? '';
+    for (const line of lines) this.#receive(JSON.parse(line));
+  }
+
+  #receive({ id, method, result, error }: Answer) {
+    if (method === 'ping') this.#send({ id, result: {} });
+    if (method) return;
     const waiting = this.#waiting.get(id);
     if (!waiting) return;
     this.#waiting.delete(id);
-    if (!this.#waiting.size) this.#hold(false);
+    if (!this.#waiting.size) this.#server.unref();
     if (error) waiting.reject(new Error(error.message));
     else waiting.resolve(result);
-  }
-
-  /** Keeps the process running while an answer is waited for, and not otherwise. */
-  #hold(on: boolean) {
-    for (const it of [this.#server, this.#server.stdin, this.#server.stdout] as Answer[]) it[on ? 'ref' : 'unref']?.();
   }
 
   #end(error: Error) {
