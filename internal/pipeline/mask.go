@@ -213,7 +213,13 @@ func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) ru
 	})
 }
 
+// reveal asks a person about a text with values in the place of tokens. A text in which nothing would be shown is refused
+// before anybody is asked.
 func (p *Pipeline) reveal(ctx context.Context, req run.Request, f *flight, text, shown string) (json.RawMessage, error) {
+	if shown == text {
+		return nil, run.Errorf(run.KindInvalidArguments, "pii", "no token in the text stands for a value of this session").
+			WithHint("tokens look like [EMAIL_1]; sanitize_pii and results have those of this session")
+	}
 	values, err := json.Marshal(map[string]string{"text": shown})
 	if err != nil {
 		return nil, err
