@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,7 +17,8 @@ type Command struct {
 	// Args are patterns, of which each argument must match one as a whole; none allows no
 	// argument. In a pattern * stands for any characters but those that control, such as line
 	// ends, and everything else for itself. An argument that begins with - takes a pattern
-	// that does: no pattern lets an option pass that it does not speak of.
+	// that does: no pattern lets an option pass that it does not speak of. A pattern /^…$/ is a
+	// regular expression for the whole argument, options included; it never matches characters that control.
 	Args []string
 }
 
@@ -152,8 +154,34 @@ func bounded(name string, args []string) *run.Error {
 // takes says whether one pattern allows an argument.
 func (c Command) takes(argument string) bool {
 	return slices.ContainsFunc(c.Args, func(pattern string) bool {
+		if inner, ok := expression(pattern); ok {
+			return matchesWhole(inner, argument)
+		}
 		return strings.HasPrefix(argument, "-") == strings.HasPrefix(pattern, "-") && likeArgument(pattern, argument)
 	})
+}
+
+// expression returns what stands between the anchors of a pattern that is a regular expression: /^…$/.
+func expression(pattern string) (inner string, ok bool) {
+	inner, begins := strings.CutPrefix(pattern, "/^")
+	inner, ends := strings.CutSuffix(inner, "$/")
+	return inner, begins && ends
+}
+
+// matchesWhole reports whether a regular expression matches the whole argument, which has no characters that control.
+func matchesWhole(inner, argument string) bool {
+	whole, err := regexp.Compile(`\A(?:` + inner + `)\z`)
+	return err == nil && whole.MatchString(argument) && !strings.ContainsFunc(argument, isControl)
+}
+
+// CheckArgument returns why a pattern for arguments cannot be used, nil if it can. Only a regular expression can be wrong.
+func CheckArgument(pattern string) error {
+	inner, ok := expression(pattern)
+	if !ok {
+		return nil
+	}
+	_, err := regexp.Compile(inner) // alone: a parenthesis that is not closed must not be closed by what is put around it
+	return err
 }
 
 // likeArgument matches without backtracking further than the last *: its work is the product
@@ -181,10 +209,12 @@ func likeArgument(pattern, text string) bool {
 // controls says of a text whether it begins with a character that * does not stand for.
 func controls(text string) bool {
 	for _, r := range text {
-		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+		return isControl(r)
 	}
 	return false
 }
+
+func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 // validCommands refuses what nobody can have meant.
 func validCommands(commands []Command) *run.Error {
@@ -194,6 +224,11 @@ func validCommands(commands []Command) *run.Error {
 		}
 		if slices.ContainsFunc(c.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
 			return run.Errorf(run.KindInvalidArguments, "policy.new", "commands: a pattern of %s has a NUL character", c.Name)
+		}
+		for _, a := range c.Args {
+			if err := CheckArgument(a); err != nil {
+				return run.Errorf(run.KindInvalidArguments, "policy.new", "commands: a pattern of %s is no regular expression: %v", c.Name, err)
+			}
 		}
 	}
 	return nil
