@@ -148,7 +148,7 @@ func (j *judge) reference(i int32) {
 			j.run(i, d.rule, path)
 			continue
 		}
-		if d.rule == "process.env" && !j.isWhole(i) || d.rule == "code.import" && j.isConstantCall(i) {
+		if d.rule == "process.env" && !j.isWhole(i) || d.rule == "code.import" && j.isConstantCall(i) || path == "Buffer.from" && !j.isDecoding(i) {
 			continue
 		}
 		j.findAs(d.rule, severity, i, path)
@@ -193,6 +193,16 @@ func (j *judge) isConstantCall(i int32) bool {
 	}
 	_, ok := j.text(j.child(parent, 1))
 	return ok
+}
+
+// isDecoding says that a function such as Buffer.from is called with the name of an encoding that hides text.
+func (j *judge) isDecoding(i int32) bool {
+	parent := j.parents[i]
+	if !j.is(parent, Call) || parent+1 != i || len(j.list(parent)) != 3 {
+		return false
+	}
+	encoding, ok := j.text(j.child(parent, 2))
+	return !ok || slices.Contains([]string{"base64", "base64url", "hex"}, encoding)
 }
 
 // imports finds modules that a program has no use for.

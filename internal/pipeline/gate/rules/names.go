@@ -43,6 +43,9 @@ func makeScriptNames() map[string]danger {
 	all(m, danger{rule: "code.eval"}, "eval", "execScript")
 	all(m, danger{rule: "code.function"}, "Function", "AsyncFunction", "GeneratorFunction")
 	all(m, danger{rule: "code.import"}, "require", "import", "process.getBuiltinModule")
+	all(m, danger{rule: "code.decode"}, "atob", "Buffer.from", "@js-base64", "@base-64", "@base64-js")
+	all(m, danger{rule: "code.crypto", whole: true}, "crypto")
+	all(m, danger{rule: "code.crypto"}, "@crypto", "@crypto-js")
 	all(m, danger{rule: "code.deserialize", whole: true}, "@v8.deserialize", "@node-serialize", "@serialize-javascript")
 	all(m, danger{rule: "process.spawn", whole: true}, "@child_process", "@execa", "@shelljs", "@cross-spawn", "@zx", "@node-pty",
 		"Deno.run", "Deno.Command", "Bun.spawn", "Bun.spawnSync", "Bun.$")
@@ -72,6 +75,9 @@ func makePythonNames() map[string]danger {
 	all(m, danger{rule: "code.eval"}, "eval", "exec", "compile", "execfile", "@timeit.timeit", "@timeit.repeat", "@cProfile.run", "@cProfile.runctx", "@profile.run",
 		"@trace.Trace", "@doctest.testmod", "@typing.ForwardRef")
 	all(m, danger{rule: "code.import"}, "__import__", "@importlib.import_module", "@importlib.__import__")
+	all(m, danger{rule: "code.decode"}, "@base64")
+	all(m, danger{rule: "code.crypto", whole: true}, "@cryptography", "@Crypto", "@Cryptodome", "@nacl")
+	all(m, danger{rule: "code.os"}, "@os")
 	all(m, danger{rule: "code.deserialize", whole: true}, "@pickle.loads", "@pickle.load", "@pickle.Unpickler", "@_pickle", "@cPickle", "@dill", "@shelve",
 		"@jsonpickle", "@marshal.loads", "@marshal.load", "@yaml.load", "@yaml.unsafe_load", "@yaml.full_load", "@joblib.load")
 	all(m, danger{rule: "process.spawn", whole: true}, "@subprocess", "@pty", "@commands", "@popen2", "@os.system", "@os.popen", "@os.fork", "@os.forkpty",
