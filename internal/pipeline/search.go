@@ -226,5 +226,28 @@ func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, 
 	if x.req.Only != nil {
 		found.Tools = slices.DeleteFunc(found.Tools, func(f run.FoundTool) bool { _, ok := x.tools.Exact(f.Server, f.Tool); return !ok })
 	}
+	if a.Detail == run.DetailFull && x.req.Language != run.Python {
+		now := x.pipeline.Toolset() // servers may have listed their tools since the program began
+		for i := range found.Tools {
+			x.wholeFile(now, &found.Tools[i])
+		}
+	}
 	return found.Tools, nil
+}
+
+// wholeFile puts the tool's file in the place of its signature, unless it has more tokens than a definition may have. A
+// program reads it in the sandbox, where it costs no tokens.
+func (x *execution) wholeFile(tools *run.Toolset, f *run.FoundTool) {
+	t, ok := tools.Exact(f.Server, f.Tool)
+	if !ok {
+		return
+	}
+	name, text, ok := emit.ToolFile(tools, t)
+	if !ok {
+		return
+	}
+	most := cmp.Or(x.pipeline.DefinitionTokens, defaultDefinitionTokens)
+	if _, fits := ledger.Fits(text, most); len(text) <= most || fits {
+		f.Definition = x.pipeline.Wrapped(x.req.Language, name, text)
+	}
 }

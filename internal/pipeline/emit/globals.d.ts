@@ -14,7 +14,7 @@ interface FoundTool {
   tool: string;
   category: string;
   description?: string;
-  /** A typed signature, with detail "full". */
+  /** The text of the tool's file, or its signature if that is too long, with detail "full". */
   definition?: string;
 }
 

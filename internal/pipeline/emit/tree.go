@@ -143,6 +143,19 @@ func File(ts *run.Toolset, lang run.Language, name string) (string, bool) {
 	return "", false
 }
 
+// ToolFile returns the path and the text of the TypeScript file of a tool; ok is false if the set does not have the tool.
+func ToolFile(ts *run.Toolset, t *run.Tool) (name, text string, ok bool) {
+	s, ok := ts.Server(t.Server)
+	if !ok {
+		return "", "", false
+	}
+	i := slices.IndexFunc(s.Tools, func(other *run.Tool) bool { return other.Name == t.Name })
+	if i < 0 {
+		return "", "", false
+	}
+	return path.Join(serversFolder, Folders(ts, run.TypeScript)[s.Name], toolFiles(s)[i]+".ts"), wrapper(s.Tools[i]), true
+}
+
 // List lists a directory of the tree, sorted; names of directories end in "/".
 func List(ts *run.Toolset, lang run.Language, dir string) ([]string, bool) {
 	prefix := path.Clean(strings.TrimPrefix(dir, "/")) + "/"
