@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,11 +50,28 @@ func (a *app) writeTree(out string, lang run.Language, e *retort.Engine) error {
 		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return run.Errorf(run.KindInvalidArguments, "generate", "%w", err)
 		}
-		if err := root.WriteFile(name, []byte(e.Wrapped(lang, name, text)), 0o644); err != nil {
+		text = stamped(root, name, e.Wrapped(lang, name, text), time.Now())
+		if err := root.WriteFile(name, []byte(text), 0o644); err != nil {
 			return run.Errorf(run.KindInvalidArguments, "generate", "%w", err)
 		}
 		files++
 	}
 	fmt.Fprintf(a.stdout, "%d files for %d tools of %d servers in %s\n", files, tools.Count(), len(tools.Servers), out)
 	return nil
+}
+
+// stamped returns the text of an index file with a first line that says when it was generated. The line of a file that
+// says the same otherwise is kept, so that generating again changes nothing. Other files are returned as they are.
+func stamped(root *os.Root, name, text string, now time.Time) string {
+	comment := map[string]string{"index.ts": "//", "__init__.py": "#"}[filepath.Base(name)]
+	if comment == "" {
+		return text
+	}
+	begin := comment + " Generated at: "
+	if old, err := root.ReadFile(name); err == nil {
+		if first, rest, ok := strings.Cut(string(old), "\n"); ok && strings.HasPrefix(first, begin) && rest == text {
+			return string(old)
+		}
+	}
+	return begin + now.UTC().Format(time.RFC3339) + "\n" + text
 }
