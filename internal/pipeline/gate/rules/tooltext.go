@@ -215,5 +215,6 @@ var shellCommands = []command{
 	{"tool.sudo", lazily(`(?i)` + start + `(sudo|su\s+-|doas)\b`), nil, true},
 	{"tool.sudo", lazily(`(?i)` + start + `chmod\s+(-\w+\s+)*([0-7]?777|a\+rwx|\+s|[246][0-7]{3})\b`), nil, true},
 	{"tool.sudo", lazily(`(?i)` + start + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]`), nil, true},
+	{"tool.sudo", lazily(`(?i)` + start + `dd\s+(?:[^\s;&|]+\s+)*["']?if=`), nil, true},
 	{"tool.sudo", lazily(`(?i)` + start + `git\s+(push\s+.*--force\b|reset\s+--hard|clean\s+-\w*f)`), nil, false},
 }
