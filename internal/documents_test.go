@@ -80,8 +80,9 @@ func compareDocumentsPage(t *testing.T, want string) {
 
 func TestSourceDocumentLines(t *testing.T) {
 	for line, want := range map[string]string{
-		"#: 001 | an example | works":                                     "",
-		"#: 004 | flags of Deno | differs: Retort has walls of its own":   "",
+		"#: 001 | an example | works":                                   "",
+		"#: 004 | flags of Deno | differs: Retort has walls of its own": "",
+		"exec true":                                                       "no line",
 		"#: 005 | an example | works":                                     "malformed",
 		"#: 001 | an example | work":                                      "malformed",
 		"#: 001 | an example":                                             "malformed",
@@ -108,6 +109,9 @@ func documentItems(scripts map[string]string) (items []documentItem, problems []
 	for _, name := range slices.Sorted(maps.Keys(scripts)) {
 		found, wrong := scriptItems(name, scripts[name])
 		problems = append(problems, wrong...)
+		if len(found) == 0 && len(wrong) == 0 {
+			problems = append(problems, name+": no line #: says what it shows")
+		}
 		for _, i := range found {
 			key := i.document + strings.ToLower(strings.Join(strings.Fields(i.item), " "))
 			if other := seen[key]; other != "" {
