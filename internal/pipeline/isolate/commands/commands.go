@@ -4,6 +4,7 @@
 package commands
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -83,7 +84,25 @@ func (s Set) Find(name string) (*Command, *run.Error) {
 
 // Refuse is why a command is not started.
 func Refuse(format string, args ...any) *run.Error {
-	return run.Errorf(run.KindSandboxUnavailable, "isolate.command", format, args...)
+	return run.Errorf(run.KindSandboxUnavailable, opCommand, format, args...)
+}
+
+// opCommand is the Op of refusals.
+const opCommand = "isolate.command"
+
+// Unstartable returns the refusal of a command that err keeps from being started. A cause that is such a refusal
+// already is returned as it is.
+func Unstartable(name string, err error) *run.Error {
+	var known *run.Error
+	if !errors.As(err, &known) {
+		return Refuse("%s cannot be started: %w", name, err)
+	}
+	if known.Op == opCommand {
+		return known
+	}
+	e := *known
+	e.Op, e.Message = opCommand, name+" cannot be started: "+known.Message
+	return &e
 }
 
 // Plan is what walls have for every command: the system calls that it may make, its arguments,

@@ -259,12 +259,12 @@ func (c *Command) Alone() *run.Error {
 		return Other(c.Name)
 	}
 	if err != nil {
-		return Refuse("%s cannot be started: %w", c.Name, err)
+		return Unstartable(c.Name, err)
 	}
 	_ = f.Close()
 	image, err := c.Image()
 	if err != nil {
-		return Refuse("%s cannot be started: %w", c.Name, err)
+		return Unstartable(c.Name, err)
 	}
 	for _, source := range image.Sources {
 		if info, err := os.Stat(source); err == nil && info.IsDir() || c.script != "" {

@@ -1,10 +1,14 @@
 package commands
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"retort/internal/run"
 )
 
 func TestLook(t *testing.T) {
@@ -78,6 +82,26 @@ func TestPackageOf(t *testing.T) {
 	} {
 		if got := packageOf(filepath.Join(dir, file)); got != filepath.Join(dir, want) {
 			t.Errorf("%s: %s", file, got)
+		}
+	}
+}
+
+// A refusal says once that a command cannot be started, through however many sandboxes it comes.
+func TestUnstartableSaysItOnce(t *testing.T) {
+	cause := errors.New("it is gone")
+	outside := run.Errorf(run.KindSandboxUnavailable, "docker", "Docker does not answer").WithHint("start it")
+	for name, c := range map[string]struct {
+		err        error
+		want, hint string
+	}{
+		"a cause":          {cause, "tool cannot be started: it is gone", ""},
+		"a refusal":        {fmt.Errorf("image: %w", Unstartable("tool", cause)), "tool cannot be started: it is gone", ""},
+		"another error":    {outside, "tool cannot be started: Docker does not answer", "start it"},
+		"and again":        {Unstartable("tool", Unstartable("tool", outside)), "tool cannot be started: Docker does not answer", "start it"},
+		"the changed file": {Other("tool"), Other("tool").Message, Other("tool").Hint},
+	} {
+		if got := Unstartable("tool", c.err); got.Message != c.want || got.Hint != c.hint || got.Kind != run.KindSandboxUnavailable {
+			t.Errorf("%s: %q %q, want %q %q", name, got.Message, got.Hint, c.want, c.hint)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (b *backend) command(whole context.Context, c isolate.Command, l run.Limits
 	case err != nil && whole.Err() != nil:
 		return isolate.Ended{}, commands.Cancelled(c.Name)
 	case err != nil:
-		return isolate.Ended{}, commands.Refuse("%s cannot be started: %w", c.Name, err)
+		return isolate.Ended{}, commands.Unstartable(c.Name, err)
 	}
 	stdout, stderr := commands.NewOutput(isolate.MaxStdout, cancel), commands.NewOutput(isolate.MaxStderr, cancel)
 	defer context.AfterFunc(ctx, started.Kill)()

@@ -89,7 +89,7 @@ func (b *backend) command(ctx context.Context, c isolate.Command, l run.Limits) 
 		return isolate.Ended{}, commands.Other(c.Name)
 	}
 	if err != nil {
-		return isolate.Ended{}, commands.Refuse("%s cannot be started: %w", c.Name, err)
+		return isolate.Ended{}, commands.Unstartable(c.Name, err)
 	}
 	dir, err := b.place.container()
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *backend) command(ctx context.Context, c isolate.Command, l run.Limits) 
 	}
 	if err != nil {
 		_ = os.RemoveAll(dir)
-		return isolate.Ended{}, commands.Refuse("%s cannot be started: %w", c.Name, err)
+		return isolate.Ended{}, commands.Unstartable(c.Name, err)
 	}
 	return b.become(ctx, newContainer(runsc, &own, dir), c, l)
 }
@@ -121,7 +121,7 @@ func (b *backend) become(whole context.Context, g *container, c isolate.Command,
 	g.cmd.Stdin, g.cmd.Stdout, g.cmd.Stderr = bytes.NewReader(c.Stdin), stdout, stderr
 	if err := b.run(ctx, g); err != nil {
 		_ = os.RemoveAll(g.dir)
-		return isolate.Ended{}, commands.Refuse("%s could not be started: %w", c.Name, err)
+		return isolate.Ended{}, commands.Unstartable(c.Name, err)
 	}
 	defer context.AfterFunc(ctx, g.Kill)()
 	go g.bound(l)

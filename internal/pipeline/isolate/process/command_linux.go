@@ -50,7 +50,7 @@ func (s *sandbox) Start(ctx context.Context, c isolate.Command) (isolate.Ended, 
 	}
 	plan, err := plan(found, c.Args)
 	if err != nil {
-		return isolate.Ended{}, commands.Refuse("%s cannot be started: %w", c.Name, err)
+		return isolate.Ended{}, commands.Unstartable(c.Name, err)
 	}
 	for _, f := range c.Folders {
 		plan.Mounts = append(plan.Mounts, walls.Mount{Below: f.Below, Source: f.Name, Target: f.Target, Writable: f.Writable})
@@ -83,7 +83,7 @@ func (b *Backend) command(whole context.Context, k *kind, c isolate.Command, lim
 	defer cancel(nil)
 	cmd, plan, _, err := k.cmd(false)
 	if err != nil {
-		return isolate.Ended{}, commands.Refuse("%s could not be started: %w", c.Name, err)
+		return isolate.Ended{}, commands.Unstartable(c.Name, err)
 	}
 	over := errors.New("too much output")
 	stdout := commands.NewOutput(isolate.MaxStdout, func() { cancel(over) })
@@ -97,7 +97,7 @@ func (b *Backend) command(whole context.Context, k *kind, c isolate.Command, lim
 		_ = f.Close()
 	}
 	if err != nil {
-		return isolate.Ended{}, commands.Refuse("%s could not be started: %w", c.Name, err)
+		return isolate.Ended{}, commands.Unstartable(c.Name, err)
 	}
 	group.Limit(allowance(limits), limits, commands.Threads)
 	running := &child{cmd: cmd}

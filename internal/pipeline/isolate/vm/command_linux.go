@@ -101,7 +101,7 @@ func (b *backend) command(ctx context.Context, c isolate.Command, l run.Limits) 
 		return isolate.Ended{}, commands.Other(c.Name)
 	}
 	if err != nil {
-		return isolate.Ended{}, commands.Refuse("%s cannot be started: %w", c.Name, err)
+		return isolate.Ended{}, commands.Unstartable(c.Name, err)
 	}
 	defer o.file.Close()
 	err = b.prepared(ctx, forCommands)
@@ -170,7 +170,7 @@ func (m *vm) become(whole context.Context, o *order, c isolate.Command, l run.Li
 	case ended.Truncated:
 		return ended, nil
 	case err != nil:
-		return isolate.Ended{}, commands.Refuse("%s could not be run: %w", c.Name, err)
+		return isolate.Ended{}, commands.Unstartable(c.Name, err)
 	}
 	return ended, commands.Unstarted(c.Name, ended)
 }
