@@ -242,8 +242,9 @@ func (b *backend) look() isolate.Capabilities {
 	return have
 }
 
-// trialTime is how long the first machine may take to be restored.
-const trialTime = 30 * time.Second
+// trialTime is how long the first machine may take to be restored. The machine's wait for a processor counts,
+// so it is much longer than that takes.
+const trialTime = 2 * time.Minute
 
 // try wakes a machine for nobody.
 func (b *backend) try() error {

@@ -65,6 +65,7 @@ func (m *vm) whyNot(err error) error {
 	case <-m.said:
 	case <-time.After(lastWords):
 	}
+	own := m.endsItself()
 	m.Kill()
 	<-m.gone
 	select {
@@ -74,10 +75,33 @@ func (m *vm) whyNot(err error) error {
 		}
 	default:
 	}
-	if errors.Is(err, io.EOF) {
-		err = errors.New("the machine ended before it had said anything")
+	return fmt.Errorf("%w%s", m.cause(err, own), complaint(m.stderr.String()))
+}
+
+// endsItself reports whether the machine has ended, or does so within a moment, without being killed here.
+func (m *vm) endsItself() bool {
+	select {
+	case <-m.over:
+	case <-time.After(lastWords):
+		return false
 	}
-	return fmt.Errorf("%w%s", err, complaint(m.stderr.String()))
+	return m.ended.Load() == nil
+}
+
+// cause returns why a machine whose connections failed with err is not ready. own says that it ended by itself.
+// The machine is gone.
+func (m *vm) cause(err error, own bool) error {
+	switch why := m.ended.Load(); {
+	case why != nil:
+		return *why
+	case m.outgrown.Load():
+		return errors.New("the machine ended for want of memory")
+	case !errors.Is(err, io.EOF):
+		return err
+	case own:
+		return fmt.Errorf("the machine ended (%s)", m.cmd.ProcessState)
+	}
+	return errors.New("the machine closed its connections, and was ended")
 }
 
 // complaint is the first line with words, as the tail of a message.

@@ -38,7 +38,8 @@ const (
 	// uses them.
 	otherMachines = 2
 	forgotten     = 7 * 24 * time.Hour
-	// bootTime is how long a machine may take from its start until its guest is at rest.
+	// bootTime is how long a machine may take from its start until its guest is at rest. Time in which it
+	// waits for a processor does not count.
 	bootTime = 4 * time.Minute
 )
 
@@ -290,7 +291,7 @@ func (b *backend) make(i *image, dir string) error {
 	if err := i.archive(dir); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(b.life, bootTime)
+	ctx, cancel := context.WithCancel(b.life)
 	defer cancel()
 	m, err := b.boot(ctx, i, dir)
 	if err != nil {
@@ -298,8 +299,8 @@ func (b *backend) make(i *image, dir string) error {
 	}
 	defer func() { <-m.gone }()
 	defer m.Close()
-	stop := context.AfterFunc(ctx, m.Kill)
-	defer stop()
+	defer m.endWith(ctx)()
+	defer m.within(bootTime)()
 	greeting, err := m.greeting()
 	if err != nil {
 		return m.whyNot(err)

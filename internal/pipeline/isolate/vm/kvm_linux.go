@@ -114,10 +114,9 @@ func (b *backend) timeStart(within time.Duration) (took time.Duration, err error
 	}
 	defer func() { <-m.gone }()
 	defer m.Close()
-	stop := context.AfterFunc(ctx, m.Kill)
-	defer stop()
+	defer m.endWith(ctx)()
 	if _, err := m.greeting(); err != nil {
-		return 0, errors.Join(ctx.Err(), m.whyNot(err))
+		return 0, m.whyNot(err)
 	}
 	return time.Since(began), nil
 }

@@ -51,6 +51,7 @@ type vm struct {
 	footing  int64
 	peak     atomic.Int64
 	outgrown atomic.Bool
+	ended    atomic.Pointer[error] // why it was killed before it was ready; nil if it was not
 
 	said chan struct{} // closed when the machine has said how its guest ended, or ended
 	end  *machine.End
@@ -111,13 +112,24 @@ func (b *backend) boot(ctx context.Context, i *image, dir string) (*vm, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, m.Kill)
-	defer stop()
+	defer m.endWith(ctx)()
 	if err := b.driver.started(ctx, i, p); err != nil {
 		return nil, m.failed(err)
 	}
 	go m.listen()
 	return m, nil
+}
+
+// endWith kills the machine when ctx ends, which is then the cause of whatever fails. stop ends that.
+func (m *vm) endWith(ctx context.Context) (stop func()) {
+	cancel := context.AfterFunc(ctx, func() { m.abandon(fmt.Errorf("the machine was ended before it was ready: %w", context.Cause(ctx))) })
+	return func() { cancel() }
+}
+
+// abandon kills a machine that is not ready.
+func (m *vm) abandon(why error) {
+	m.ended.CompareAndSwap(nil, &why)
+	m.Kill()
 }
 
 // failed ends a machine that nobody listens to yet, and says why it was of no use.
@@ -153,8 +165,7 @@ func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error
 		return nil, err
 	}
 	m.talk = p.joined(&copied{p.wire, ready})
-	stop := context.AfterFunc(ctx, m.Kill)
-	defer stop()
+	defer m.endWith(ctx)()
 	if err = b.driver.resume(ctx, p); err == nil {
 		p.shared.Hide()
 		err = m.wake()
