@@ -67,15 +67,14 @@ type parts struct {
 	secrets   *secrets.Masker
 	audit     *audit.Log // nil: nothing is recorded
 	recalled  *recalled
-	watch     *watching                  // beside audit
-	logins    *oauth.Store               // nil: none are kept, or nobody has looked yet
-	telemetry *telemetry.Telemetry       // nil: nobody is told
-	before    *started                   // what the engine said of itself that wrote the record before
-	screen    *screen.Screen             // nil: nothing is hidden
-	memory    *memory.Budget             // for answers
-	network   *egress.Network            // of programs; closed unless settings open it
-	networks  map[string]*egress.Network // by principal, "" for everybody else: network as their levels narrow it
-	commands  commands.Set               // that programs may start
+	watch     *watching            // beside audit
+	logins    *oauth.Store         // nil: none are kept, or nobody has looked yet
+	telemetry *telemetry.Telemetry // nil: nobody is told
+	before    *started             // what the engine said of itself that wrote the record before
+	screen    *screen.Screen       // nil: nothing is hidden
+	memory    *memory.Budget       // for answers
+	network   *egress.Network      // of programs; closed unless settings open it
+	commands  commands.Set         // that programs may start
 	pipeline  *pipeline.Pipeline
 	templates *templates.Set
 	model     *model.Endpoint // nil: there is none, or it is the client's
@@ -364,7 +363,7 @@ func (p *parts) join(c Config, g *gate.Gate) error {
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
 		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens, DefinitionTokens: p.config.Settings.Results.DefinitionTokens,
-		Secrets: p.secrets, Privacy: p.screen, Network: p.networkOf(""), Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(), ShowInForms: p.config.Settings.PII.ShowInForms.Bool(),
+		Secrets: p.secrets, Privacy: p.screen, Network: p.network, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(), ShowInForms: p.config.Settings.PII.ShowInForms.Bool(),
 		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel], Least: floors[p.config.Settings.SandboxFloor]},
 		Wrapper: p.wrapper(), Stub: p.stub(),

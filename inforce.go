@@ -3,6 +3,7 @@ package retort
 import (
 	"cmp"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,9 +20,13 @@ type inForce struct {
 	servers []Server             // with their logins
 	clients map[string]*personal // of servers that may want a login
 	removed []string             // principals whom earlier settings named, sorted
+	levels  levelRules           // that permission_levels has now, if others were there when the engine was opened
 	ruled   *config.Config       // by which the rules were narrowed further than by config; nil if they were not
 	doubted string               // the meaning of the files then
 }
+
+// levelRules are the block permission_levels.
+type levelRules map[config.PermissionLevel]config.LevelRules
 
 // replaceable holds what is in force. All copies of parts share one.
 type replaceable = atomic.Pointer[inForce]
@@ -90,6 +95,15 @@ func (f *inForce) entry(s Server) string {
 // ruling is the configuration of which the rules are.
 func (f *inForce) ruling() *config.Config { return cmp.Or(f.ruled, f.config) }
 
+// rulingWithLevels are the settings of ruling, with the block permission_levels that was read last.
+func (f *inForce) rulingWithLevels() config.Settings {
+	s := f.ruling().Settings
+	if f.levels != nil {
+		s.Levels = f.levels
+	}
+	return s
+}
+
 // meaning is a text that differs if anything in a configuration does that takes effect while the engine runs. It has
 // secrets.
 func (f *inForce) meaning() string {
@@ -97,16 +111,32 @@ func (f *inForce) meaning() string {
 	for _, s := range f.servers {
 		entries[s.Name] = f.entry(s)
 	}
-	text, err := json.Marshal([]any{f.config.Settings, entries})
+	text, err := json.Marshal([]any{f.config.Settings, entries, f.levels})
 	if err != nil {
 		panic(err) // it is made of strings, numbers and maps of them
 	}
 	return string(text)
 }
 
-// rules are the policy of what is in force.
+// rules are the policy of what is in force. Of a block permission_levels that has changed, what allows less
+// counts, and what allows more takes effect at the next start.
 func (f *inForce) rules() (*policy.Policy, error) {
-	r := rulesOf(f.ruling().Settings)
+	s := f.ruling().Settings
+	started, err := f.rulesWith(s)
+	if err != nil || f.levels == nil {
+		return started, err
+	}
+	s.Levels = f.levels
+	changed, err := f.rulesWith(s)
+	if err != nil {
+		return nil, err
+	}
+	both, _ := started.Under(changed) // two policies are never too many
+	return both, nil
+}
+
+func (f *inForce) rulesWith(s config.Settings) (*policy.Policy, error) {
+	r := rulesOf(s)
 	r.Removed = f.removed
 	return policy.New(r)
 }
@@ -134,6 +164,9 @@ func (p *parts) reconfigured(c Config, loaded *config.Config) (*inForce, *policy
 		return nil, nil, d, err
 	}
 	next.removed = before.removedPrincipals(merged)
+	if !reflect.DeepEqual(loaded.Settings.Levels, merged.Settings.Levels) {
+		next.levels = loaded.Settings.Levels
+	}
 	rules, err := next.rules()
 	if err != nil {
 		return nil, nil, d, err
@@ -154,7 +187,7 @@ func (p *parts) narrowed(wanted *inForce, rules *policy.Policy) (*inForce, *poli
 	before := p.now()
 	next := *before
 	next.servers = slices.DeleteFunc(slices.Clone(before.servers), func(s Server) bool { return !slices.Contains(namesOf(wanted.servers), s.Name) })
-	next.removed, next.ruled, next.doubted = wanted.removed, wanted.config, wanted.meaning()
+	next.removed, next.levels, next.ruled, next.doubted = wanted.removed, wanted.levels, wanted.config, wanted.meaning()
 	rules, ok := rules.Under(p.policy.For("").InForce())
 	if !ok {
 		return nil, nil, d, run.Errorf(run.KindLimit, "retort.reload", "the configuration files changed too many times while calls that may have side effects were running; what was in force before stays in force").
@@ -206,7 +239,7 @@ func (f *inForce) removedPrincipals(next *config.Config) (names []string) {
 }
 
 func differenceOf(before, next *inForce) (d difference) {
-	d.settings, d.restored = config.Differ(before.ruling().Settings, next.ruling().Settings), before.ruled != nil
+	d.settings, d.restored = config.Differ(before.rulingWithLevels(), next.rulingWithLevels()), before.ruled != nil
 	d.principals = slices.DeleteFunc(slices.Clone(next.removed), func(name string) bool { return slices.Contains(before.removed, name) })
 	for _, s := range next.servers {
 		switch old, ok := before.server(s.Name); {
@@ -246,13 +279,17 @@ func (d difference) outstanding() string {
 		return "the files changed while calls that may have effects were under way, so only what forbids more is in force; " +
 			"edit them when nothing runs, or restart retort serve, to apply the rest"
 	}
-	switch n := len(d.restart); n {
+	names := slices.Clone(d.restart)
+	if i := slices.Index(names, "permission_levels"); i >= 0 {
+		names[i] += " (what allows less is in force)"
+	}
+	switch n := len(names); n {
 	case 0:
 		return ""
 	case 1:
-		return d.restart[0] + " changed; restart retort serve to apply it"
+		return names[0] + " changed; restart retort serve to apply it"
 	default:
-		return strings.Join(d.restart[:n-1], ", ") + " and " + d.restart[n-1] + " changed; restart retort serve to apply them"
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1] + " changed; restart retort serve to apply them"
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 
 	"retort/internal/config"
 	"retort/internal/egress"
+	"retort/internal/pipeline"
 	"retort/internal/pipeline/gate/rules"
 	"retort/internal/pipeline/isolate/interpreter"
-	"retort/internal/policy"
 	"retort/internal/run"
 )
 
@@ -44,29 +44,12 @@ func (p *parts) openNetwork(to internet) error {
 	if p.network, err = egress.New(o); err != nil {
 		return err
 	}
-	p.networks = map[string]*egress.Network{}
 	for _, name := range append(slices.Collect(maps.Keys(p.config.Settings.Principals)), "") {
-		if p.networks[name], err = p.network.Narrowed(scopesOf(p.policy.For(name))...); err != nil {
+		if _, err = pipeline.NarrowNetwork(p.network, p.policy.For(name)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// scopesOf are the hosts that the levels of a principal let be reached.
-func scopesOf(view *policy.View) (scopes []egress.Scope) {
-	for _, h := range view.Hosts() {
-		scopes = append(scopes, egress.Scope(h))
-	}
-	return scopes
-}
-
-// networkOf is the network of a principal's programs.
-func (p *parts) networkOf(principal string) *egress.Network {
-	if own, ok := p.networks[principal]; ok {
-		return own
-	}
-	return p.networks[""]
 }
 
 // authorities are those of the machine and those in a file.

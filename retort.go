@@ -220,7 +220,7 @@ func (e *Engine) LimitMemory() {
 // that principal. The engine that was opened is the one to close.
 func (e *Engine) As(principal string) *Engine {
 	p, lane := *e.parts, *e.pipeline
-	lane.Policy, lane.Network = e.policy.For(principal), e.networkOf(principal)
+	lane.Policy = e.policy.For(principal)
 	p.pipeline = &lane
 	return &Engine{&p}
 }

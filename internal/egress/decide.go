@@ -37,10 +37,8 @@ func (n *Network) permit(t Target, protocols ...string) (allowed []string, key s
 	if n.Closed() {
 		return nil, "", closed(t)
 	}
-	for _, s := range n.scopes {
-		if rule := s.refuses(t.Host); rule != "" {
-			return nil, "", refuse("%s must not be reached: %s", t.Host, rule).WithHint("only the person who runs Retort can change the rule")
-		}
+	if refused := n.outside(t.Host); refused != nil {
+		return nil, "", refused
 	}
 	named := false
 	for _, r := range n.rules {
@@ -69,6 +67,28 @@ func (n *Network) permit(t Target, protocols ...string) (allowed []string, key s
 	}
 	return nil, "", refuse("%s is not in network.whitelist", t.Host).
 		WithHint("the person at the machine can allow it: network: {whitelist: [%s]}; search_tools may find a tool that does it", t.Host)
+}
+
+// outside returns the refusal of a host by a scope, or nil.
+func (n *Network) outside(host string) *run.Error {
+	for _, s := range n.scopes {
+		if rule := s.refuses(host); rule != "" {
+			return refuse("%s must not be reached: %s", host, rule).WithHint("only the person who runs Retort can change the rule")
+		}
+	}
+	return nil
+}
+
+// holds returns nil if the scopes allow a connection to a host at an address that is open already, or else
+// the refusal.
+func (n *Network) holds(host string, at netip.Addr) *run.Error {
+	if refused := n.outside(host); refused != nil {
+		return refused
+	}
+	if why := n.barred(at); why != "" {
+		return refuse("%s leads to %s, which is %s", host, at, why)
+	}
+	return nil
 }
 
 // Off is the error of programs that reach for a network that is closed.
@@ -121,6 +141,11 @@ func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
 	if r, listed := n.denied.rangeOf(a); listed {
 		return fmt.Sprintf("in network.blacklist (%s)", r)
 	}
+	return n.barred(a)
+}
+
+// barred says which scope denies an address; "" if none does.
+func (n *Network) barred(a netip.Addr) string {
 	for _, s := range n.scopes {
 		if r, denied := s.denied.rangeOf(a); denied {
 			return fmt.Sprintf("in %s.deny (%s)", s.rule, r)
@@ -132,25 +157,25 @@ func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
 // opBlacklist is the Op of the error about a host that leads to an address of the blacklist.
 const opBlacklist = "egress.blacklist"
 
-// dial connects to a target that permit has allowed.
-func (n *Network) dial(ctx context.Context, t Target) (net.Conn, *run.Error) {
+// dial connects to a target that permit has allowed, and returns at which of its addresses.
+func (n *Network) dial(ctx context.Context, t Target) (net.Conn, netip.Addr, *run.Error) {
 	list, refused := n.addresses(ctx, t)
 	if refused != nil {
-		return nil, refused
+		return nil, netip.Addr{}, refused
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	for _, a := range list {
 		conn, err := n.o.Dialer.DialContext(ctx, "tcp", a.String())
 		if err == nil {
-			return conn, nil
+			return conn, a.Addr(), nil
 		}
 	}
 	kind, what := run.KindUpstreamGone, "cannot be reached"
 	if ctx.Err() != nil {
 		kind, what = run.KindUpstreamTimeout, "did not answer in time"
 	}
-	return nil, run.Errorf(kind, "egress", "%s %s", t, what)
+	return nil, netip.Addr{}, run.Errorf(kind, "egress", "%s %s", t, what)
 }
 
 // secretsOf are the headers that are added to requests to a host.

@@ -1,8 +1,10 @@
 package egress
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"retort/internal/run"
@@ -60,6 +62,49 @@ func TestScopes(t *testing.T) {
 		if n.Lists(host) != want {
 			t.Errorf("the blacklist names %q: %v", host, !want)
 		}
+	}
+}
+
+// TestNarrowedWhileOpen checks that rules which allow less are kept by requests that begin afterwards and by
+// connections that are open already.
+func TestNarrowedWhileOpen(t *testing.T) {
+	for name, scope := range map[string]Scope{
+		"another host only": {Allow: []string{"other.example.com"}, Rule: "permission_levels.x.network"},
+		"nothing":           {Allow: []string{}, Rule: "permission_levels.x.network"},
+		"not this host":     {Deny: []string{"api.example.com"}, Rule: "permission_levels.x.network"},
+		"not this address":  {Deny: []string{"0.0.0.0/0", "::/0"}, Rule: "permission_levels.x.network"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var now atomic.Pointer[Network]
+			w := newWorld(t, func(_ *Options, x *Execution) { x.InForce = now.Load })
+			now.Store(w.net)
+			get(t, w, Request{URL: "https://api.example.com/"})
+			open, failed := w.connect(t.Context(), Target{"api.example.com", 443, https})
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			defer open.Close()
+			if _, err := open.Write([]byte{22}); err != nil {
+				t.Fatal(err)
+			}
+			narrowed, err := w.net.Narrowed(scope)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now.Store(narrowed)
+			if _, failed := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); failed == nil || failed.Kind != run.KindPolicy {
+				t.Errorf("a new request: %v", failed)
+			}
+			var refused *run.Error
+			if _, err := open.Write([]byte{3}); !errors.As(err, &refused) || refused.Kind != run.KindPolicy {
+				t.Errorf("writing to an open connection: %v", err)
+			}
+			if len(w.seen) != 1 {
+				t.Errorf("%d requests arrived, want 1", len(w.seen))
+			}
+			now.Store(w.net)
+			get(t, w, Request{URL: "https://api.example.com/"})
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,11 @@ type Execution struct {
 	Rehearses bool
 	// Mask takes what is secret out of answers; nil takes out nothing.
 	Mask func([]byte) []byte
+	// InForce returns the Network as the rules allow it now: the one that was opened, or one that was
+	// Narrowed from it. It returns the same one until the rules change. It is called before each attempt
+	// and for all bytes of connections that are open, and must be safe for concurrent use. Nil: the rules
+	// never change.
+	InForce func() *Network
 }
 
 const (
@@ -92,6 +98,14 @@ func (s *Session) Close() {
 	s.transport.CloseIdleConnections()
 }
 
+// network returns the Network as the rules allow it now.
+func (s *Session) network() *Network {
+	if s.x.InForce == nil {
+		return s.n
+	}
+	return s.x.InForce()
+}
+
 // Refusals are the first that the execution met.
 func (s *Session) Refusals() []*run.Error {
 	s.mu.Lock()
@@ -131,7 +145,7 @@ func (s *Session) note(a Attempt) *run.Error {
 
 // admit decides about an attempt, and notes it. The error refuses it.
 func (s *Session) admit(t Target, protocols ...string) (allowed []string, refused *run.Error) {
-	allowed, key, refused := s.n.permit(t, protocols...)
+	allowed, key, refused := s.network().permit(t, protocols...)
 	if refused != nil {
 		return nil, s.refused(t, refused)
 	}
@@ -170,11 +184,14 @@ func (s *Session) connect(ctx context.Context, t Target) (*metered, *run.Error) 
 	if s.bytes.Load() <= 0 {
 		return nil, s.spent()
 	}
-	conn, failed := s.n.dial(ctx, t)
+	by := s.network()
+	conn, at, failed := by.dial(ctx, t)
 	if failed != nil {
 		return nil, failed
 	}
-	return &metered{Conn: conn, session: s}, nil
+	m := &metered{Conn: conn, session: s, host: t.Host, at: at}
+	m.by.Store(by)
+	return m, nil
 }
 
 // dialHTTP is how the transport connects, to the hosts of requests that were admitted.
@@ -194,10 +211,14 @@ func (s *Session) spent() *run.Error {
 	return run.Errorf(run.KindLimit, "egress", "the program has sent and received more than %d bytes (network.bytesPerRun)", s.n.o.Bytes)
 }
 
-// metered is a connection whose bytes count, and end it when there are too many.
+// metered is a connection whose bytes count. Reading and writing fail when there are too many, and when the
+// rules no longer allow the connection.
 type metered struct {
 	net.Conn
 	session        *Session
+	host           string
+	at             netip.Addr
+	by             atomic.Pointer[Network] // the last that allowed it
 	sent, received atomic.Int64
 }
 
@@ -217,6 +238,12 @@ func (m *metered) Write(b []byte) (int, error) {
 }
 
 func (m *metered) count(n int, err error) error {
+	if now := m.session.network(); now != m.by.Load() {
+		if refused := now.holds(m.host, m.at); refused != nil {
+			return refused
+		}
+		m.by.Store(now)
+	}
 	if m.session.bytes.Add(-int64(n)) < 0 {
 		return m.session.spent()
 	}

@@ -70,10 +70,10 @@ const (
 
 // speaksSSH says whether ssh is all that a target is allowed for.
 func (p *proxied) speaksSSH(t Target) bool {
-	if _, _, refused := p.n.permit(t, https, wss, tcp); refused == nil {
+	if _, _, refused := p.network().permit(t, https, wss, tcp); refused == nil {
 		return false
 	}
-	_, _, refused := p.n.permit(t, ssh)
+	_, _, refused := p.network().permit(t, ssh)
 	return refused == nil
 }
 
@@ -81,10 +81,10 @@ const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
 // speaksHTTP says whether http is all that a target is allowed for.
 func (p *proxied) speaksHTTP(t Target) bool {
-	if _, _, refused := p.n.permit(t, https, wss, tcp); refused == nil || p.origin.Host != "" {
+	if _, _, refused := p.network().permit(t, https, wss, tcp); refused == nil || p.origin.Host != "" {
 		return false
 	}
-	_, _, refused := p.n.permit(Target{t.Host, t.Port, http1}, http1)
+	_, _, refused := p.network().permit(Target{t.Host, t.Port, http1}, http1)
 	return refused == nil || p.sealed(Target{t.Host, t.Port, http1}).Protocol == https
 }
 

@@ -23,7 +23,7 @@ func (p *Pipeline) exceeds(req run.Request) *run.Error {
 	if most := p.Limits.Memory; most > 0 && req.Limits.Memory > most {
 		return refuse("memory_limit: %s is more than a program may have; the most is %s (resourceLimits.memory)", inMB(req.Limits.Memory), inMB(most))
 	}
-	if req.AllowNetwork != nil && *req.AllowNetwork && p.Network.Closed() {
+	if req.AllowNetwork != nil && *req.AllowNetwork && narrowedNetwork(p.Network, p.Policy).Closed() {
 		return refuse("allow_network: programs have no network here; the most is false").WithHint("leave it out; only the person who runs Retort can open the network")
 	}
 	_, refused := parseFileScope(req.FilesystemScope)

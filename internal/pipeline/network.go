@@ -21,7 +21,7 @@ func (x *execution) connect() (host isolate.Host, end func()) {
 	if network.Closed() {
 		return host, func() {}
 	}
-	to := egress.Execution{Note: x.attempted, Rehearses: x.rehearses()}
+	to := egress.Execution{Note: x.attempted, Rehearses: x.rehearses(), InForce: x.reach.network}
 	if x.pipeline.Secrets != nil {
 		to.Mask = x.pipeline.Secrets.Mask
 	}
@@ -49,7 +49,7 @@ func (x *execution) reachable() *egress.Network {
 	if x.req.AllowNetwork != nil && !*x.req.AllowNetwork {
 		return nil
 	}
-	return x.pipeline.Network
+	return x.reach.network()
 }
 
 // proxying is a Host that is the other end of a program's connections, too.

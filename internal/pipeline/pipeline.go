@@ -327,6 +327,7 @@ type execution struct {
 	notes     notes
 	uncertain uncertainCalls
 	changes   changes
+	reach     reach           // what of the network the program may reach
 	network   *egress.Session // of the program, while it runs and afterwards; nil where there is none
 	commands  *commands
 
@@ -337,7 +338,7 @@ type execution struct {
 }
 
 func (p *Pipeline) open(req run.Request, f *flight, plan *plan) (*execution, error) {
-	x := &execution{pipeline: p, req: req, flight: f, plan: plan, entry: p.Ledger.Open(p.Account(req.Session))}
+	x := &execution{pipeline: p, req: req, flight: f, plan: plan, reach: reach{whole: p.Network, view: p.Policy}, entry: p.Ledger.Open(p.Account(req.Session))}
 	x.commands = &commands{x: x, turn: make(chan struct{}, 1)}
 	x.tools = x.visible()
 	files, err := p.Workspaces.Open(p.own(req.Session))

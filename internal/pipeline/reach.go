@@ -1,0 +1,50 @@
+package pipeline
+
+import (
+	"sync"
+
+	"retort/internal/egress"
+	"retort/internal/policy"
+)
+
+// reach is the network of programs as a View allows it. It is safe for concurrent use.
+type reach struct {
+	whole *egress.Network
+	view  *policy.View
+
+	mu  sync.Mutex
+	by  *policy.Policy // of which now was made
+	now *egress.Network
+}
+
+// network returns the part of the network that the policy in force allows now. It is the same one until the
+// policy changes. Rules that cannot be read allow nothing.
+func (r *reach) network() *egress.Network {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.view.InForce(); r.now == nil || p != r.by {
+		r.by, r.now = p, narrowedNetwork(r.whole, r.view)
+	}
+	return r.now
+}
+
+func narrowedNetwork(whole *egress.Network, view *policy.View) *egress.Network {
+	if whole == nil {
+		return nil
+	}
+	n, err := NarrowNetwork(whole, view)
+	if err != nil {
+		n, _ = whole.Narrowed(egress.Scope{Allow: []string{}}) // it has nothing that could be wrong
+	}
+	return n
+}
+
+// NarrowNetwork returns the part of a Network that the levels of a principal allow. Its errors are of kind
+// invalid_arguments.
+func NarrowNetwork(whole *egress.Network, view *policy.View) (*egress.Network, error) {
+	var scopes []egress.Scope
+	for _, h := range view.Hosts() {
+		scopes = append(scopes, egress.Scope(h))
+	}
+	return whole.Narrowed(scopes...)
+}
