@@ -16,6 +16,7 @@ var finalPhrases = []string{
 	"irreversibl", "irrevocabl", "irrecoverabl", "unrecoverabl", "cannot be undone", "can't be undone", "can not be undone", "cannot be reversed", "cannot be recovered",
 	"no undo", "not reversible", "permanently delet", "permanently remov", "permanently eras", "permanently destroy", "permanent deletion", "destructive operation", "destructive action",
 	"is destructive", "causes data loss", "lead to data loss", "will be lost", "without warning", "be overwritten", "is overwritten", "are overwritten",
+	"will be gone", "is gone afterwards", "are gone afterwards", "is gone for good", "are gone for good", "for good", "beyond recovery",
 	"completely overwrit", "overwrites the", "overwrites any", "overwrites all", "overwrites existing",
 }
 
@@ -50,6 +51,9 @@ func judgeDescription(text string) judgement {
 			}
 		}
 		for _, verb := range furtherVerbs(splitWords(sentence), i == 0) {
+			j.further(verb)
+		}
+		for _, verb := range suffered(splitWords(sentence)) {
 			j.further(verb)
 		}
 	}
@@ -238,6 +242,25 @@ func furtherVerbs(words []string, first bool) []string {
 			i > 0 && third && loses[w.verb] && determined(words, i),
 			first && i > 0 && w.bare && (connective[words[i-1]] || words[i-1] == "will" || strings.HasSuffix(words[i-1], "ly") && i > 1 && connective[words[i-2]]):
 			found = append(found, w.verb)
+		}
+	}
+	return found
+}
+
+// suffered returns the verbs of something that is lost in a sentence about what becomes of a thing: "the file will
+// be deleted".
+func suffered(words []string) (found []string) {
+	for i, text := range words {
+		stem, past := strings.CutSuffix(text, "ed")
+		before := slices.DeleteFunc(slices.Clone(words[max(0, i-8):i]), func(w string) bool { return strings.HasSuffix(w, "ly") })
+		if end := len(before); !past || end < 2 || before[end-1] != "be" || before[end-2] != "will" || negated(before) {
+			continue
+		}
+		for _, verb := range []string{stem, stem + "e", stem[:max(0, len(stem)-1)]} { // unlinked, deleted, dropped
+			if loses[verb] || verb == "unlink" || verb == "kill" {
+				found = append(found, verb)
+				break
+			}
 		}
 	}
 	return found

@@ -50,10 +50,20 @@ var lexicon = classes(map[class]string{
 		anonymise redact reap zap expel kick demolish eradicate dispose blank poweroff wipeout squash rebase
 		redeem unstake lend borrow repay remit disburse reimburse wager gamble finalize finalise settle deliver transmit distribute
 		disseminate syndicate announce retweet repost crosspost resend rebroadcast republish nudge remind whisper
+		teardown closeout unregister deregister unenroll disenroll delist killall rmrf
 		redeploy rerun relaunch spawn inject detonate void retract rescind drain dequeue pop consume shut flushdb flushall dropdb rmtree
-		löschen loeschen entfernen senden supprimer effacer envoyer payer eliminar borrar enviar pagar excluir apagar eliminare cancellare inviare
-		удалить отправить 删除 刪除 发送 發送 削除 送信 삭제`,
+		löschen loeschen loschen löscht loescht loscht lösche entfernen entfernt vernichten vernichtet widerrufen widerruft kündigen kündigt
+		senden sendet versenden versendet überweisen überweist bezahlen bezahlt zahlen zahlt kaufen kauft verkaufen verkauft
+		supprimer supprime effacer efface détruire détruit révoquer révoque envoyer envoie payer paie acheter achète vendre
+		eliminar elimina borrar borra destruir destruye revocar revoca enviar envía envia pagar paga comprar compra vender
+		excluir exclui apagar apaga eliminare cancellare cancella distruggere inviare invia acquistare
+		usunąć usuwa verwijderen verwijdert verzenden
+		удалить удаляет удали стереть стирает очистить уничтожить отозвать отправить отправляет оплатить оплачивает купить продать ` + ideographic,
 })
+
+// ideographic has verbs of something that cannot be undone in scripts that put no blanks between words.
+const ideographic = `删除 刪除 移除 清空 清除 销毁 銷毀 抹除 注销 註銷 撤销 撤銷 吊销 终止 終止 卸载 卸載 解雇 发送 發送 发布 發布 支付 付款 转账 轉帳 退款 购买 購買 执行 執行
+	削除 消去 抹消 破棄 解約 取り消 送信 送金 支払 購入 公開 実行 삭제 제거 파기 폐기 취소 해지 전송 발송 송금 결제 구매 실행`
 
 func classes(lists map[class]string) map[string]class {
 	m := map[string]class{}
@@ -143,6 +153,8 @@ var (
 	connective  = set("and or then plus also n")
 	preposition = set("by for from to in via using with of on at into as")
 	trailing    = set("all batch bulk force async now one many multiple single")
+
+	ideographicVerbs = strings.Fields(ideographic)
 
 	// gluedVerbs are looked for in words that are not known.
 	gluedVerbs = []string{"delete", "remove", "destroy", "purge", "wipe", "erase", "truncate", "revoke", "terminate", "uninstall", "unpublish", "refund", "drop", "execute", "send", "publish"}

@@ -19,6 +19,9 @@ func judgeName(name string) judgement {
 	if slices.Contains(words, "force") && slices.Contains(words, "push") {
 		j.raise(run.EffectDestructive, "force push", false)
 	}
+	if verb := scattered(words); verb != "" {
+		j.raise(run.EffectDestructive, verb, false)
+	}
 	end := tail(words)
 	reading := "" // the reading verb that the name begins with, after nouns at most
 	for i, text := range words {
@@ -38,6 +41,27 @@ func judgeName(name string) judgement {
 		}
 	}
 	return readsNoun(j, words, end)
+}
+
+// scattered returns the destructive verb that an unknown word makes together with those behind it: de-lete,
+// d_e_l_e_t_e.
+func scattered(words []string) string {
+	for i := range words {
+		if lookup(words[i]).class != unknown {
+			continue
+		}
+		whole := ""
+		for _, text := range words[i:min(len(words), i+10)] {
+			if len(whole)+len(text) > len("unpublish") {
+				break
+			}
+			whole += text
+			if whole != text && slices.Contains(gluedVerbs, whole) {
+				return whole
+			}
+		}
+	}
+	return ""
 }
 
 // guesses reports whether the reading word at i may be a noun behind a verb that is not known:

@@ -87,6 +87,21 @@ func TestVerbsCountAnywhere(t *testing.T) {
 	}
 }
 
+// Verbs count in other languages, without anything between words, and with something inside of them.
+func TestVerbsInOtherGuise(t *testing.T) {
+	for name, want := range map[string]run.EffectKind{
+		"workspace_teardown": destructive, "account_closeout": destructive, "session_killall": destructive, "domain_unregister": destructive, "rmrf": destructive,
+		"删除记录": destructive, "用户注销接口": destructive, "レコード削除": destructive, "注文を取り消す": destructive, "사용자삭제": destructive, "удаляет_запись": destructive, "kunde_löscht": destructive, "client_supprime": destructive,
+		"查询记录": read, "レコード検索": read,
+		"de-lete-user": destructive, "get_d_e_l_e_t_e": destructive, "list.pur.ge": destructive, "re_move_row": destructive,
+		"get_de_user": read, "list_pub_names": read, "get_re_moved": read,
+	} {
+		if j := judgeName(name); j.kind != want {
+			t.Errorf("%s is judged %s (%q), want %s", name, j.kind, j.verb, want)
+		}
+	}
+}
+
 func TestDescriptionRaises(t *testing.T) {
 	for _, c := range []struct {
 		name, description string
@@ -125,6 +140,14 @@ func TestDescriptionRaises(t *testing.T) {
 		{"shop", "Create an order for a customer.", destructive},
 		{"shop", "Create an order template.", write},
 		{"todo", "Manages a list, including adding and deleting items.", destructive},
+		{"get_row", "Fetches a row. Side effect: the row is gone afterwards.", destructive},
+		{"get_row", "Looks up a row. It will automatically be deleted.", destructive},
+		{"get_row", "Looks up a row. The file will be unlinked.", destructive},
+		{"get_row", "Looks up a row. The file will not be deleted.", read},
+		{"get_row", "Looks up a row that will be read.", read},
+		{"get_row", "Löscht den Kunden unwiderruflich.", destructive},
+		{"get_row", "删除指定的记录", destructive},
+		{"get_row", "Supprime le client.", destructive},
 		{"put_file", "Write a new file or completely overwrite an existing file", destructive},
 	} {
 		e := OfTool(&run.Tool{Name: c.name, Description: c.description}, false)

@@ -64,6 +64,11 @@ type word struct {
 	bare  bool // it is the verb itself: delete, not deletes or deleting
 }
 
+// withoutBlanks reports whether a letter is of a script that puts no blanks between words.
+func withoutBlanks(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+}
+
 // lookup finds a word's verb: of "delete", "deletes", "deleting", "deleteuser".
 func lookup(text string) word {
 	for _, f := range wordForms(text) {
@@ -89,8 +94,16 @@ func wordForms(w string) []string {
 }
 
 // glued returns the destructive verb that a word begins or ends with: deleteuser, tabledrop.
-// Forms of the verb, such as "deleted", are not glued words.
+// Forms of the verb, such as "deleted", are not glued words. In scripts that put no blanks between
+// words the verb may be anywhere.
 func glued(text string) string {
+	if strings.ContainsFunc(text, withoutBlanks) {
+		for _, verb := range ideographicVerbs {
+			if strings.Contains(text, verb) {
+				return verb
+			}
+		}
+	}
 	for _, verb := range gluedVerbs {
 		rest, begins := strings.CutPrefix(text, verb)
 		if !begins {
