@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -213,6 +214,18 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 func (e *Engine) LimitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(e.memory.Limit())
+	}
+}
+
+// ShareProcessors has the Go runtime of this process run up to four goroutines at once on a machine with fewer
+// processors, unless the variable GOMAXPROCS is set. Large answers can keep all processors busy: the runtime
+// then looks for input every 10 ms only, and small calls would wait for that. With more threads than processors
+// the system decides, and prefers those that have waited. How many large answers are worked on at once does not
+// change. A process that has one engine, and little else to do, calls it once, after Open.
+func (e *Engine) ShareProcessors() {
+	const least = 4
+	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < least {
+		runtime.GOMAXPROCS(least)
 	}
 }
 

@@ -29,6 +29,7 @@ func (a *app) serve() *cobra.Command {
 				return err
 			}
 			defer e.Close()
+			e.ShareProcessors()
 			if http != "" {
 				return a.listen(cmd.Context(), e, http, surface == "lean")
 			}

@@ -31,6 +31,10 @@ const (
 type spool struct {
 	Spool
 	room *memory.Pool // of Bytes
+
+	mu    sync.Mutex
+	whole int           // messages that are there to their end and not closed yet
+	freed chan struct{} // closed, and another one made, whenever a message gives place back
 }
 
 // newSpool empties the folder. What another engine has in it has no name, or cannot be
@@ -46,7 +50,27 @@ func newSpool(o Spool) *spool {
 	if o.Above <= 0 {
 		o.Above = defaultAbove
 	}
-	return &spool{Spool: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above))}
+	return &spool{Spool: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above)), freed: make(chan struct{})}
+}
+
+// changed notes that a message has given place back, and how many more are there to their end.
+func (s *spool) changed(more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.whole += more
+	close(s.freed)
+	s.freed = make(chan struct{})
+}
+
+// awaited returns a channel that is closed when a message gives place back; nil if none is there to its end.
+// Those that are still being read may all wait for room, so nobody waits for them.
+func (s *spool) awaited() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.whole == 0 {
+		return nil
+	}
+	return s.freed
 }
 
 // takes reports whether a message of so many bytes goes to the spool.
@@ -61,6 +85,7 @@ type spooled struct {
 	file   *os.File
 	size   int64
 	closed sync.Once
+	whole  bool     // counted as whole
 	bulky  bool     // ids has taken over from the envelope
 	ids    idFinder // finds the id where the envelope has given up
 
@@ -91,11 +116,8 @@ var (
 
 // Write takes more of the message.
 func (m *spooled) Write(p []byte) (int, error) {
-	if more := m.size + int64(len(p)) - m.kept; more > 0 {
-		if !m.held.Extend(more) {
-			return 0, errSpoolFull
-		}
-		m.kept += more
+	if !m.extend(int64(len(p))) {
+		return 0, errSpoolFull
 	}
 	m.size += int64(len(p))
 	if rest := m.envelope.write(p); errors.Is(m.err, errBulky) {
@@ -106,6 +128,35 @@ func (m *spooled) Write(p []byte) (int, error) {
 		m.ids.write(rest)
 	}
 	return m.file.Write(p)
+}
+
+// extend reports whether there is room for n more bytes, and reserves it.
+func (m *spooled) extend(n int64) bool {
+	more := m.size + n - m.kept
+	if more <= 0 {
+		return true
+	}
+	if !m.held.Extend(more) {
+		return false
+	}
+	m.kept += more
+	return true
+}
+
+// await waits until there is room for n more bytes of a message that can fit at all, as long as other messages
+// are about to give room back, and ctx lasts.
+func (m *spooled) await(ctx context.Context, n int64) {
+	for m.full == nil && m.size+n <= m.spool.Bytes {
+		freed := m.spool.awaited()
+		if m.extend(n) || freed == nil {
+			return
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // lay puts a piece into the file, or throws it away where that is not to be had.
@@ -133,6 +184,11 @@ func (m *spooled) breakOff(cause error) {
 func (m *spooled) Close() (err error) {
 	m.closed.Do(func() {
 		m.held.Free()
+		if m.whole {
+			m.spool.changed(-1)
+		} else {
+			m.spool.changed(0)
+		}
 		if m.file == nil {
 			return
 		}
@@ -148,7 +204,7 @@ func (m *spooled) Close() (err error) {
 // times skipFactor at most.
 //
 // While the spool is full of other messages, take waits until there is room for one that would fit
-// into memory, or until ctx ends. Of what is not read yet it holds nothing then that others wait for.
+// into memory, or until ctx ends. For more it waits as long as there are messages whose place will be free. Of what is not read yet it holds nothing then that others wait for.
 func (s *spool) take(ctx context.Context, a account, head []byte, next func() ([]byte, error), limit int64) *spooled {
 	m := &spooled{envelope: envelope{limit: int(min(s.Above, mostSkeletons)), keep: int(min(keptInline, s.Above/2))}, spool: s}
 	if m.held, m.full = s.room.Take(ctx, a.server, s.Above); m.full == nil {
@@ -157,6 +213,7 @@ func (s *spool) take(ctx context.Context, a account, head []byte, next func() ([
 	}
 	part, err := head, error(nil)
 	for ; err == nil; part, err = next() {
+		m.await(ctx, int64(len(part)))
 		done := a.turn(ctx)
 		m.lay(part)
 		done()
@@ -169,6 +226,9 @@ func (s *spool) take(ctx context.Context, a account, head []byte, next func() ([
 		m.breakOff(err)
 	}
 	m.held.Shrink(m.size)
+	if m.whole = m.broken == nil && m.full == nil; m.whole {
+		s.changed(1)
+	}
 	return m
 }
 

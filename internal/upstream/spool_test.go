@@ -4,6 +4,7 @@ package upstream
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"retort/internal/run"
 )
@@ -242,4 +244,43 @@ func TestSpoolFull(t *testing.T) {
 	} else if err := m.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// An answer that grows beyond what is free waits for another that is there to its end, and not for one that waits
+// itself.
+func TestSpoolWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpool(Spool{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
+		none := func() ([]byte, error) { return nil, io.EOF }
+		first := s.take(t.Context(), account{server: "first"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
+		var second *spooled
+		go func() {
+			second = s.take(t.Context(), account{server: "second"}, bytes.Repeat([]byte(" "), 2<<20), none, 1<<20)
+		}()
+		synctest.Wait()
+		if first.full != nil || second != nil {
+			t.Fatalf("it did not wait: %v, %v", first.full, second)
+		}
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if second == nil || second.full != nil {
+			t.Fatalf("with room again: %+v", second)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var third *spooled
+		go func() {
+			third = s.take(ctx, account{server: "third"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
+		}()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if third == nil || third.full == nil || s.room.Used() != second.size {
+			t.Errorf("after its call has ended: %+v", third)
+		}
+		if err := second.Close(); err != nil || s.room.Used() != 0 {
+			t.Error(err, s.room.Used())
+		}
+	})
 }
