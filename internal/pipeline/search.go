@@ -155,7 +155,7 @@ func uncallable(tools *run.Toolset, v gate.Verdict) *run.Error {
 
 // functions are the engine's own functions that programs can call.
 func (p *Pipeline) functions(x *execution) map[string]relay.Function {
-	tree := workspace.Tree{Workspace: x.scene(), Folders: map[string]workspace.Folder{"servers": wrappers(x), "skills": saved(x)}, May: x.restricted()}
+	tree := workspace.Tree{Workspace: x.scene(), Folders: map[string]workspace.Folder{"servers": wrappers(x), "skills": x.skillFolder()}, May: x.restricted()}
 	own := map[string]relay.Function{
 		"search_tools": func(ctx context.Context, raw json.RawMessage) (any, error) {
 			return x.searchTools(ctx, raw)

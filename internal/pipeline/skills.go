@@ -93,20 +93,10 @@ func (p *Pipeline) saveSkill(ctx context.Context, req run.Request, f *flight, d 
 	if refused := p.approveSkill(ctx, req, d); refused != nil {
 		return run.SavedSkill{}, refused
 	}
-	draft := skills.Draft{Skill: skill, Document: skills.Document{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Tools: map[string]string{}}}
-	if d.ForUser {
-		draft.Origin = skills.User
-	}
-	for _, f := range examined.Functions {
-		draft.Functions = append(draft.Functions, described(f, skill.Language))
-	}
+	draft := draftOf(skill, d, examined, tools)
 	answer := run.SavedSkill{Name: skill.Name, Path: skill.File(), Warnings: examined.Warnings}
 	if examined.Unknown {
 		answer.Warnings = append(answer.Warnings, "it computes which tools it calls, so that each program that uses it counts as one that may call any")
-	} else {
-		for _, t := range examined.Tools {
-			draft.Tools[tools.Qualified(t)] = t.Pin[:min(len(t.Pin), pinSize)]
-		}
 	}
 	saved, refused := p.Skills.Save(draft)
 	if refused != nil {
@@ -441,12 +431,19 @@ func (x *execution) outdated() {
 	}
 }
 
-// saved is the read-only folder skills/ as an execution sees it.
-func saved(x *execution) workspace.Folder {
+// skillFolder returns the folder skills/ as an execution sees it. A file skills/NAME.ts or NAME.py is the code of the
+// skill NAME, too. What a program writes there is saved as a skill.
+func (x *execution) skillFolder() workspace.Folder {
 	source := func(s skills.Skill) string { return strings.TrimPrefix(s.File(), "skills/"+s.Name+"/") }
+	written := &skillFiles{x: x, begun: map[string]string{}, saved: map[string]bool{}}
 	return workspace.Folder{
+		Write: written.write,
 		File: func(name string) (string, bool) {
 			skill, file, _ := strings.Cut(name, "/")
+			if target, lang, ok := skillFile(name); ok && file == "" {
+				l, refused := library{x}.Skill(target, lang)
+				return l.Code, refused == nil
+			}
 			s, refused := x.pipeline.Skills.Get(skill, "")
 			switch {
 			case refused != nil:

@@ -14,6 +14,8 @@ type Draft struct {
 	run.Skill
 	Document
 	Origin Origin // where; the first place if empty
+	// Before is the only version that may be replaced, "" if none may. Nil replaces any.
+	Before *string
 }
 
 // Saved is where a skill was saved.
@@ -50,7 +52,7 @@ func (s *Store) Save(d Draft) (Saved, *run.Error) {
 	if len(t.code) > MaxCode || len(t.document) > MaxDocument {
 		return Saved{}, run.Errorf(run.KindLimit, "skills", "the skill is too large: code may have %d bytes, its description %d", MaxCode, MaxDocument)
 	}
-	saved, err := p.save(d.Name, t)
+	saved, err := p.save(d.Name, t, d.Before)
 	if err != nil {
 		var e *run.Error
 		if errors.As(err, &e) {
@@ -75,7 +77,7 @@ func (s *Store) place(o Origin) (Place, error) {
 	return Place{}, run.Errorf(run.KindInvalidArguments, "skills", "there is no place for skills here").WithHint("the settings need a home: --home DIR")
 }
 
-func (p Place) save(name string, t text) (Saved, error) {
+func (p Place) save(name string, t text, expected *string) (Saved, error) {
 	root, err := p.open(true)
 	if err != nil {
 		return Saved{}, err
@@ -104,6 +106,9 @@ func (p Place) save(name string, t text) (Saved, error) {
 			saved.Unchanged = true
 			return saved, nil
 		}
+		if expected != nil && *expected != saved.Before {
+			return Saved{}, errReplaced(name)
+		}
 		if err := keep(root, name, before); err != nil {
 			return Saved{}, err
 		}
@@ -118,6 +123,10 @@ func (p Place) save(name string, t text) (Saved, error) {
 	}
 	sweep(root, name, saved.Version)
 	return saved, nil
+}
+
+func errReplaced(name string) *run.Error {
+	return run.Errorf(run.KindPolicy, "skills", "the skill %s was changed by somebody else meanwhile", name).WithHint("read it again, and save it then")
 }
 
 // ignored are the files of ours that belong to a machine and not to a project.

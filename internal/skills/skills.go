@@ -147,8 +147,12 @@ func (s *Store) Get(name, version string) (Skill, *run.Error) {
 	return Skill{}, s.absent(name)
 }
 
+// IsAbsent reports whether an error of Get says that there is no skill of that name, or no such version of it.
+func IsAbsent(err *run.Error) bool { return missing(err) }
+
 func (s *Store) absent(name string) *run.Error {
 	e := run.Errorf(run.KindType, "skills", "there is no skill %q", name)
+	e.Err = fs.ErrNotExist
 	found, _ := s.List()
 	var names []string
 	for _, f := range found {
@@ -222,15 +226,15 @@ func (p Place) readPlain(root *os.Root, name string) (Skill, error) {
 	if err != nil {
 		return Skill{}, err
 	}
-	skill.Edited, skill.Description = true, commented(t.code)
+	skill.Edited, skill.Description = true, Commented(t.code)
 	if info, err := root.Lstat(t.file); err == nil {
 		skill.Modified = info.ModTime().UTC()
 	}
 	return skill, nil
 }
 
-// commented is the first line of text in the first comment or docstring of a program, clipped; "" if it has none.
-func commented(code string) string {
+// Commented returns the first line of text in the first comment or docstring of a program, clipped; "" if it has none.
+func Commented(code string) string {
 	for line := range strings.Lines(code) {
 		said := strings.TrimSpace(line)
 		for _, lead := range []string{"/**", "/*", "*/", "*", "//", "#", `"""`, "'''"} {

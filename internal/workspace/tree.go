@@ -17,10 +17,13 @@ type Folder struct {
 	File func(name string) (string, bool)
 	// List returns the names in a folder; those of folders end in a slash.
 	List func(name string) ([]string, bool)
+	// Write writes or appends to a file of the folder. Nil refuses everything. Its errors name the file as the program
+	// wrote it, which is shown.
+	Write func(ctx context.Context, name, shown string, data []byte, appends bool) error
 }
 
 // Tree is what a program sees of files: workspace/ to read and write, and
-// read-only folders beside it. Nothing else exists. A relative path that begins
+// other folders beside it, which are read-only unless they have a Write. Nothing else exists. A relative path that begins
 // with none of them, as out.csv or files/a.png, is one in workspace/.
 type Tree struct {
 	Workspace *Workspace
@@ -81,7 +84,7 @@ type Read struct {
 func (t *Tree) Functions() map[string]func(context.Context, json.RawMessage) (any, error) {
 	return map[string]func(context.Context, json.RawMessage) (any, error){
 		"read_file":   with(t.read),
-		"write_file":  with(t.write),
+		"write_file":  t.write,
 		"list_files":  with(t.list),
 		"stat_file":   with(t.stat),
 		"make_dir":    with(t.mkdir),
@@ -242,7 +245,17 @@ func (t *Tree) writable(name string) (string, error) {
 		WithHint("write to ./workspace/%s", path.Base(name))
 }
 
-func (t *Tree) write(a pathArgument) (any, error) {
+func (t *Tree) write(ctx context.Context, raw json.RawMessage) (any, error) {
+	return with(func(a pathArgument) (any, error) {
+		folder, rest := t.place(a.Path)
+		if f := t.Folders[folder]; f.Write != nil {
+			return map[string]int{"bytes": len(a.Data)}, f.Write(ctx, rest, a.Path, a.Data, a.Append)
+		}
+		return t.writeWorkspace(a)
+	})(ctx, raw)
+}
+
+func (t *Tree) writeWorkspace(a pathArgument) (any, error) {
 	rest, err := t.writable(a.Path)
 	if err != nil {
 		return nil, err
@@ -256,6 +269,9 @@ func (t *Tree) write(a pathArgument) (any, error) {
 }
 
 func (t *Tree) mkdir(a pathArgument) (any, error) {
+	if folder, rest := t.place(a.Path); rest == "" && a.Recursive && t.Folders[folder].Write != nil {
+		return struct{}{}, nil // it is there
+	}
 	rest, err := t.writable(a.Path)
 	if err != nil {
 		return nil, err

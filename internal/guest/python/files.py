@@ -60,7 +60,7 @@ def as_os_error(error, path, other=None):
         return error
     text = os.strerror(number)
     if code in ("EROFS", "EACCES", "EDQUOT", "EPERM", "ENAMETOOLONG"):
-        text = str(error).rpartition(": ")[2] + ("; " + error.hint if error.hint else "")
+        text = str(error).split(": ", 2)[-1] + ("; " + error.hint if error.hint else "")
     kind = CODES.get(code, OSError)
     return kind(number, text, path) if other is None else kind(number, text, path, None, other)
 
