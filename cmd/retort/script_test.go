@@ -33,7 +33,9 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "sets": sets, "lives": lives, "appears": appears, "port": port, "execution": execution, "dockerd": dockerd},
-		Condition:           func(name string) (bool, error) { return testenv.Available(t, name), nil },
+		Condition: func(name string) (bool, error) {
+			return name == "full" && testenv.Full() || testenv.Available(t, name), nil
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)
 			e.Values[test{}] = e.T()
