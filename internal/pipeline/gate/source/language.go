@@ -3,6 +3,7 @@ package source
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"retort/internal/run"
 )
@@ -30,7 +31,7 @@ func Recognize(code string) Recognized {
 	pieces := Pieces(code)
 	text := pieces[len(pieces)-1].Code
 	text = text[:min(len(text), recognizable)]
-	python, script := pythonSyntax.score(withoutPython(text)), scriptSyntax.score(withoutScript(text))
+	python, script := pythonSyntax().score(withoutPython(text)), scriptSyntax().score(withoutScript(text))
 	if python > script && python >= leastPython {
 		return Recognized{run.Python, script == 0}
 	}
@@ -75,64 +76,70 @@ func (s syntaxOf) score(text string) int {
 	return total
 }
 
-// pythonSyntax is what Python has and TypeScript does not, in a text without strings and comments.
-var pythonSyntax = syntaxOf{
-	{4, regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(`)},
-	{4, regexp.MustCompile(`(?m)^[ \t]*class[ \t]+\w+[ \t]*(?:\([^)\n]*\))?[ \t]*:`)},
-	{4, regexp.MustCompile(`(?m)^[ \t]*(?:if|elif|while|with|except|match|case|async with)\b[^\n{};]*:[ \t]*$`)},
-	{4, regexp.MustCompile(`(?m)^[ \t]*(?:else|try|finally|except)[ \t]*:`)},
-	{4, regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?for[ \t]+[\w, \t()*]+[ \t]in[ \t][^\n{};]*:`)},
-	{4, regexp.MustCompile(`(?m)^[ \t]*from[ \t]+[\w.]+[ \t]+import\b`)},
-	{3, regexp.MustCompile(`(?m)^[ \t]*import[ \t]+\w[\w.]*(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*\w[\w.]*(?:[ \t]+as[ \t]+\w+)?)*[ \t]*$`)},
-	{4, regexp.MustCompile(`[\w)\]}"'][ \t\n]+for[ \t]+\w+(?:[ \t]*,[ \t]*\w+)*[ \t]+in[ \t]`)},
-	{3, regexp.MustCompile(`[\w)\]}"'][ \t]+(?:not[ \t]+in|is[ \t]+not|is|and|or)[ \t]+[\w(\["'{-]`)},
-	{3, regexp.MustCompile(`(?:^|[=(,\[:]|\b(?:if|and|or|return|while))[ \t]*not[ \t]+[\w(]`)},
-	{3, regexp.MustCompile(`\b(?:None|True|False)\b`)},
-	{3, regexp.MustCompile(`\blambda\b[^:\n]*:`)},
-	{3, regexp.MustCompile(`\b[fFrRbB]{1,2}""`)}, // a string with a prefix, of which the text is gone
-	{3, regexp.MustCompile(`:=`)},
-	{3, regexp.MustCompile(`(?m)^[ \t]*(?:pass|raise(?:[ \t]+\w.*)?|(?:global|nonlocal|del|assert)[ \t]+\w[^=;]*)$`)},
-	{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:len|print|range|str|int|float|dict|list|set|tuple|sorted|enumerate|zip|isinstance|getattr|setattr|hasattr|sum|eval|repr|open)\(`)},
-	{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:read_file|write_file|list_files|search_tools|load_skill|call_mcp_tool|exec_command)\(`)},
-	{2, regexp.MustCompile(`\bjson\.(?:loads|dumps|load|dump)\(|\basyncio\.|\bre\.(?:sub|findall|match|search|compile)\(`)},
-	{2, regexp.MustCompile(`[(,][ \t\n]*[a-z_]\w*=[^=>]`)}, // keyword arguments
-	{1, regexp.MustCompile(`\w\.(?:get|items|keys|values|append|split|join|strip|format|lower|upper)\(`)},
-	{1, regexp.MustCompile(`\b[a-z]+\.[a-z]+_[a-z_]+\(`)},
-	{1, regexp.MustCompile(`(?m)^\w+[ \t]*=[ \t]*[^=> \t][^;]*$`)},
-	{3, regexp.MustCompile(`[(,][ \t\n]*\*\*\w|\b__(?:import|builtins|name)__\b`)},
-	{2, regexp.MustCompile(`(?m)^exec\((?:[^"'\n]|["']{2}\.)`)},       // of TypeScript's, the first argument is a text
-	{2, regexp.MustCompile(`(?m)^result[ \t]*=[ \t]*[^=> \t][^;]*$`)}, // the result of a program
-	{1, regexp.MustCompile(`(?m)^[ \t]*#(?:[ \t!]|$)`)},
-}
+// pythonSyntax is what Python has and TypeScript does not, in a text without strings and comments. It is compiled when it
+// is first used, because every process of Retort starts with this package and few of them need it.
+var pythonSyntax = sync.OnceValue(func() syntaxOf {
+	return syntaxOf{
+		{4, regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*class[ \t]+\w+[ \t]*(?:\([^)\n]*\))?[ \t]*:`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*(?:if|elif|while|with|except|match|case|async with)\b[^\n{};]*:[ \t]*$`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*(?:else|try|finally|except)[ \t]*:`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?for[ \t]+[\w, \t()*]+[ \t]in[ \t][^\n{};]*:`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*from[ \t]+[\w.]+[ \t]+import\b`)},
+		{3, regexp.MustCompile(`(?m)^[ \t]*import[ \t]+\w[\w.]*(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*\w[\w.]*(?:[ \t]+as[ \t]+\w+)?)*[ \t]*$`)},
+		{4, regexp.MustCompile(`[\w)\]}"'][ \t\n]+for[ \t]+\w+(?:[ \t]*,[ \t]*\w+)*[ \t]+in[ \t]`)},
+		{3, regexp.MustCompile(`[\w)\]}"'][ \t]+(?:not[ \t]+in|is[ \t]+not|is|and|or)[ \t]+[\w(\["'{-]`)},
+		{3, regexp.MustCompile(`(?:^|[=(,\[:]|\b(?:if|and|or|return|while))[ \t]*not[ \t]+[\w(]`)},
+		{3, regexp.MustCompile(`\b(?:None|True|False)\b`)},
+		{3, regexp.MustCompile(`\blambda\b[^:\n]*:`)},
+		{3, regexp.MustCompile(`\b[fFrRbB]{1,2}""`)}, // a string with a prefix, of which the text is gone
+		{3, regexp.MustCompile(`:=`)},
+		{3, regexp.MustCompile(`(?m)^[ \t]*(?:pass|raise(?:[ \t]+\w.*)?|(?:global|nonlocal|del|assert)[ \t]+\w[^=;]*)$`)},
+		{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:len|print|range|str|int|float|dict|list|set|tuple|sorted|enumerate|zip|isinstance|getattr|setattr|hasattr|sum|eval|repr|open)\(`)},
+		{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:read_file|write_file|list_files|search_tools|load_skill|call_mcp_tool|exec_command)\(`)},
+		{2, regexp.MustCompile(`\bjson\.(?:loads|dumps|load|dump)\(|\basyncio\.|\bre\.(?:sub|findall|match|search|compile)\(`)},
+		{2, regexp.MustCompile(`[(,][ \t\n]*[a-z_]\w*=[^=>]`)}, // keyword arguments
+		{1, regexp.MustCompile(`\w\.(?:get|items|keys|values|append|split|join|strip|format|lower|upper)\(`)},
+		{1, regexp.MustCompile(`\b[a-z]+\.[a-z]+_[a-z_]+\(`)},
+		{1, regexp.MustCompile(`(?m)^\w+[ \t]*=[ \t]*[^=> \t][^;]*$`)},
+		{3, regexp.MustCompile(`[(,][ \t\n]*\*\*\w|\b__(?:import|builtins|name)__\b`)},
+		{2, regexp.MustCompile(`(?m)^exec\((?:[^"'\n]|["']{2}\.)`)},       // of TypeScript's, the first argument is a text
+		{2, regexp.MustCompile(`(?m)^result[ \t]*=[ \t]*[^=> \t][^;]*$`)}, // the result of a program
+		{1, regexp.MustCompile(`(?m)^[ \t]*#(?:[ \t!]|$)`)},
+	}
+})
 
-// scriptSyntax is what TypeScript and JavaScript have and Python does not.
-var scriptSyntax = syntaxOf{
-	{4, regexp.MustCompile(`(?m)^return\b`)}, // at the top level
-	{4, regexp.MustCompile(`\b(?:const|let|var)[ \t]+[\w$\[{]`)},
-	{4, regexp.MustCompile(`=>`)},
-	{4, regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+(?:default|const|let|async|function|class|type|interface|\{|\*)|(?:declare|interface|enum|namespace|abstract)[ \t]+\w)`)},
-	{4, regexp.MustCompile(`\bfunction\b[ \t]*\*?[ \t]*\w*[ \t]*[(<]`)},
-	{4, regexp.MustCompile(`(?m)^[ \t]*import[ \t]*(?:type[ \t]+)?[\w$*{][^;\n]*\bfrom[ \t]*["']|^[ \t]*import[ \t]*["']`)},
-	{4, regexp.MustCompile(`===|!==|&&|\|\||\?\.|\?\?|\+\+[;)\n]`)},
-	{3, regexp.MustCompile(`\bnew[ \t]+[A-Z]\w*[ \t]*[(<]`)},
-	{3, regexp.MustCompile(`;[ \t]*(?:\n|$)`)},
-	{3, regexp.MustCompile(`\)[ \t]*\{[ \t]*\n|\}[ \t]*(?:else|catch|finally|while)\b|\b(?:if|while|for|switch|catch)[ \t]*\([^\n]*\)[ \t]*\{`)},
-	{3, regexp.MustCompile(`\b(?:null|undefined|typeof|instanceof|console\.\w+|Promise\.\w+|Object\.\w+|JSON\.(?:parse|stringify)|Math\.[a-z]\w+)\b`)},
-	{3, regexp.MustCompile(`[=(,:\[][ \t]*!\w|\bthrow[ \t]+\w|\bcatch[ \t]*[({]`)},
-	{3, regexp.MustCompile("`")},
-	{2, regexp.MustCompile(`\b(?:true|false)\b`)},
-	{2, regexp.MustCompile(`\(\{[ \t\n]*[\w$]+[ \t]*[,:}]`)},
-	{2, regexp.MustCompile(`\{[ \t\n]*[a-zA-Z_$][\w$]*[ \t]*:[ \t]*[^\n]`)}, // an object with a name for a key, not a text
-	{2, regexp.MustCompile(`\b[a-z]+[A-Z]\w*\(`)},
-	{1, regexp.MustCompile(`\.(?:length|map|filter|push|slice|includes|forEach|reduce|toString|then)\b`)},
-	{1, regexp.MustCompile(`\bawait\b`)},
-	{1, regexp.MustCompile(`(?m)^[ \t]*(?://|/\*)`)},
-}
+// scriptSyntax is what TypeScript and JavaScript have and Python does not. Like pythonSyntax, it is compiled when it is first
+// used.
+var scriptSyntax = sync.OnceValue(func() syntaxOf {
+	return syntaxOf{
+		{4, regexp.MustCompile(`(?m)^return\b`)}, // at the top level
+		{4, regexp.MustCompile(`\b(?:const|let|var)[ \t]+[\w$\[{]`)},
+		{4, regexp.MustCompile(`=>`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+(?:default|const|let|async|function|class|type|interface|\{|\*)|(?:declare|interface|enum|namespace|abstract)[ \t]+\w)`)},
+		{4, regexp.MustCompile(`\bfunction\b[ \t]*\*?[ \t]*\w*[ \t]*[(<]`)},
+		{4, regexp.MustCompile(`(?m)^[ \t]*import[ \t]*(?:type[ \t]+)?[\w$*{][^;\n]*\bfrom[ \t]*["']|^[ \t]*import[ \t]*["']`)},
+		{4, regexp.MustCompile(`===|!==|&&|\|\||\?\.|\?\?|\+\+[;)\n]`)},
+		{3, regexp.MustCompile(`\bnew[ \t]+[A-Z]\w*[ \t]*[(<]`)},
+		{3, regexp.MustCompile(`;[ \t]*(?:\n|$)`)},
+		{3, regexp.MustCompile(`\)[ \t]*\{[ \t]*\n|\}[ \t]*(?:else|catch|finally|while)\b|\b(?:if|while|for|switch|catch)[ \t]*\([^\n]*\)[ \t]*\{`)},
+		{3, regexp.MustCompile(`\b(?:null|undefined|typeof|instanceof|console\.\w+|Promise\.\w+|Object\.\w+|JSON\.(?:parse|stringify)|Math\.[a-z]\w+)\b`)},
+		{3, regexp.MustCompile(`[=(,:\[][ \t]*!\w|\bthrow[ \t]+\w|\bcatch[ \t]*[({]`)},
+		{3, regexp.MustCompile("`")},
+		{2, regexp.MustCompile(`\b(?:true|false)\b`)},
+		{2, regexp.MustCompile(`\(\{[ \t\n]*[\w$]+[ \t]*[,:}]`)},
+		{2, regexp.MustCompile(`\{[ \t\n]*[a-zA-Z_$][\w$]*[ \t]*:[ \t]*[^\n]`)}, // an object with a name for a key, not a text
+		{2, regexp.MustCompile(`\b[a-z]+[A-Z]\w*\(`)},
+		{1, regexp.MustCompile(`\.(?:length|map|filter|push|slice|includes|forEach|reduce|toString|then)\b`)},
+		{1, regexp.MustCompile(`\bawait\b`)},
+		{1, regexp.MustCompile(`(?m)^[ \t]*(?://|/\*)`)},
+	}
+})
 
 // withoutPython is a text in which strings of Python are empty and comments are gone. Lines that only TypeScript has as
 // comments are gone, too: what they say is in no language.
 func withoutPython(text string) string {
-	return emptied(commentLine.ReplaceAllString(text, ""), func(rest string) (opening string, multiline bool) {
+	return emptied(commentLine().ReplaceAllString(text, ""), func(rest string) (opening string, multiline bool) {
 		switch {
 		case strings.HasPrefix(rest, `"""`), strings.HasPrefix(rest, `'''`):
 			return rest[:3], true
@@ -146,11 +153,11 @@ func withoutPython(text string) string {
 }
 
 // commentLine is a line that is a comment of TypeScript as a whole.
-var commentLine = regexp.MustCompile(`(?m)^[ \t]*//.*$|(?s)/\*.*?\*/`)
+var commentLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*//.*$|(?s)/\*.*?\*/`) })
 
 // withoutScript is a text in which strings of TypeScript are empty and comments are gone.
 func withoutScript(text string) string {
-	text = hashLine.ReplaceAllString(text, "")
+	text = hashLine().ReplaceAllString(text, "")
 	return emptied(text, func(rest string) (opening string, multiline bool) {
 		switch {
 		case strings.HasPrefix(rest, "/*"):
@@ -167,7 +174,7 @@ func withoutScript(text string) string {
 }
 
 // hashLine is a line that is a comment of Python as a whole.
-var hashLine = regexp.MustCompile(`(?m)^[ \t]*#[^\n]*$`)
+var hashLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*#[^\n]*$`) })
 
 // emptied is a text without comments, which begin with comment and end with the line, and without what is in strings.
 func emptied(text string, opens func(rest string) (opening string, multiline bool), comment string) string {
