@@ -55,8 +55,11 @@ func (a *app) demo() *cobra.Command {
 	return c
 }
 
-// yes approves everything: the bundled servers have nothing that could be lost.
-func yes(context.Context, run.Approval) (run.Answer, bool) { return run.Answer{Approve: true}, true }
+// yes approves everything, each tool for the rest of its program: the bundled servers have nothing that could be lost.
+// To approve each of a thousand calls alone would take 20 seconds, which is time to read for a person.
+func yes(context.Context, run.Approval) (run.Answer, bool) {
+	return run.Answer{Approve: true, Scope: run.ScopeRun}, true
+}
 
 // demoServers are the bundled servers as child processes of this binary.
 func demoServers() ([]retort.Server, error) {
