@@ -111,7 +111,7 @@ func demoFolder(t *testing.T) (dir, command string) {
 	command = retortIn(t, dir).Path
 	t.Setenv("PATH", filepath.Dir(command)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("HOME", dir)
-	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(demoConfig), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), demoConfig("crm drive sheets"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	known := exec.Command(command, "tools") // a search finds what has been listed so far

@@ -50,7 +50,11 @@ func TestScripts(t *testing.T) {
 			if _, err := os.Stat(file); err == nil {
 				return nil
 			}
-			return os.WriteFile(file, []byte(demoConfig), 0o644)
+			script, err := os.ReadFile(filepath.Join("..", "..", "testdata", "script", strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")+".txtar"))
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(file, demoConfig(string(script)), 0o644)
 		},
 	})
 }
@@ -123,10 +127,23 @@ func awaits(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], list.Approvals[found].ID)
 }
 
-// demoConfig is what a script has as .mcp.json unless it brings its own.
-const demoConfig = `{"mcpServers": {
-  "crm": {"command": "retort", "args": ["demo-server", "crm"]},
-  "drive": {"command": "retort", "args": ["demo-server", "drive"]},
-  "sheets": {"command": "retort", "args": ["demo-server", "sheets"]},
-}}
-`
+// demoConfig returns the .mcp.json of a script that has none: the bundled server crm, and drive and sheets if the script names
+// them. More servers would only cost time, because each command that a script runs starts all of them. One is always there,
+// because a program that can call nothing is judged less strictly.
+func demoConfig(script string) []byte {
+	type server struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}
+	servers := map[string]server{}
+	for _, name := range []string{"crm", "drive", "sheets"} {
+		if name == "crm" || strings.Contains(script, name) {
+			servers[name] = server{"retort", []string{"demo-server", name}}
+		}
+	}
+	data, err := json.Marshal(map[string]any{"mcpServers": servers})
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
