@@ -176,12 +176,18 @@ run_sandboxes() {
     RETORT_SANDBOXES=1 xargs -d '\n' -n 2 -P "$(getconf _NPROCESSORS_ONLN)" bash -c 'flags=("${@:1:$#-2}"); exec go test -ldflags=-w -timeout 60m "${flags[@]}" -run "${@: -1}" "${@: -2:1}"' bash "$@" || status=$?
 }
 
-# run_tests [FLAGS] runs the tests that list_tests lists. -w leaves out debug information, which would take a third of the
-# time of linking.
+# The packages that take longest. They start first, so that the run does not end with one of them alone on the machine.
+longest=(retort/cmd/retort retort retort/internal/pipeline/isolate/process retort/internal/guest retort/internal/upstream
+  retort/internal/guest/python retort/internal/mcpserver retort/internal/store)
+
+# run_tests [FLAGS] runs the tests that list_tests lists. Tests wait for processes and files much of the time, so one package
+# more than there are cores runs at a time, and of tests that can run at the same time twice as many as there are cores.
+# -w leaves out debug information, which would take a third of the time of linking.
 run_tests() {
-  local packages
-  mapfile -t packages < <(list_tests | cut -f1)
-  go test -ldflags=-w -timeout 60m "$@" "${packages[@]}" || status=$?
+  local packages cores
+  cores=$(getconf _NPROCESSORS_ONLN)
+  mapfile -t packages < <(printf '%s\n' "${longest[@]}"; list_tests | cut -f1 | grep -vxFf <(printf '%s\n' "${longest[@]}"))
+  go test -ldflags=-w -p "$((cores + 1))" -parallel "$((2 * cores))" -timeout 60m "$@" "${packages[@]}" || status=$?
 }
 
 if [[ $action == list ]]; then
