@@ -116,6 +116,10 @@ npm_install() {
   local name=$1 dir=$2 stamp=$2/node_modules/.package-lock.json
   [[ -e $dir/package-lock.json ]] || { leave_out "$name" "there is no $dir/package-lock.json"; return; }
   have node && have npm || { leave_out "$name" "there is no node with npm"; return; }
+  if [[ -L $dir/node_modules ]]; then # it belongs to another checkout, where npm ci would delete the packages
+    [[ -e $stamp ]] || leave_out "$name" "$dir/node_modules is a link to a folder without packages"
+    return
+  fi
   [[ $stamp -nt $dir/package-lock.json ]] && return
   say "npm ci in $dir"
   if (cd "$dir" && npm ci --no-audit --no-fund --loglevel=error --fetch-retries=2 </dev/null >&2); then
