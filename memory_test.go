@@ -30,8 +30,11 @@ const (
 	groupMemory    = 512 << 20 // bytes of the control group of the engine
 	restingMemory  = 150 << 20 // bytes that the engine has at most when the answers are gone
 	hostileServers = 8
+	// besideMore is how many milliseconds longer p95 of a call to a healthy server may be beside the hostile
+	// ones: the slice of a processor that the system gives to others, and some. It is held for releases only.
+	besideMore = 5
+
 	hostileCalls   = 64  // at the same time
-	besideAlone    = 1.2 // how many times as long a call to a healthy server may take; measured for releases only
 )
 
 // flooding is how much is asked of the hostile servers.
@@ -82,7 +85,7 @@ func TestManyLargeAnswers(t *testing.T) {
 	alone, beside := percentile(told.Alone, 95), percentile(told.Beside, 95)
 	t.Logf("%d MB at most; a call to the healthy server took %.2f ms and %.2f ms (p50, p95) alone, %.2f ms and %.2f ms beside (%d calls)",
 		told.Peak>>20, percentile(told.Alone, 50), alone, percentile(told.Beside, 50), beside, len(told.Beside))
-	if most := besideAlone * alone; testenv.Full() && beside > most {
+	if most := max(1.2*alone, alone+besideMore); testenv.Full() && beside > most {
 		t.Errorf("beside the hostile servers p95 is %.2f ms, want at most %.2f ms", beside, most)
 	}
 }
