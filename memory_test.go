@@ -34,7 +34,7 @@ const (
 	// ones: the slice of a processor that the system gives to others, and some. It is held for releases only.
 	besideMore = 5
 
-	hostileCalls   = 64  // at the same time
+	hostileCalls = 64 // at the same time
 )
 
 // flooding is how much is asked of the hostile servers.

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -55,6 +56,9 @@ func Errorf(kind Kind, op, format string, args ...any) *Error {
 	e := &Error{Kind: kind, Op: op, Message: err.Error(), Err: cause}
 	if LacksFiles(err) {
 		e.Hint = moreFiles
+		if !strings.Contains(e.Message, tooManyFiles) {
+			e.Message += " (" + tooManyFiles + ")"
+		}
 		if kind == KindInternal {
 			e.Kind = KindLimit
 		}
@@ -70,8 +74,17 @@ func LacksFiles(err error) bool {
 		Temporary() bool
 		Timeout() bool
 	}
-	return errors.As(err, &errno) && strings.Contains(errno.Error(), "too many open files")
+	if !errors.As(err, &errno) {
+		return false
+	}
+	// A process that is started gets its files under numbers that may be beyond what it may have open, and the
+	// system says then that they are bad.
+	var starting *fs.PathError
+	return strings.Contains(errno.Error(), tooManyFiles) ||
+		errors.As(err, &starting) && starting.Op == "fork/exec" && strings.Contains(errno.Error(), "bad file descriptor")
 }
+
+const tooManyFiles = "too many open files"
 
 // moreFiles says what to do about too few file descriptors.
 const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or have it do less at once"
