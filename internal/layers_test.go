@@ -22,6 +22,7 @@ var layers = []struct {
 	{"cmd/retort", []string{".", "internal/..."}, "joins implementations to the interfaces of their consumers"},
 	{"examples/07-embed", []string{"."}, "it is what a reader's program would be"},
 	{"cmd/package", []string{"internal/packaging"}, "a program of releases, which needs nothing of the engine"},
+	{"scripts/stylestats", nil, "reads any tree of Go files; it needs nothing of this one"},
 	{"internal/packaging", nil, "makes files of files; it needs nothing of the engine"},
 	{"internal/run", nil, "the nouns: everybody speaks of them, so they know nobody"},
 	{"internal/deadline", nil, "ends contexts; who waits for a person, and who is permitted what, is said through run"},

@@ -1,0 +1,4 @@
+package a
+
+// t is a
+func t() {}

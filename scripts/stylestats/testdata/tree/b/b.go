@@ -1,0 +1,5 @@
+package b
+
+type Store struct{}
+
+func Close() {}

@@ -1,0 +1,5 @@
+package c
+
+type Store struct{}
+
+func Close() {}

@@ -1,0 +1,5 @@
+package d
+
+type Store struct{}
+
+func Close() {}

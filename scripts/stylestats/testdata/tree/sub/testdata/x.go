@@ -1,0 +1,4 @@
+package x
+
+// v is a
+func v() {}

@@ -1,0 +1,4 @@
+package v
+
+// v is a
+func v() {}
