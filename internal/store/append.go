@@ -19,15 +19,15 @@ const (
 	closeOne  = "DELETE FROM opened WHERE chain = ? AND execution = ?"
 )
 
-// change is a statement of a transaction.
+// change is one statement of a transaction.
 type change struct {
 	statement string
 	args      []any
 	missed    error // of the transaction, if the statement changes nothing; nil: it may
 }
 
-// claimed makes sure that there is a connection to write with. It needs mu.
-func (s *store) claimed(ctx context.Context) error {
+// ensureWriter opens the connection for writing unless a live one is open. The caller holds mu.
+func (s *store) ensureWriter(ctx context.Context) error {
 	if s.reads {
 		return run.Errorf(run.KindInternal, "store.write", "the record was opened for reading")
 	}
@@ -37,27 +37,29 @@ func (s *store) claimed(ctx context.Context) error {
 	if s.w != nil && s.alive(s.w) {
 		return nil
 	}
-	s.distrust()
+	s.dropWriter()
 	w, chain, err := s.claim(ctx, s.db)
 	if err == nil {
 		s.w, s.chain = w, chain
 	}
-	return s.relied(err)
+	return s.checkWrite(err)
 }
 
-// relied returns the error of a write, which may be nil, or the reason why the store cannot be relied on
-// after it: then everything that writes fails from now on. It needs mu.
-func (s *store) relied(err error) error {
+// checkWrite returns err, the result of a write, unless the write left the file in doubt. Then it
+// closes the connection and returns the reason, and every later write fails with it. The caller
+// holds mu.
+func (s *store) checkWrite(err error) error {
 	if lost := s.lost(err); lost != nil {
 		s.gone = lost
-		s.distrust()
+		s.dropWriter()
 		return lost
 	}
 	return err
 }
 
-// distrust closes the connection for good after an error: who knows what state it is in. It needs mu.
-func (s *store) distrust() {
+// dropWriter closes the connection for writing, whose state is unknown after an error. The caller
+// holds mu.
+func (s *store) dropWriter() {
 	if s.w != nil {
 		s.free(s.w, true)
 		discard(s.w)
@@ -65,7 +67,7 @@ func (s *store) distrust() {
 	s.w = nil
 }
 
-// discard closes a connection instead of giving it back.
+// discard closes a connection instead of returning it to the pool.
 func discard(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return driver.ErrBadConn })
 	_ = c.Close()
@@ -74,18 +76,18 @@ func discard(c *sql.Conn) {
 func (s *store) Head(ctx context.Context) (audit.Head, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.claimed(ctx); err != nil {
+	if err := s.ensureWriter(ctx); err != nil {
 		return audit.Head{}, s.failed("store.head", err)
 	}
 	h := audit.Head{Chain: chainName(s.chain)}
 	err := s.w.QueryRowContext(ctx, s.bound("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), s.chain).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner)
 	if err != nil {
-		s.distrust()
+		s.dropWriter()
 	}
 	return h, s.failed("store.head", err)
 }
 
-// Append does not stop in the middle when ctx ends.
+// Append implements audit.Store. Once it has begun to write, it ignores the end of ctx.
 func (s *store) Append(ctx context.Context, b audit.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -93,18 +95,18 @@ func (s *store) Append(ctx context.Context, b audit.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ctx = context.WithoutCancel(ctx)
-	if err := s.claimed(ctx); err != nil {
+	if err := s.ensureWriter(ctx); err != nil {
 		return s.failed("store.append", err)
 	}
-	if err := s.follows(b.Rows); err != nil {
+	if err := s.checkSequence(b.Rows); err != nil {
 		return err
 	}
-	if err := s.relied(s.append(ctx, b)); err != nil {
+	if err := s.checkWrite(s.append(ctx, b)); err != nil {
 		if s.gone != nil {
 			return s.gone
 		}
 		if !s.sound(s.w, err) {
-			s.distrust()
+			s.dropWriter()
 		}
 		return s.failed("store.append", err)
 	}
@@ -112,8 +114,8 @@ func (s *store) Append(ctx context.Context, b audit.Batch) error {
 	return nil
 }
 
-// follows checks that rows are of the own chain and follow each other.
-func (s *store) follows(rows []audit.Row) error {
+// checkSequence checks that rows belong to this store's chain and have consecutive numbers.
+func (s *store) checkSequence(rows []audit.Row) error {
 	for i, r := range rows {
 		if r.Chain != chainName(s.chain) || r.Seq != rows[0].Seq+int64(i) || r.Seq < 1 || len(r.Hash) == 0 {
 			return run.Errorf(run.KindInternal, "store.append", "entry %d of chain %q is not the next one of %s", r.Seq, r.Chain, chainName(s.chain))
@@ -127,7 +129,7 @@ func (s *store) follows(rows []audit.Row) error {
 
 // append writes a batch in one transaction.
 func (s *store) append(ctx context.Context, b audit.Batch) error {
-	ids, err := s.interned(ctx, b)
+	ids, err := s.internAll(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (s *store) append(ctx context.Context, b audit.Batch) error {
 		all = append(all, change{insertRow, values(&b.Rows[i], s.chain, ids), nil})
 	}
 	for _, k := range b.Keys {
-		all = append(all, change{insertKey, []any{[]byte(k.ID), ids[k.Session], ids[k.Principal], filled(k.Wrapped)}, nil})
+		all = append(all, change{insertKey, []any{[]byte(k.ID), ids[k.Session], ids[k.Principal], neverNil(k.Wrapped)}, nil})
 	}
 	for _, e := range b.Opened {
 		all = append(all, change{openOne, []any{s.chain, []byte(e)}, nil})
@@ -152,8 +154,8 @@ func (s *store) append(ctx context.Context, b audit.Batch) error {
 	return s.transact(ctx, s.w, all)
 }
 
-// interned gives the numbers of all names in a batch.
-func (s *store) interned(ctx context.Context, b audit.Batch) (ids map[string]int64, err error) {
+// internAll returns the numbers of all names in a batch, adding those that are new.
+func (s *store) internAll(ctx context.Context, b audit.Batch) (ids map[string]int64, err error) {
 	ids = map[string]int64{}
 	need := func(all ...string) {
 		for _, name := range all {
@@ -171,29 +173,29 @@ func (s *store) interned(ctx context.Context, b audit.Batch) (ids map[string]int
 	return ids, err
 }
 
-// values are those of insertRow.
+// values returns the arguments of insertRow.
 func values(r *audit.Row, chain int64, ids map[string]int64) []any {
 	return []any{
 		chain, r.Seq, r.At, ids[r.Kind], []byte(r.Execution), ids[r.Session], ids[r.Principal], ids[r.Server], ids[r.Tool], ids[r.Status],
-		r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided, r.Hash, present(r.Code), present(r.Facts), present(r.Body),
+		r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided, r.Hash, nilIfEmpty(r.Code), nilIfEmpty(r.Facts), nilIfEmpty(r.Body),
 	}
 }
 
-// present is nil for what is empty, so that all engines give back the same.
-func present(b []byte) []byte {
+// nilIfEmpty returns nil for an empty slice, so that all engines return the same.
+func nilIfEmpty(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
 	}
 	return b
 }
 
-// filled is never nil: the column takes no NULL.
-func filled(b []byte) []byte { return append([]byte{}, b...) }
+// neverNil returns a copy of b that is never nil: the column takes no NULL.
+func neverNil(b []byte) []byte { return append([]byte{}, b...) }
 
 func (s *store) Open(ctx context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.claimed(ctx); err != nil {
+	if err := s.ensureWriter(ctx); err != nil {
 		return nil, s.failed("store.open_executions", err)
 	}
 	all, err := list[[]byte](ctx, s.w, s.bound("SELECT execution FROM opened WHERE chain = ?"), s.chain)

@@ -7,7 +7,8 @@ import (
 	"retort/internal/audit"
 )
 
-// table is where entries are added up of which nothing else is asked than what q asks.
+// table returns the table to add up entries from. A condition on executions needs the whole table,
+// because the covering index has no such column.
 func (s *store) table(q *query) string {
 	if slices.ContainsFunc(q.conditions, func(c condition) bool { return c.column == "execution" }) {
 		return "entries"

@@ -20,8 +20,8 @@ var (
 	_ audit.Indexed = (*store)(nil)
 )
 
-// snapped runs f in a transaction that sees the database as it is at one moment.
-func (s *store) snapped(ctx context.Context, f func(c *sql.Conn) error) error {
+// inSnapshot runs f in a transaction that sees the database as it is at one moment.
+func (s *store) inSnapshot(ctx context.Context, f func(c *sql.Conn) error) error {
 	c, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s *store) snapped(ctx context.Context, f func(c *sql.Conn) error) error {
 
 // Check implements audit.Checker.
 func (s *store) Check(ctx context.Context) (says []string, err error) {
-	err = s.snapped(ctx, func(c *sql.Conn) error {
+	err = s.inSnapshot(ctx, func(c *sql.Conn) error {
 		if says, err = s.check(ctx, c); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (s *store) Check(ctx context.Context) (says []string, err error) {
 	return says, s.failed("store.check", err)
 }
 
-// checkChains holds the table of chains against the entries.
+// checkChains compares the table of chains with the entries.
 func (s *store) checkChains(ctx context.Context, c *sql.Conn) (says []string, err error) {
 	names, err := list[int64](ctx, c, "SELECT name FROM chains ORDER BY name")
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *store) Standing(ctx context.Context, chain string) (h audit.Head, open 
 	if !ok {
 		return h, nil, run.Errorf(run.KindInternal, "store.check", "there is no chain %q", chain)
 	}
-	err = s.snapped(ctx, func(c *sql.Conn) error {
+	err = s.inSnapshot(ctx, func(c *sql.Conn) error {
 		h.Chain = chain
 		if err := c.QueryRowContext(ctx, s.bound("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), name).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner); err != nil {
 			return err
@@ -109,12 +109,13 @@ func (s *store) Standing(ctx context.Context, chain string) (h audit.Head, open 
 
 // Indexes implements audit.Indexed.
 func (s *store) Indexes(ctx context.Context) error {
-	return s.failed("store.check", s.snapped(ctx, func(c *sql.Conn) error { return s.indexes(ctx, c) }))
+	return s.failed("store.check", s.inSnapshot(ctx, func(c *sql.Conn) error { return s.indexes(ctx, c) }))
 }
 
 func (e *sqlite) snapshot() string { return "BEGIN" }
 
-// check has SQLite compare each index with its table, and looks at what tables there are.
+// check has SQLite compare each index with its table, and reports more chains than the one that an
+// engine writes.
 func (e *sqlite) check(ctx context.Context, c *sql.Conn) (says []string, err error) {
 	const most = 20
 	found, err := list[string](ctx, c, fmt.Sprintf("PRAGMA integrity_check(%d)", most))
@@ -137,26 +138,26 @@ func (e *sqlite) check(ctx context.Context, c *sql.Conn) (says []string, err err
 	return says, nil
 }
 
-// comparedWhole is up to how many bytes of a file its indexes are compared with its entries before they are used. That takes
-// some tenths of a second then. Of a larger file they are counted.
-const comparedWhole = 16 << 20
+// maxComparedSize is the largest file, in bytes, whose indexes are compared with their entries before
+// use, which takes some tenths of a second. In larger files the entries are only counted.
+const maxComparedSize = 16 << 20
 
 func (e *sqlite) indexes(ctx context.Context, c *sql.Conn) error {
 	info, err := os.Lstat(e.path)
 	if err != nil {
 		return err
 	}
-	if info.Size() > comparedWhole {
+	if info.Size() > maxComparedSize {
 		return e.counts(ctx, c)
 	}
 	found, err := list[string](ctx, c, "PRAGMA integrity_check(1)")
 	if err == nil && !slices.Equal(found, []string{"ok"}) {
-		err = e.spoilt(found[0])
+		err = e.indexError(found[0])
 	}
 	return err
 }
 
-// counts compares how many entries indexes have with how many there are.
+// counts checks that each index has as many entries as the chain.
 func (e *sqlite) counts(ctx context.Context, c *sql.Conn) error {
 	var seq, base int64
 	if err := c.QueryRowContext(ctx, "SELECT seq, base FROM chains").Scan(&seq, &base); err != nil {
@@ -171,19 +172,20 @@ func (e *sqlite) counts(ctx context.Context, c *sql.Conn) error {
 			return err
 		}
 		if n != seq-base {
-			return e.spoilt(fmt.Sprintf("%s has %d entries of %d", index, n, seq-base))
+			return e.indexError(fmt.Sprintf("%s has %d entries of %d", index, n, seq-base))
 		}
 	}
 	return nil
 }
 
-func (e *sqlite) spoilt(what string) error {
+func (e *sqlite) indexError(what string) error {
 	return run.Errorf(run.KindInternal, "store.check", "the indexes of %s are damaged or were changed (%s), so they are not used", e.path, what).
 		WithHint("retort audit verify says more")
 }
 
-// madeSchema is what a new file has: by type and name, how it was made.
-var madeSchema = sync.OnceValues(func() (map[string]string, error) {
+// newFileSchema returns the schema of a new file: the statement that makes each object, by type and
+// name.
+var newFileSchema = sync.OnceValues(func() (map[string]string, error) {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -214,10 +216,10 @@ func schemaOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	return all, rows.Err()
 }
 
-// unchanged returns an error if the file has other tables, indexes, views or triggers than Retort makes: a trigger
+// checkSchema returns an error if the file has other tables, indexes, views or triggers than Retort makes: a trigger
 // could change entries as they are written, and an index hide them as they are read.
-func (e *sqlite) unchanged(ctx context.Context, db *sql.DB) error {
-	made, err := madeSchema()
+func (e *sqlite) checkSchema(ctx context.Context, db *sql.DB) error {
+	made, err := newFileSchema()
 	if err != nil {
 		return err
 	}

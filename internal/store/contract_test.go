@@ -356,10 +356,10 @@ func TestFindBefore(t *testing.T) {
 func TestWalk(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := mixed(t, s, 2*chunk, 4)
-		for _, from := range []int64{0, 1, 2, chunk, chunk + 1, 2 * chunk, 2*chunk + 1} {
+		rows := mixed(t, s, 2*rowsPerRead, 4)
+		for _, from := range []int64{0, 1, 2, rowsPerRead, rowsPerRead + 1, 2 * rowsPerRead, 2*rowsPerRead + 1} {
 			got := all(t, s.Walk(background, rows[0].Chain, from))
-			if want := rows[min(max(from-1, 0), 2*chunk):]; !slices.EqualFunc(got, want, func(a, b audit.Row) bool { return reflect.DeepEqual(a, b) }) {
+			if want := rows[min(max(from-1, 0), 2*rowsPerRead):]; !slices.EqualFunc(got, want, func(a, b audit.Row) bool { return reflect.DeepEqual(a, b) }) {
 				t.Errorf("from %d: %d rows, want %d", from, len(got), len(want))
 			}
 		}
@@ -473,10 +473,10 @@ func TestOpened(t *testing.T) {
 func TestDrop(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		rows := mixed(t, s, 2*dropAtOnce+500, 6)
+		rows := mixed(t, s, 2*maxRowsPerDelete+500, 6)
 		before, err := s.Size(background)
 		must(t, err)
-		for _, step := range []struct{ upTo, base int64 }{{0, 0}, {100, 100}, {50, 100}, {2*dropAtOnce + 400, 2*dropAtOnce + 400}} {
+		for _, step := range []struct{ upTo, base int64 }{{0, 0}, {100, 100}, {50, 100}, {2*maxRowsPerDelete + 400, 2*maxRowsPerDelete + 400}} {
 			must(t, s.Drop(background, rows[0].Chain, step.upTo))
 			if h := head(t, s); h.Base != step.base || h.Seq != int64(len(rows)) {
 				t.Errorf("after %d: %+v", step.upTo, h)

@@ -18,10 +18,11 @@ import (
 	"retort/internal/seal"
 )
 
-// besides are the endings of the files that SQLite keeps beside an open one: its log, and the index of the log.
-var besides = [2]string{"-wal", "-shm"}
+// sidecarSuffixes lists the suffixes of the files that SQLite keeps next to an open database: its
+// write-ahead log and the index of the log.
+var sidecarSuffixes = [2]string{"-wal", "-shm"}
 
-// create makes the file if there is none, or an empty one, and refuses one that is not ours.
+// create makes the file if it is missing or empty, and refuses a file that is not an audit log.
 func (e *sqlite) create(ctx context.Context) error {
 	fresh, err := e.ours()
 	if err != nil {
@@ -38,19 +39,19 @@ func (e *sqlite) create(ctx context.Context) error {
 		return run.Errorf(run.KindInvalidArguments, "store.open", "the audit log %s: %w", e.path, ErrNone)
 	}
 	made := e.path + ".new" // nobody else makes one: this process has the lock
-	discarded(made)
+	removeUnfinished(made)
 	if err := errors.Join(e.make(ctx, made), synced(made)); err != nil {
-		discarded(made)
+		removeUnfinished(made)
 		return err
 	}
 	if err := os.Rename(made, e.path); err != nil {
-		discarded(made)
+		removeUnfinished(made)
 		return err
 	}
 	return seal.SyncDir(filepath.Dir(e.path))
 }
 
-// make makes a file with all tables. Nothing of it is left in a log beside it.
+// make makes a file with all tables, and leaves nothing in a write-ahead log.
 func (e *sqlite) make(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -76,16 +77,17 @@ func synced(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// discarded removes what is left of a file that was not finished.
-func discarded(path string) {
+// removeUnfinished removes the files of a database that was not finished.
+func removeUnfinished(path string) {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		_ = os.Remove(path + suffix)
 	}
 }
 
-// ours looks at the beginning of the file without opening it as a database, which could change it. fresh is
-// true if there is no file or an empty one. It must not be called while this process has the file open as a
-// database: to close any descriptor of a file gives up all locks that the process has on it.
+// ours reads the beginning of the file without opening it as a database, which could change it.
+// fresh is true if the file is missing or empty. Do not call it while this process has the file
+// open as a database: closing any descriptor of a file gives up all locks that the process has on
+// it.
 func (e *sqlite) ours() (fresh bool, err error) {
 	f, err := seal.OpenFile(e.path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,8 +115,8 @@ func (e *sqlite) foreign() error {
 		WithHint("nothing was changed; move the file away, or choose another place for the record")
 }
 
-// moveLog moves what an earlier process has left in the log into the file. That syncs it again: a process
-// whose last sync failed may have left entries that are in the page cache only.
+// moveLog moves what an earlier process left in the write-ahead log into the file. That syncs it
+// again: a process whose last sync failed may have left entries that are only in the page cache.
 func (e *sqlite) moveLog(ctx context.Context, db *sql.DB) error {
 	info, err := os.Lstat(e.path + "-wal")
 	if err != nil || info.Size() == 0 {
@@ -124,12 +126,13 @@ func (e *sqlite) moveLog(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &log, &moved)
 }
 
-// remember notes which files the names stand for. The connection that writes is open, so all are there.
-func (e *sqlite) remember() (err error) {
-	if err := e.moved(e.path, e.file); err != nil {
+// noteFiles stores the identities of the database, its log and its index. The connection for writing
+// is open, so all three exist.
+func (e *sqlite) noteFiles() (err error) {
+	if err := e.checkSameFile(e.path, e.file); err != nil {
 		return err
 	}
-	for i, suffix := range besides {
+	for i, suffix := range sidecarSuffixes {
 		if e.beside[i], err = os.Lstat(e.path + suffix); err != nil {
 			return fmt.Errorf("%w: %w", audit.ErrGone, err)
 		}
@@ -137,8 +140,8 @@ func (e *sqlite) remember() (err error) {
 	return nil
 }
 
-// moved returns an error if a name no longer stands for the file that it stood for.
-func (e *sqlite) moved(path string, was fs.FileInfo) error {
+// checkSameFile returns an error if path no longer names the file was.
+func (e *sqlite) checkSameFile(path string, was fs.FileInfo) error {
 	now, err := os.Lstat(path)
 	if was == nil || err == nil && os.SameFile(was, now) {
 		return nil
@@ -156,12 +159,12 @@ func (e *sqlite) lost(err error) error {
 	if errors.Is(err, audit.ErrGone) {
 		return err
 	}
-	for i, suffix := range besides {
-		if err := e.moved(e.path+suffix, e.beside[i]); err != nil {
+	for i, suffix := range sidecarSuffixes {
+		if err := e.checkSameFile(e.path+suffix, e.beside[i]); err != nil {
 			return err
 		}
 	}
-	return e.moved(e.path, e.file)
+	return e.checkSameFile(e.path, e.file)
 }
 
 // unsynced reports whether a sync of a file or of its folder failed.

@@ -9,18 +9,18 @@ import (
 	"retort/internal/audit"
 )
 
-// chunk is how many rows are read at once. Between chunks no transaction is open, however
-// slow the reader is: one that stays open would keep the log of what is written growing.
-const chunk = 1000
+// rowsPerRead is how many rows are read at once. Between chunks no transaction is open, so a slow reader
+// does not keep the write-ahead log growing.
+const rowsPerRead = 1000
 
-// condition is what a filter asks of one column: one of values.
+// condition requires one column to have one of some values.
 type condition struct {
 	column string
 	values []any
 	empty  bool // one of values is the empty name, which not all indices have
 }
 
-// query is a filter in the terms of the tables.
+// query is a filter translated to columns and numbers.
 type query struct {
 	conditions []condition
 	where      string // what is asked besides
@@ -33,7 +33,7 @@ func (q *query) and(where string, args ...any) {
 	q.args = append(q.args, args...)
 }
 
-// where is the condition in SQL, with its column written in some way.
+// where returns the condition in SQL and its arguments; column is how to write the column.
 func (c condition) where(column string) (string, []any) {
 	if c.column == "risk" {
 		return column + " >= ?", c.values[:1]
@@ -41,7 +41,7 @@ func (c condition) where(column string) (string, []any) {
 	return column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")", c.values
 }
 
-// without is where and its arguments for all but the condition with index lead.
+// without returns the SQL and arguments of all conditions except the one at index lead.
 func (q *query) without(lead int, written func(column string) string) (where string, args []any) {
 	where, args = q.where, slices.Clone(q.args)
 	for i, c := range q.conditions {
@@ -53,7 +53,7 @@ func (q *query) without(lead int, written func(column string) string) (where str
 	return where, args
 }
 
-// indexed moves the conditions that no index can lead to behind the others, and counts these.
+// indexed moves the conditions that an index can answer to the front, and returns their number.
 func (q *query) indexed() (n int) {
 	for i, c := range q.conditions {
 		if !c.empty {
@@ -64,7 +64,7 @@ func (q *query) indexed() (n int) {
 	return n
 }
 
-// query makes a filter a query, without its Before.
+// query translates a filter, except its Before.
 func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) {
 	if f.Chain != "" {
 		chain, ok := chainOf(f.Chain)
@@ -113,10 +113,10 @@ func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) 
 	return q, nil
 }
 
-// maxRisk is the greatest there is.
+// maxRisk is the highest risk score of an entry.
 const maxRisk = 100
 
-// choose adds the condition that a column has one of names, if there are any.
+// choose adds the condition that column has one of the names in all, unless all is empty.
 func (s *store) choose(ctx context.Context, q *query, column string, all []string) error {
 	if len(all) == 0 {
 		return nil
@@ -136,8 +136,9 @@ func (s *store) choose(ctx context.Context, q *query, column string, all []strin
 	return nil
 }
 
-// leads is the condition that a column is ?, in a way that its index, which may be partial, can be used.
-func leads(column, empty string) string {
+// indexCondition returns the condition that a column equals ?, written so that its index, which may be
+// partial, is used.
+func indexCondition(column, empty string) string {
 	switch column {
 	case "execution":
 		return "execution = ? AND execution <> " + empty

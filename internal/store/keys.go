@@ -7,13 +7,13 @@ import (
 	"retort/internal/audit"
 )
 
-// atOnce is how many ids a statement asks for.
-const atOnce = 500
+// maxIDsPerStatement is how many ids one statement takes.
+const maxIDsPerStatement = 500
 
-// eachPart calls f with a list of parameters and their values, part by part.
+// eachPart calls f for each part of ids with a list of placeholders and their values.
 func eachPart(ids []string, f func(list string, args []any) error) error {
 	for len(ids) > 0 {
-		n := min(len(ids), atOnce)
+		n := min(len(ids), maxIDsPerStatement)
 		args := make([]any, n)
 		for i, id := range ids[:n] {
 			args[i] = []byte(id)
@@ -83,25 +83,25 @@ func (s *store) KeysOf(ctx context.Context, principal, session string) ([]string
 	return names, s.failed("store.keys", err)
 }
 
-// Forget can be asked for again after an error, with the same ids.
+// Forget implements audit.Store. After an error it can be called again with the same ids.
 func (s *store) Forget(ctx context.Context, ids []string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reads && s.forgets {
-		return s.forgetBeside(ctx, ids)
+		return s.forgetReadOnly(ctx, ids)
 	}
-	if err := s.claimed(ctx); err != nil {
+	if err := s.ensureWriter(ctx); err != nil {
 		return 0, s.failed("store.forget", err)
 	}
 	n, err := s.forget(ctx, s.w, ids)
-	if err = s.relied(err); err != nil {
-		s.distrust()
+	if err = s.checkWrite(err); err != nil {
+		s.dropWriter()
 	}
 	return n, s.failed("store.forget", err)
 }
 
-// forgetBeside forgets while another process writes.
-func (s *store) forgetBeside(ctx context.Context, ids []string) (int, error) {
+// forgetReadOnly deletes keys while another process writes entries.
+func (s *store) forgetReadOnly(ctx context.Context, ids []string) (int, error) {
 	c, err := s.db.Conn(ctx)
 	if err != nil {
 		return 0, s.failed("store.forget", err)
@@ -111,8 +111,8 @@ func (s *store) forgetBeside(ctx context.Context, ids []string) (int, error) {
 	return n, s.failed("store.forget", err)
 }
 
-// dropAtOnce is how many rows a transaction deletes: what is written meanwhile waits for it.
-const dropAtOnce = 2000
+// maxRowsPerDelete is how many rows one transaction deletes; writers wait for it.
+const maxRowsPerDelete = 2000
 
 func (s *store) Drop(ctx context.Context, chain string, upTo int64) error {
 	id, ok := chainOf(chain)
@@ -130,7 +130,7 @@ func (s *store) Drop(ctx context.Context, chain string, upTo int64) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.claimed(ctx); err != nil {
+	if err := s.ensureWriter(ctx); err != nil {
 		return s.failed("store.drop", err)
 	}
 	return s.failed("store.drop", s.dropped(ctx, s.w))
@@ -140,7 +140,7 @@ func (s *store) Drop(ctx context.Context, chain string, upTo int64) error {
 func (s *store) drop(ctx context.Context, chain, upTo int64) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.claimed(ctx); err != nil {
+	if err := s.ensureWriter(ctx); err != nil {
 		return false, err
 	}
 	var base, seq int64
@@ -148,7 +148,7 @@ func (s *store) drop(ctx context.Context, chain, upTo int64) (more bool, err err
 		return false, err
 	}
 	upTo = min(upTo, seq)
-	to := min(base+dropAtOnce, upTo)
+	to := min(base+maxRowsPerDelete, upTo)
 	if to <= base {
 		return false, nil
 	}
@@ -156,8 +156,8 @@ func (s *store) drop(ctx context.Context, chain, upTo int64) (more bool, err err
 		{"DELETE FROM entries WHERE chain = ? AND seq <= ?", []any{chain, to}, nil},
 		{"UPDATE chains SET base = ? WHERE name = ? AND base < ?", []any{to, chain, to}, nil},
 	})
-	if err = s.relied(err); err != nil {
-		s.distrust()
+	if err = s.checkWrite(err); err != nil {
+		s.dropWriter()
 	}
 	return to < upTo, err
 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// wouldBlock reports whether a lock was not had because another process has it.
+// wouldBlock reports whether another process holds the lock.
 func wouldBlock(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
 func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

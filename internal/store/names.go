@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// maxNames bounds what is remembered of names; beyond it, all is read again.
+// maxNames bounds the cache of names, which is emptied when it is full.
 const maxNames = 1 << 16
 
-// names are the numbers of strings that repeat. What is written once stays as it is, so
-// it can be remembered. It is safe for concurrent use.
+// names caches the numbers of strings that repeat. A string keeps its number for good. It is safe
+// for concurrent use.
 type names struct {
 	mu   sync.RWMutex
 	ids  map[string]int64
@@ -47,7 +47,7 @@ func (n *names) add(id int64, name string) {
 	n.ids[name], n.text[id] = id, name
 }
 
-// named is the name with a number.
+// named returns the name with the number id.
 func (s *store) named(ctx context.Context, id int64) (string, error) {
 	if name, ok := s.names.name(id); ok {
 		return name, nil
@@ -65,7 +65,7 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// find is the number of a name; ok is false if nothing has this name.
+// find returns the number of a name; ok is false if the database does not have it.
 func (s *store) find(ctx context.Context, q querier, name string) (id int64, ok bool, err error) {
 	if id, ok := s.names.id(name); ok {
 		return id, true, nil
@@ -80,8 +80,8 @@ func (s *store) find(ctx context.Context, q querier, name string) (id int64, ok 
 	return id, err == nil, err
 }
 
-// intern is the number of a name, a new one if it has none. It is not part of a
-// transaction: of several that write, all must get the same.
+// intern returns the number of a name, adding it if it is new. It runs outside of the writer's
+// transaction, because all writers must get the same number.
 func (s *store) intern(ctx context.Context, c *sql.Conn, name string) (int64, error) {
 	id, ok, err := s.find(ctx, c, name)
 	if ok || err != nil {

@@ -18,19 +18,19 @@ import (
 	"retort/internal/run"
 )
 
-// own is the schema of the tables.
+// own names the schema that holds the tables.
 const own = "retort"
 
-// answered is how long a statement that writes may take: a server that has gone without a
-// word must not hold the engine up for ever.
-const answered = 30 * time.Second
+// writeTimeout bounds a statement that writes: a server that vanished must not block the engine for
+// ever.
+const writeTimeout = 30 * time.Second
 
-// glance is the interval between checks whether the server has ended a session.
-const glance = 20 * time.Millisecond
+// sessionPollInterval is the interval between checks whether the server has ended a session.
+const sessionPollInterval = 20 * time.Millisecond
 
-// postgres is a database that several engines write, each a chain of its own. An engine has
-// its chain as long as its connection has the advisory lock of the chain's number, so the
-// connection must be a direct one, or through a pooler that pools sessions.
+// postgres is a database to which several engines write, each its own chain. An engine holds its
+// chain by an advisory lock of its connection, so the connection must be direct or through a pooler
+// in session mode.
 type postgres struct {
 	where   string // without a password
 	owner   string
@@ -77,7 +77,7 @@ func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, er
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s, s.claimed(ctx)
+	return s, s.ensureWriter(ctx)
 }
 
 func (e *postgres) migrate(ctx context.Context, db *sql.DB) error {
@@ -117,7 +117,7 @@ func (e *postgres) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain in
 	if e.chain == 0 {
 		chain, err = e.choose(ctx, c)
 	} else {
-		chain, err = e.chain, e.again(ctx, c)
+		chain, err = e.chain, e.reacquireLock(ctx, c)
 	}
 	if err == nil {
 		err = c.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&e.backend)
@@ -128,7 +128,7 @@ func (e *postgres) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain in
 	return c, chain, err
 }
 
-// choose takes a chain of the owner whose engine has ended, or a new one.
+// choose takes over a chain of the owner that no engine holds, or makes a new one.
 func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
 	chains, err := list[int64](ctx, c, "SELECT name FROM chains WHERE owner = $1 ORDER BY name", []byte(e.owner))
 	if err != nil {
@@ -155,11 +155,11 @@ func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
 	}
 }
 
-// again reacquires the lock of the chain after the connection that held it was lost. If the server
+// reacquireLock reacquires the lock of the chain after the connection that held it was lost. If the server
 // still considers the old session alive, again terminates that session and waits until it has
 // ended, which releases the lock.
-func (e *postgres) again(ctx context.Context, c *sql.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, answered)
+func (e *postgres) reacquireLock(ctx context.Context, c *sql.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	for {
 		if got, err := tryLock(ctx, c, e.chain); got || err != nil {
@@ -180,7 +180,7 @@ func (e *postgres) again(ctx context.Context, c *sql.Conn) error {
 		case <-ctx.Done():
 			return run.Errorf(run.KindInternal, "store.open", "audit log %s: the database server has not yet ended the session of the lost connection: %w", e.where, ctx.Err()).
 				WithHint("the next entry tries to reconnect; until that succeeds no program runs, because it could not be recorded")
-		case <-time.After(glance):
+		case <-time.After(sessionPollInterval):
 		}
 	}
 }
@@ -198,32 +198,33 @@ func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error
 	return got, err
 }
 
-// idle is after what time a connection is looked at before it is used.
+// idle is how long a connection may be unused before it is checked.
 const idle = time.Second
 
-// alive looks, after a pause, whether the server or something between has closed the connection.
+// alive checks a connection that was unused for a while for having been closed by the server or the
+// network.
 func (e *postgres) alive(c *sql.Conn) bool {
 	defer func() { e.used = time.Now() }()
 	if time.Since(e.used) < idle {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
 	defer cancel()
 	return c.PingContext(ctx) == nil
 }
 
-// free lets the next engine have the chain. Without it the server would, but only when it
-// has come to the end of the connection.
+// free unlocks the chain for the next engine. The server would do so too, but only once it notices
+// that the connection has ended.
 func (e *postgres) free(c *sql.Conn, failed bool) {
 	if failed {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
 	defer cancel()
 	_, _ = c.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", e.chain)
 }
 
-// sound: what the server has refused and rolled back is over.
+// sound reports whether the server has rolled back and the connection is idle again.
 func (e *postgres) sound(c *sql.Conn, _ error) (idle bool) {
 	err := c.Raw(func(dc any) error {
 		conn := dc.(*stdlib.Conn).Conn()
@@ -233,9 +234,9 @@ func (e *postgres) sound(c *sql.Conn, _ error) (idle bool) {
 	return err == nil && idle
 }
 
-// transact sends all changes at once, and then the end of the transaction.
+// transact sends the whole transaction at once.
 func (e *postgres) transact(ctx context.Context, c *sql.Conn, all []change) error {
-	ctx, cancel := context.WithTimeout(ctx, answered)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return c.Raw(func(dc any) error {
 		conn := dc.(*stdlib.Conn).Conn()
@@ -259,7 +260,7 @@ func (e *postgres) transact(ctx context.Context, c *sql.Conn, all []change) erro
 	})
 }
 
-// results reads what became of BEGIN and of changes.
+// results reads the answers to BEGIN and to each change.
 func results(sent pgx.BatchResults, all []change) (err error) {
 	defer func() { err = cmp.Or(err, sent.Close()) }()
 	if _, err := sent.Exec(); err != nil {
@@ -277,12 +278,13 @@ func results(sent pgx.BatchResults, all []change) (err error) {
 	return nil
 }
 
-// lost: the server ends by itself when it cannot sync, and says what it has when it is back.
+// lost returns nil: a server that cannot sync ends by itself, and reports what it has when it is
+// back.
 func (e *postgres) lost(error) error { return nil }
 
 func (e *postgres) wrote(context.Context, int) {}
 
-// bound numbers the parameters. No statement has a ? of another kind.
+// bound numbers the parameters. No statement contains a ? with another meaning.
 func (e *postgres) bound(statement string) string {
 	var b strings.Builder
 	n := 0
@@ -299,19 +301,19 @@ func (e *postgres) bound(statement string) string {
 func (e *postgres) selection(columns, lead, conditions string) string {
 	equal := "1 = 1"
 	if lead != "" {
-		equal = leads(lead, "''")
+		equal = indexCondition(lead, "''")
 	}
 	return "SELECT " + columns + " FROM entries JOIN (SELECT chain, seq FROM entries WHERE " + equal + conditions +
 		" ORDER BY at DESC, chain DESC, seq DESC LIMIT ?) AS found USING (chain, seq) ORDER BY at DESC, chain DESC, seq DESC"
 }
 
 func (e *postgres) counting(column string) string {
-	return "SELECT count(*) FROM (SELECT 1 FROM entries WHERE " + leads(column, "''") + " LIMIT ?) AS counted"
+	return "SELECT count(*) FROM (SELECT 1 FROM entries WHERE " + indexCondition(column, "''") + " LIMIT ?) AS counted"
 }
 
 func (e *postgres) counted() string { return "entries" }
 
-// unled: PostgreSQL takes no hints, but looks for no index for an expression.
+// unled wraps the column in an expression, for which PostgreSQL uses no index.
 func (e *postgres) unled(column string) string {
 	if column == "execution" {
 		return column
@@ -338,7 +340,7 @@ func (e *postgres) before(p audit.Place) (condition string, args []any) {
 	return "(at, chain) <= (?, ?)", []any{p.At, below(p.Chain)}
 }
 
-// below is the greatest chain whose name comes before a name.
+// below returns the largest chain whose name sorts before name.
 func below(name string) (chain int64) {
 	for bit := int64(1) << 62; bit > 0; bit >>= 1 {
 		if chainName(chain|bit) < name {
@@ -352,8 +354,8 @@ func (e *postgres) holds(chain int64) (condition string, args []any, maybe bool)
 	return "chain = ?", []any{chain}, true
 }
 
-// forget deletes keys, and rewrites their table, since what is deleted stays in its pages.
-// The server's log and its backups keep what they have.
+// forget deletes keys and rewrites their table, because deleted rows stay in its pages. The
+// server's log and backups keep their copies.
 func (e *postgres) forget(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
 	err = within(ctx, c, "BEGIN", func() error {
 		return eachPart(ids, func(list string, args []any) error {
@@ -372,10 +374,11 @@ func (e *postgres) forget(ctx context.Context, c *sql.Conn, ids []string) (n int
 	return n, err
 }
 
-// dropped leaves it to the server to reuse the space.
+// dropped does nothing: the server reuses the space.
 func (e *postgres) dropped(context.Context, *sql.Conn) error { return nil }
 
-// check: a server looks after its own files, and nobody who can only write into a home reaches them.
+// check does nothing: the server protects its own files, which a program that can write into the
+// data directory cannot reach.
 func (e *postgres) check(context.Context, *sql.Conn) ([]string, error) { return nil, nil }
 
 func (e *postgres) indexes(context.Context, *sql.Conn) error { return nil }

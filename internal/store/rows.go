@@ -98,7 +98,7 @@ func (s *store) Walk(ctx context.Context, chain string, from int64) iter.Seq2[au
 		statement := s.bound("SELECT " + selected(false) + " FROM entries WHERE chain = ? AND seq >= ? ORDER BY seq LIMIT ?")
 		var all []raw
 		for more := true; more; {
-			rows, err := s.db.QueryContext(ctx, statement, id, from, chunk)
+			rows, err := s.db.QueryContext(ctx, statement, id, from, rowsPerRead)
 			if err == nil {
 				all, err = read(rows, all[:0], false)
 			}
@@ -106,7 +106,7 @@ func (s *store) Walk(ctx context.Context, chain string, from int64) iter.Seq2[au
 				yield(audit.Row{}, s.failed("store.walk", err))
 				return
 			}
-			if more = len(all) == chunk; more {
+			if more = len(all) == rowsPerRead; more {
 				from = all[len(all)-1].Seq + 1
 			}
 			if !s.give(ctx, all, yield) {
@@ -142,7 +142,7 @@ func (s *store) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row, e
 			left = math.MaxInt
 		}
 		for before := f.Before; left > 0 && !q.none; {
-			n := min(left, chunk)
+			n := min(left, rowsPerRead)
 			var all []raw
 			if err == nil {
 				all, err = s.page(ctx, &q, lead, before, n, f.Bare)

@@ -26,8 +26,8 @@ func steps(dialect string) (all []string) {
 	}
 }
 
-// migrate brings a database to the newest version. It runs in a transaction that keeps
-// others from doing the same.
+// migrate brings a database to the newest version, in a transaction that keeps others from doing
+// the same.
 func migrate(ctx context.Context, c *sql.Conn, name string, steps []string) error {
 	if _, err := c.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS version (version INTEGER NOT NULL)"); err != nil {
 		return err
@@ -54,7 +54,7 @@ func migrate(ctx context.Context, c *sql.Conn, name string, steps []string) erro
 	return err
 }
 
-// versionOf is 0 for a new one.
+// versionOf returns the schema version of a database, 0 for a new one.
 func versionOf(ctx context.Context, c querier) (version int, err error) {
 	err = c.QueryRowContext(ctx, "SELECT version FROM version").Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -63,7 +63,7 @@ func versionOf(ctx context.Context, c querier) (version int, err error) {
 	return version, err
 }
 
-// newest is the error if a version is not the newest one.
+// newest returns an error unless version is the newest.
 func newest(name string, version, newest int) error {
 	switch {
 	case version > newest:
@@ -76,7 +76,7 @@ func newest(name string, version, newest int) error {
 	return nil
 }
 
-// current is nil if a database has the newest version.
+// current returns an error unless the database has the newest schema.
 func current(ctx context.Context, db *sql.DB, name, dialect string) error {
 	all := steps(dialect)
 	version, err := versionOf(ctx, db)

@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// patience is how long to wait for another process that is about to end.
-	patience = 300 * time.Millisecond
-	// application marks a file as a record of Retort: "Rtrt".
+	// lockTimeout is how long to wait for another process that is about to end.
+	lockTimeout = 300 * time.Millisecond
+	// application marks a SQLite file as an audit log of Retort: "Rtrt".
 	application = 0x52747274
 	readers     = 4
 	notDatabase = 26 // SQLITE_NOTADB
 )
 
-// sqlite is one file. What was committed is in it or in PATH-wal, which goes into the
-// file now and then.
+// sqlite is one database file. Committed entries are in it or in PATH-wal, which SQLite moves into
+// the file from time to time.
 type sqlite struct {
 	path   string
 	owner  string
@@ -45,7 +45,7 @@ type sqlite struct {
 	of     *sql.Conn
 }
 
-func openSQLite(ctx context.Context, path string, o Options, patience time.Duration) (_ audit.Store, err error) {
+func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Duration) (_ audit.Store, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "%w", err)
@@ -68,10 +68,10 @@ func openSQLite(ctx context.Context, path string, o Options, patience time.Durat
 	if o.ReadOnly {
 		return s, e.openForReading(ctx, s)
 	}
-	return s, e.openForWriting(ctx, s, patience)
+	return s, e.openForWriting(ctx, s, lockTimeout)
 }
 
-// address is the file with parameters, pairs of names and values.
+// address returns the file's URI with parameters, given as pairs of names and values.
 func (e *sqlite) address(parameters ...string) string {
 	q := url.Values{"_busy_timeout": {"10000"}}
 	for i := 0; i < len(parameters); i += 2 {
@@ -84,11 +84,11 @@ func (e *sqlite) address(parameters ...string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
-func (e *sqlite) openForWriting(ctx context.Context, s *store, patience time.Duration) (err error) {
-	if err := e.regular(); err != nil {
+func (e *sqlite) openForWriting(ctx context.Context, s *store, lockTimeout time.Duration) (err error) {
+	if err := e.checkRegular(); err != nil {
 		return err
 	}
-	if err := e.lock(patience); err != nil {
+	if err := e.lock(lockTimeout); err != nil {
 		return err
 	}
 	if err := e.create(ctx); err != nil {
@@ -108,7 +108,7 @@ func (e *sqlite) openForWriting(ctx context.Context, s *store, patience time.Dur
 	if err := e.migrate(ctx, s.db); err != nil {
 		return err
 	}
-	if err := e.unchanged(ctx, s.db); err != nil {
+	if err := e.checkSchema(ctx, s.db); err != nil {
 		return err
 	}
 	if err := e.moveLog(ctx, s.db); err != nil {
@@ -116,17 +116,18 @@ func (e *sqlite) openForWriting(ctx context.Context, s *store, patience time.Dur
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.claimed(ctx)
+	return s.ensureWriter(ctx)
 }
 
-// lock keeps other processes from writing the file, and says who has it.
-func (e *sqlite) lock(patience time.Duration) error {
+// lock keeps other processes from writing the file. Its error names the process that holds the
+// lock.
+func (e *sqlite) lock(lockTimeout time.Duration) error {
 	name := e.path + ".lock"
-	unlock, err := seal.Lock(name, patience)
+	unlock, err := seal.Lock(name, lockTimeout)
 	switch {
 	case err == nil:
 		e.unlock = unlock
-		return sign(name)
+		return writeLockHolder(name)
 	case errors.Is(err, fs.ErrPermission) || isReadOnly(err):
 		return run.Errorf(run.KindInvalidArguments, "store.open", "the record %s cannot be written: %w", e.path, err).
 			WithHint("choose a place that this user may write, with --home")
@@ -139,8 +140,8 @@ func (e *sqlite) lock(patience time.Duration) error {
 		WithHint("end that process, or give each its own file; reading, as retort audit does, needs neither")
 }
 
-// sign writes into a lock who has it, for the error of another process.
-func sign(name string) error {
+// writeLockHolder writes this process's id into a lock file, for the error of another process.
+func writeLockHolder(name string) error {
 	f, err := seal.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return err
@@ -149,9 +150,9 @@ func sign(name string) error {
 	return f.Close()
 }
 
-// regular returns an error if something else than a file has one of the names that SQLite opens. SQLite itself
+// checkRegular returns an error if one of the names that SQLite opens is not a regular file. SQLite
 // would wait for the other end of a named pipe.
-func (e *sqlite) regular() error {
+func (e *sqlite) checkRegular() error {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
 		if err := seal.Regular(e.path + suffix); err != nil {
 			return run.Errorf(run.KindInvalidArguments, "store.open", "the audit log %s: %w", e.path, err).WithHint("move it away")
@@ -170,7 +171,7 @@ func (e *sqlite) migrate(ctx context.Context, db *sql.DB) error {
 	return within(ctx, c, "BEGIN IMMEDIATE", func() error { return migrate(ctx, c, e.path, all) })
 }
 
-// claim gives a connection; the chain is the one of the file, a new one in a new file.
+// claim returns a connection for writing and the file's chain; a new file gets a new chain.
 func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int64, err error) {
 	c, err := db.Conn(ctx)
 	if err != nil {
@@ -194,14 +195,14 @@ func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int6
 	}
 	e.chain = chain
 	if err == nil {
-		err = e.remember()
+		err = e.noteFiles()
 	}
 	return c, chain, err
 }
 
 func (e *sqlite) alive(*sql.Conn) bool { return true }
 
-// free closes the statements, without which a connection is never really closed.
+// free closes the prepared statements; until then the connection stays open.
 func (e *sqlite) free(*sql.Conn, bool) {
 	for _, p := range e.put {
 		_ = p.Close()
@@ -209,7 +210,8 @@ func (e *sqlite) free(*sql.Conn, bool) {
 	e.of, e.put = nil, nil
 }
 
-// sound: after an error of the disk nobody knows what a connection believes of the file.
+// sound reports whether err came from Retort's own checks. After an error of the disk the
+// connection's view of the file is unknown.
 func (e *sqlite) sound(_ *sql.Conn, err error) bool {
 	var ours *run.Error
 	return errors.As(err, &ours)
@@ -257,17 +259,17 @@ func (e *sqlite) bound(statement string) string { return statement }
 func (e *sqlite) selection(columns, lead, conditions string) string {
 	index, equal := "by_at", "1 = 1"
 	if lead != "" {
-		index, equal = "by_"+lead, leads(lead, "x''")
+		index, equal = "by_"+lead, indexCondition(lead, "x''")
 	}
 	return "SELECT " + columns + " FROM entries WHERE seq IN (SELECT seq FROM entries INDEXED BY " + index + " WHERE " + equal + conditions +
 		" ORDER BY at DESC, seq DESC LIMIT ?) ORDER BY at DESC, seq DESC"
 }
 
 func (e *sqlite) counting(column string) string {
-	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + leads(column, "x''") + " LIMIT ?)"
+	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + indexCondition(column, "x''") + " LIMIT ?)"
 }
 
-// counted is by its index of kinds, which has all columns that are added up.
+// counted names the index of kinds, which has all columns that are added up.
 func (e *sqlite) counted() string { return "entries INDEXED BY by_kind" }
 
 func (e *sqlite) unled(column string) string { return column }
@@ -299,7 +301,8 @@ func (e *sqlite) holds(chain int64) (condition string, args []any, maybe bool) {
 	return "", nil, chain == e.chain
 }
 
-// forget writes zeros over keys, and takes the log, which has them as they were, into the file.
+// forget overwrites keys with zeros, then moves the write-ahead log, which has copies of them, into
+// the file and empties it.
 func (e *sqlite) forget(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
 	err = within(ctx, c, "BEGIN IMMEDIATE", func() error {
 		return eachPart(ids, func(list string, args []any) error {
@@ -348,7 +351,7 @@ func (e *sqlite) size(context.Context, *sql.DB) (n int64, err error) {
 	return n, nil
 }
 
-// openForReading opens what is there.
+// openForReading opens an existing file, also in a folder that this process cannot write.
 func (e *sqlite) openForReading(ctx context.Context, s *store) error {
 	info, err := os.Lstat(e.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -358,7 +361,7 @@ func (e *sqlite) openForReading(ctx context.Context, s *store) error {
 	if err != nil {
 		return err
 	}
-	if err := e.regular(); err != nil {
+	if err := e.checkRegular(); err != nil {
 		return err
 	}
 	if info.Size() == 0 {
@@ -381,7 +384,7 @@ func (e *sqlite) openForReading(ctx context.Context, s *store) error {
 	return e.read(ctx, s.db)
 }
 
-// read looks at what a reader must know of the file.
+// read checks that the file is an audit log with the current schema, and reads its chain.
 func (e *sqlite) read(ctx context.Context, db *sql.DB) error {
 	db.SetMaxOpenConns(readers)
 	db.SetMaxIdleConns(readers)
@@ -392,7 +395,7 @@ func (e *sqlite) read(ctx context.Context, db *sql.DB) error {
 	if err := current(ctx, db, e.path, "sqlite"); err != nil {
 		return err
 	}
-	if err := e.unchanged(ctx, db); err != nil {
+	if err := e.checkSchema(ctx, db); err != nil {
 		return err
 	}
 	err := db.QueryRowContext(ctx, "SELECT name FROM chains").Scan(&e.chain)
@@ -402,7 +405,7 @@ func (e *sqlite) read(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// code is the result code of SQLite, without what it says in particular; 0 if there is none.
+// code returns the primary result code of SQLite, or 0 for another error.
 func code(err error) int {
 	var known *sqlite3.Error
 	if !errors.As(err, &known) {
@@ -411,10 +414,12 @@ func code(err error) int {
 	return known.Code() & 0xff
 }
 
-// cannotOpen: SQLITE_READONLY, SQLITE_CANTOPEN or SQLITE_PERM.
+// cannotOpen reports whether SQLite may not open or write the file: SQLITE_PERM, SQLITE_READONLY or
+// SQLITE_CANTOPEN.
 func cannotOpen(err error) bool { return slices.Contains([]int{3, 8, 14}, code(err)) }
 
-// noIndex: there was no room for the index of the log, SQLITE_IOERR_SHMOPEN, SHMSIZE, SHMLOCK or SHMMAP.
+// noIndex reports whether SQLite could not make the index of the log: SQLITE_IOERR_SHMOPEN,
+// SHMSIZE, SHMLOCK or SHMMAP.
 func noIndex(err error) bool {
 	var known *sqlite3.Error
 	return errors.As(err, &known) && code(err) == 10 && slices.Contains([]int{18, 19, 20, 21}, known.Code()>>8)

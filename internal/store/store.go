@@ -1,6 +1,6 @@
-// Package store keeps the rows of the record in SQLite or PostgreSQL. It is the only
-// package with SQL. Strings are kept as bytes, so both give back whatever they were given,
-// zero bytes and broken UTF-8 too.
+// Package store keeps the entries of the audit log in SQLite or PostgreSQL. Only this package has
+// SQL. Strings are stored as bytes, so both return exactly what they were given, including zero
+// bytes and broken UTF-8.
 package store
 
 import (
@@ -20,32 +20,33 @@ import (
 	"retort/internal/run"
 )
 
-// Options says how a store is opened.
+// Options configures Open.
 type Options struct {
-	// ReadOnly opens what is there, also while another process writes it, and without a
-	// chain: Head and what writes give an error.
+	// ReadOnly opens an existing store without a chain, also while another process writes it. Head and
+	// everything that writes return an error.
 	ReadOnly bool
-	// Owner is whose chain is written: nobody goes on with the chain of somebody else.
+	// Owner names the writer of the chain. A chain of another owner is not continued.
 	Owner string
-	// Left opens a chain that is there already, and nobody writes; ErrNone if there is none.
+	// Left opens an existing chain that no process writes. Without one, the error wraps ErrNone.
 	Left bool
-	// Fresh opens a new file with an empty chain; an error wraps ErrTaken if the file is there already.
+	// Fresh opens a new file with an empty chain. If the file exists, the error wraps ErrTaken.
 	Fresh bool
-	// Forgets lets a store that is ReadOnly forget keys nevertheless.
+	// Forgets lets a ReadOnly store delete keys.
 	Forgets bool
 }
 
-// ErrTaken is the cause of the error if another process writes the same file.
+// ErrTaken means that the file belongs to another process or user, or that it exists although
+// Options.Fresh is set.
 var ErrTaken = errors.New("another process writes it")
 
-// ErrNone is the cause of the error if there is no chain that was left.
+// ErrNone means that there is no chain to continue.
 var ErrNone = errors.New("no chain was left there")
 
 // maxFiles is how many engines can share a folder.
 const maxFiles = 64
 
-// Open opens a store: "postgres://..." (or "postgresql://"), "sqlite:PATH" or a path. A path
-// that ends in a slash, or is a folder, is OpenFolder. Errors are *run.Error.
+// Open opens a store: "postgres://..." (or "postgresql://"), "sqlite:PATH" or a path. For a path
+// that ends in a slash or is a folder it calls OpenFolder. Errors are *run.Error.
 func Open(ctx context.Context, url string, o Options) (audit.Store, error) {
 	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
 		return openPostgres(ctx, url, o)
@@ -59,16 +60,16 @@ func Open(ctx context.Context, url string, o Options) (audit.Store, error) {
 	if os.IsPathSeparator(path[len(path)-1]) || err == nil && info.IsDir() {
 		return OpenFolder(ctx, path, o)
 	}
-	return openSQLite(ctx, path, o, patience)
+	return openSQLite(ctx, path, o, lockTimeout)
 }
 
-// OpenFile opens a file that Files has listed, whatever it is.
+// OpenFile opens one of the files that Files lists.
 func OpenFile(ctx context.Context, path string, o Options) (audit.Store, error) {
-	return openSQLite(ctx, path, o, patience)
+	return openSQLite(ctx, path, o, lockTimeout)
 }
 
-// OpenFolder opens the first file of a folder that no other process writes, or a new one:
-// each engine of several that share a folder writes a file of its own.
+// OpenFolder opens the first file of a folder that no other process writes, or a new one. Engines
+// that share a folder each write their own file.
 func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error) {
 	if o.ReadOnly {
 		return nil, run.Errorf(run.KindInvalidArguments, "store.open", "%s is a folder; its files are read one by one", dir)
@@ -89,10 +90,10 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error)
 		WithHint("end some of them, or give each user a home of their own with --home")
 }
 
-// nameOf is the name of a file in a folder, from 1 on.
+// nameOf returns the name of file n of a folder, counted from 1.
 func nameOf(n int) string { return fmt.Sprintf("record-%d.db", n) }
 
-// openLeft opens the first file of a folder that has a chain and that nobody writes.
+// openLeft opens the first file of a folder that has a chain and that no process writes.
 func openLeft(ctx context.Context, dir string, o Options) (audit.Store, error) {
 	files, err := Files(dir)
 	if err != nil {
@@ -114,8 +115,8 @@ func openLeft(ctx context.Context, dir string, o Options) (audit.Store, error) {
 	return nil, run.Errorf(run.KindInvalidArguments, "store.open", "the record %s: %w", dir, ErrNone)
 }
 
-// Files lists the files of a folder that OpenFolder has made, the first one first. There is
-// none if there is no folder.
+// Files lists the files of a folder that OpenFolder has made, in the order of their numbers. A
+// missing folder has none.
 func Files(dir string) ([]string, error) {
 	all, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -137,60 +138,59 @@ func Files(dir string) ([]string, error) {
 	return files, nil
 }
 
-// engine is what SQLite and PostgreSQL have each their own way of.
+// engine has the operations in which SQLite and PostgreSQL differ.
 type engine interface {
-	// bound is a statement with its parameters, written as ?, as the engine wants them.
+	// bound returns a statement with its parameters, written as ?, in the engine's syntax.
 	bound(statement string) string
-	// page selects up to ? entries that fit conditions, newest first. The index of lead is
-	// the one to use.
+	// selection returns the statement that selects up to ? entries that meet conditions, newest first.
+	// It uses the index of lead.
 	selection(columns, lead, conditions string) string
-	// counting counts up to ? entries with a column that is ?.
+	// counting returns the statement that counts up to ? entries whose column is ?.
 	counting(column string) string
-	// counted is the table in which entries are added up.
+	// counted returns the table in which entries are added up.
 	counted() string
-	// unled is a column in a condition whose index is not to be used.
+	// unled returns a column written so that its index is not used.
 	unled(column string) string
-	// sample is a table of some entries that chance picks.
+	// sample returns a table expression of some entries picked at random.
 	sample(ctx context.Context, db *sql.DB) (table string, args []any, err error)
-	// before is the condition that an entry is older than a place.
+	// before returns the condition that an entry is older than p.
 	before(p audit.Place) (condition string, args []any)
-	// holds reports whether a chain can be in the store; if it is one that only the
-	// engine can tell of, condition says so in SQL.
+	// holds reports whether the store can have a chain. If only the database knows, condition asks it.
 	holds(chain int64) (condition string, args []any, maybe bool)
-	// claim gives a connection that may write the chain; nil if there is none yet.
+	// claim returns a connection that may write the chain; nil if there is none yet.
 	claim(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
-	// alive reports whether the connection that writes is still there, as far as can be told without sending
-	// anything. What is sent over one that is not might be written or not.
+	// alive reports whether the connection for writing is still open, as far as can be known without
+	// sending anything: a statement sent over a broken one might be executed or not.
 	alive(c *sql.Conn) bool
-	// free gives up what claim has taken, before the connection is closed; after an error
-	// the connection is not to be used for it.
+	// free releases what claim acquired, before the connection is closed. After an error it does not
+	// use the connection.
 	free(c *sql.Conn, failed bool)
 	// sound reports whether the connection can go on after an error of transact.
 	sound(c *sql.Conn, err error) bool
 	// lost returns why nothing in the store's file can be relied on any more, given the error of a write,
 	// which may be nil. The cause is audit.ErrUnsynced or audit.ErrGone. It returns nil otherwise.
 	lost(err error) error
-	// transact makes changes, all or none, durably.
+	// transact makes all changes or none, durably.
 	transact(ctx context.Context, c *sql.Conn, all []change) error
-	// wrote is told after each batch, with the lock of writing held.
+	// wrote is called after each batch, with the lock for writing held.
 	wrote(ctx context.Context, rows int)
 	// forget deletes keys for good.
 	forget(ctx context.Context, c *sql.Conn, ids []string) (int, error)
-	// dropped gives back the space of deleted rows.
+	// dropped gives the space of deleted rows back to the file system.
 	dropped(ctx context.Context, c *sql.Conn) error
-	// check returns in words what is wrong with what is kept beside the entries of chains.
+	// check returns a sentence for each fault in what is stored besides the entries.
 	check(ctx context.Context, c *sql.Conn) ([]string, error)
-	// indexes returns an error if the indexes are known not to be those of the entries.
+	// indexes returns an error if the indexes are known not to match the entries.
 	indexes(ctx context.Context, c *sql.Conn) error
-	// snapshot begins a transaction that sees the database as it is at one moment.
+	// snapshot returns the statement that begins a transaction with one view of the database.
 	snapshot() string
 	size(ctx context.Context, db *sql.DB) (int64, error)
-	// explain makes an error of the engine one with words and a hint.
+	// explain wraps an error of the database in a message with a hint.
 	explain(op string, err error) error
 	close()
 }
 
-// store is audit.Store over either engine.
+// store implements audit.Store over either engine.
 type store struct {
 	engine
 	db    *sql.DB
@@ -225,7 +225,7 @@ func (s *store) Size(ctx context.Context) (int64, error) {
 	return n, s.failed("store.size", err)
 }
 
-// failed is nil for nil.
+// failed turns err into a *run.Error; nil stays nil.
 func (s *store) failed(op string, err error) error {
 	var known *run.Error
 	if err == nil || errors.As(err, &known) {
@@ -234,17 +234,17 @@ func (s *store) failed(op string, err error) error {
 	return s.explain(op, err)
 }
 
-// newChain is a number of 63 bits, so that it has a sign in no database.
+// newChain returns a random number of 63 bits, which no database reads as negative.
 func newChain() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
 }
 
-// chainName is the 16 digits of a chain.
+// chainName returns a chain's 16 hexadecimal digits.
 func chainName(chain int64) string { return fmt.Sprintf("%016x", uint64(chain)) }
 
-// chainOf is the chain of 16 digits; ok is false if no store can have one of this name.
+// chainOf parses the name of a chain; ok is false if no store can have such a chain.
 func chainOf(name string) (chain int64, ok bool) {
 	n, err := strconv.ParseInt(name, 16, 64)
 	return n, err == nil && n >= 0 && chainName(n) == name
