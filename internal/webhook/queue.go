@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Queue brings messages to an address one after the other, in their order, and again where
-// that failed. It is safe for concurrent use.
+// Queue delivers messages to an address one at a time, in order, and retries failed deliveries. It
+// is safe for concurrent use.
 type Queue struct {
 	to       *Endpoint
 	log      *slog.Logger
@@ -50,7 +50,8 @@ func (q *Queue) Put(id string, body []byte) bool {
 	}
 }
 
-// Close gives what is queued a moment to leave, and ends. Put is not called any more.
+// Close waits a moment for queued messages to be sent, then cancels the rest. Do not call Put after
+// it.
 func (q *Queue) Close() error {
 	q.close()
 	timer := time.AfterFunc(parting, q.cancel)
@@ -69,7 +70,7 @@ func (q *Queue) work(ctx context.Context) {
 	}
 }
 
-// bring sends a message until it arrives, or is not wanted.
+// bring sends a message until it is accepted, is refused for good, or the tries are used up.
 func (q *Queue) bring(ctx context.Context, m message) (err error) {
 	pause := first
 	for range tries {

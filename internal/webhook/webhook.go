@@ -1,6 +1,6 @@
-// Package webhook tells an address of things, signed as standardwebhooks.com says: webhook-id
-// names the message, webhook-timestamp is in seconds, and webhook-signature is "v1," with the
-// HMAC-SHA-256 of "id.timestamp.body" in base64.
+// Package webhook posts messages to an address, signed as standardwebhooks.com specifies:
+// webhook-id names the message, webhook-timestamp is in seconds, and webhook-signature is "v1,"
+// followed by the HMAC-SHA-256 of "id.timestamp.body" in base64.
 package webhook
 
 import (
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// What an address may take.
+// Limits of an endpoint.
 const (
 	minSecret = 24 // bytes
 	maxBody   = 64 << 10
@@ -35,15 +35,15 @@ type Endpoint struct {
 	client *http.Client
 }
 
-// Response is what the address answered, of its body no more than 64 KiB.
+// Response is the answer of an address. Its body is cut at 64 KiB.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// New is an address over https, or at this machine. secret is "whsec_" and base64, or the
-// bytes themselves.
+// New returns an Endpoint for an https address, or an http address of this machine. secret is
+// "whsec_" followed by base64, or the bytes themselves.
 func New(address, secret string) (*Endpoint, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
@@ -69,7 +69,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Post sends a body of JSON. The error does not name the address, which may hold a secret.
+// Post sends a JSON body. Its error does not name the address, which may contain a secret.
 func (e *Endpoint) Post(ctx context.Context, id string, body []byte) (Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
@@ -101,7 +101,7 @@ func (e *Endpoint) sign(id, at string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// Verify reports why a response is not signed for a message, now.
+// Verify returns an error unless r is signed for the message id with a current timestamp.
 func (e *Endpoint) Verify(id string, r Response) error {
 	at := r.Header.Get("Webhook-Timestamp")
 	seconds, err := strconv.ParseInt(at, 10, 64)
