@@ -1,5 +1,4 @@
-// Package page writes pages of one file: text, bars and tables, with nothing loaded from
-// elsewhere. It is pure.
+// Package page writes self-contained HTML pages with text, bars and tables. It is pure.
 package page
 
 import (
@@ -9,14 +8,14 @@ import (
 	"strings"
 )
 
-// Page is one file for a browser.
+// Page is one HTML file.
 type Page struct {
 	Title    string
 	Lead     []string // paragraphs
 	Sections []Section
 }
 
-// Section is a part of a page. What is empty is left out.
+// Section is a part of a page. Empty fields are omitted.
 type Section struct {
 	Title string
 	Text  []string // paragraphs
@@ -26,19 +25,19 @@ type Section struct {
 	Table Table
 }
 
-// Bar is made of stacked parts.
+// Bar is a row of stacked parts.
 type Bar struct {
 	Name  string
 	Parts []Part
 }
 
-// Part is a length with a name; equal names of a section have equal colours.
+// Part is a named length. Parts of the same name have the same colour within a section.
 type Part struct {
 	Name   string
 	Length float64
 }
 
-// Table has a title for each column. Columns but the first are numbers.
+// Table has a title for each column. All columns but the first hold numbers.
 type Table struct {
 	Columns []string
 	Rows    [][]string
@@ -64,7 +63,7 @@ svg { display: block; width: 100%%; height: auto; margin: .6rem 0; } svg text { 
 <body>
 `
 
-// Write writes the page. All texts of p are plain.
+// Write writes the page as HTML. It escapes all texts of p.
 func (p Page) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, head, html.EscapeString(p.Title))
@@ -124,7 +123,7 @@ func row(b *strings.Builder, cell string, texts []string) {
 	b.WriteString("</tr>\n")
 }
 
-// The measures of a chart, in units of its own.
+// Sizes of a chart, in its own units.
 const (
 	nameWidth  = 230
 	barsWidth  = 600
@@ -134,7 +133,7 @@ const (
 
 var colours = []string{"#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0"}
 
-// bars draws all bars on one scale, with the sum behind each.
+// bars draws all bars on one scale, each followed by its sum.
 func (s Section) bars(b *strings.Builder) {
 	longest, names := 0.0, []string{}
 	for _, bar := range s.Bars {
@@ -161,7 +160,7 @@ func (bar Bar) sum() (sum float64) {
 	return sum
 }
 
-// extend adds the names of parts that are not yet known.
+// extend appends the names of the bar's parts that names lacks.
 func (bar Bar) extend(names []string) []string {
 	for _, p := range bar.Parts {
 		if place(names, p.Name) < 0 {
@@ -190,7 +189,7 @@ func (bar Bar) draw(b *strings.Builder, y int, names []string, scale float64, un
 	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s %s</text>`+"\n", x+6, y+16, Number(bar.sum()), html.EscapeString(unit))
 }
 
-// Number is a whole number with commas.
+// Number formats f as a whole number with commas.
 func Number(f float64) string {
 	s := fmt.Sprintf("%.0f", f)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
