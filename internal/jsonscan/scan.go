@@ -1,5 +1,5 @@
-// Package jsonscan takes JSON apart while it comes in, however it is cut, and holds on to
-// nothing of it. It accepts what encoding/json accepts, up to a depth.
+// Package jsonscan splits JSON into tokens as it arrives, wherever the input is cut, and keeps none
+// of it. It accepts what encoding/json accepts, up to MaxDepth.
 package jsonscan
 
 import (
@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Kind is what a piece of JSON is.
+// Kind is the kind of a piece of JSON.
 type Kind uint8
 
 // The kinds of pieces.
@@ -22,10 +22,10 @@ const (
 	Literal // a part of a number, or of true, false, null
 )
 
-// MaxDepth is how deep JSON may be nested.
+// MaxDepth is how many containers may be nested.
 const MaxDepth = 1000
 
-// Error says where JSON is none.
+// Error says why the input is not valid JSON, and where.
 type Error struct {
 	At       int64 // bytes before
 	What     string
@@ -45,7 +45,7 @@ const (
 	wantComma // or an end
 )
 
-// Scanner reads one JSON value with space around. The zero value is ready.
+// Scanner reads one JSON value with white space around it. The zero value is ready to use.
 type Scanner struct {
 	stack  []byte // of what is open: { and [
 	state  state
@@ -58,21 +58,22 @@ type Scanner struct {
 	failed *Error
 }
 
-// Depth is how many containers are open: after their Open, before their Close is read.
+// Depth returns the number of open containers. A container counts after its Open piece and until
+// its Close piece is read.
 func (s *Scanner) Depth() int { return len(s.stack) }
 
 // InObject reports whether the innermost open container is an object.
 func (s *Scanner) InObject() bool { return len(s.stack) > 0 && s.stack[len(s.stack)-1] == '{' }
 
-// InString reports whether the string of the last piece goes on.
+// InString reports whether the last piece was part of a string that continues.
 func (s *Scanner) InString() bool { return s.quoted }
 
-// At is how many bytes have been read.
+// At returns how many bytes have been read.
 func (s *Scanner) At() int64 { return s.at }
 
-// Next reads the first piece of p, which must not be empty, and answers its kind and
-// length. Strings and literals come in several pieces where p ends in them. The error is an
-// *Error, and final.
+// Next reads the first piece of p, which must not be empty, and returns its kind and length. A
+// string or literal that p cuts comes in several pieces. The error is an *Error, and every later
+// call returns it.
 func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
 	if s.failed != nil {
 		return 0, 0, s.failed
@@ -85,7 +86,7 @@ func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
 	return kind, n, nil
 }
 
-// End says what is missing when nothing more comes; nil if the value is whole.
+// End returns an error if the value is incomplete. Call it when there is no more input.
 func (s *Scanner) End() error {
 	if s.failed == nil && (s.quoted || s.word != "" || !s.number.whole() || len(s.stack) > 0 || s.state != wantComma) {
 		s.fail("the JSON ends in the middle")
@@ -171,7 +172,7 @@ func (s *Scanner) value(p []byte) (Kind, int) {
 	return Literal, s.literal(p)
 }
 
-// text reads on in a string, from i.
+// text continues a string at p[i].
 func (s *Scanner) text(p []byte, i int) (Kind, int) {
 	kind := String
 	if s.key {
@@ -201,7 +202,7 @@ func (s *Scanner) text(p []byte, i int) (Kind, int) {
 	return kind, len(p)
 }
 
-// plain is the length of what neither ends a string nor needs to be looked at.
+// plain returns how many bytes at the start of p neither end a string nor need a check.
 func plain(p []byte) int {
 	for i, c := range p {
 		if c == '"' || c == '\\' || c < ' ' {
@@ -224,7 +225,7 @@ func (s *Scanner) escaped(c byte) {
 	}
 }
 
-// literal reads on in a number or a word; n is 0 if it ended before p.
+// literal continues a number or a word; n is 0 if it ended before p.
 func (s *Scanner) literal(p []byte) (n int) {
 	for n < len(p) && s.word != "" {
 		if p[n] != s.word[0] {
@@ -247,7 +248,7 @@ func (s *Scanner) literal(p []byte) (n int) {
 	return n
 }
 
-// number is how far a number has come.
+// number is the state of reading a number.
 type number uint8
 
 const (
@@ -267,7 +268,7 @@ func (n number) whole() bool {
 	return n == none || n == zero || n == digits || n == fraction || n == power
 }
 
-// then is the state after one more byte; none if it is no part of the number.
+// then returns the state after one more byte, or none if the byte is not part of the number.
 func (n number) then(c byte) number {
 	digit := '0' <= c && c <= '9'
 	switch {

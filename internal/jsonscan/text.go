@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text reads what is between the quotes of a JSON string, and yields its text. The string
-// must be a valid one; halves of surrogates become U+FFFD.
+// Text returns a reader that decodes the contents of a JSON string, which r yields without the
+// quotes. The string must be valid. Unpaired surrogates become U+FFFD.
 func Text(r io.Reader) io.Reader { return &text{in: r, raw: make([]byte, 0, 64<<10)} }
 
 type text struct {
@@ -41,10 +41,10 @@ func (t *text) Read(p []byte) (int, error) {
 
 var errEscape = errors.New("an escape that is none")
 
-// longest is what an escape takes at most: a pair of surrogates.
+// longest is the length in bytes of the longest escape: a pair of surrogates.
 const longest = 12
 
-// decode takes from raw what is whole.
+// decode decodes all complete characters of raw into buf.
 func (t *text) decode() error {
 	t.buf = t.buf[:0]
 	raw := t.raw
@@ -69,7 +69,7 @@ func (t *text) decode() error {
 	return nil
 }
 
-// escape decodes the escape that raw begins with, and answers its length.
+// escape decodes the escape at the start of raw, and returns its length.
 func (t *text) escape(raw []byte) (int, error) {
 	if len(raw) < 2 {
 		return 0, errEscape
@@ -93,7 +93,7 @@ func (t *text) escape(raw []byte) (int, error) {
 	return n, nil
 }
 
-// unit is the number of an escape of four hexadecimal digits.
+// unit parses the escape \uXXXX at the start of p.
 func unit(p []byte) (r rune, ok bool) {
 	if len(p) < 6 || p[0] != '\\' || p[1] != 'u' {
 		return 0, false
