@@ -11,18 +11,18 @@ import (
 	"retort/internal/run"
 )
 
-// maxTools bounds the tools that are counted by name; all others are "other".
+// maxTools bounds how many tools are counted by name; all others are counted as "other".
 const maxTools = 1000
 
 const other = "other"
 
-// maxSeries bounds what is counted of one metric, each tool with each way to end.
+// maxSeries bounds the series of one metric: one for each tool and outcome.
 const maxSeries = 10_000
 
-// seconds are the bounds of durations.
+// seconds lists the upper bounds of the buckets of durations.
 var seconds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}
 
-// metrics are what is counted of steps.
+// metrics holds the instruments that count steps.
 type metrics struct {
 	known func(server, tool string) bool
 
@@ -154,7 +154,8 @@ func (m *metrics) settled(ctx context.Context, came *run.Event) {
 	}
 }
 
-// of names a tool, if it is one that is known, and there is room for its name.
+// of returns the label of a tool: its name if the tool is known and maxTools leaves room, otherwise
+// "other".
 func (m *metrics) of(server, name string) metric.MeasurementOption {
 	m.mu.Lock()
 	defer m.mu.Unlock()

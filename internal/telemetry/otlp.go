@@ -15,7 +15,8 @@ import (
 
 // The numbers below are those of opentelemetry-proto, whose own package a test reads with.
 
-// encodeSpans is an ExportTraceServiceRequest. All spans have the same resource and scope.
+// encodeSpans returns an ExportTraceServiceRequest. All spans must have the same resource and
+// scope.
 func encodeSpans(spans []sdktrace.ReadOnlySpan) []byte {
 	var m message
 	m.within(1, func(m *message) { // ResourceSpans
@@ -77,7 +78,7 @@ func encodeAttributes(m *message, field uint64, all []attribute.KeyValue) {
 	}
 }
 
-// encodeValue writes an AnyValue. There are no lists here: one would be its text.
+// encodeValue writes an AnyValue. A list, of which there is none here, would be written as text.
 func encodeValue(m *message, v attribute.Value) {
 	switch v.Type() {
 	case attribute.BOOL:
@@ -95,7 +96,7 @@ func encodeValue(m *message, v attribute.Value) {
 	}
 }
 
-// encodeMetrics is an ExportMetricsServiceRequest.
+// encodeMetrics returns an ExportMetricsServiceRequest.
 func encodeMetrics(r *metricdata.ResourceMetrics) []byte {
 	var m message
 	m.within(1, func(m *message) { // ResourceMetrics

@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Handler answers Prometheus, below any path. It refuses what a page in a browser could send:
-// requests that name another host than this machine, an origin, or another site.
+// Handler serves metrics to Prometheus at any path. It refuses requests that a page in a browser
+// could send: those with another machine's host name, an origin, or another site.
 func (t *Telemetry) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -32,8 +32,8 @@ func (t *Telemetry) Handler() http.Handler {
 	})
 }
 
-// fromOtherSite reports whether a browser says that a page of another origin has caused a request.
-// Such a request has no Origin if the page cannot read the answer, as that of an image.
+// fromOtherSite reports whether the browser says that a page of another origin caused the request.
+// Such a request has no Origin if the page cannot read the answer, for instance that for an image.
 func fromOtherSite(r *http.Request) bool {
 	site := strings.ToLower(r.Header.Get("Sec-Fetch-Site"))
 	return site != "" && site != "same-origin" && site != "none"
@@ -60,7 +60,8 @@ func (t *Telemetry) answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(exposition(&all))
 }
 
-// exposition is metrics in the text format of Prometheus, named as OpenTelemetry says.
+// exposition returns metrics in the text format of Prometheus, with the names that OpenTelemetry
+// specifies.
 func exposition(all *metricdata.ResourceMetrics) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# HELP target_info Which engine this is.\n# TYPE target_info gauge\ntarget_info%s 1\n", labels(all.Resource.Attributes()))
@@ -129,5 +130,5 @@ func labels(all []attribute.KeyValue) string {
 	return "{" + strings.Join(each, ",") + "}"
 }
 
-// identifier is a name with nothing in it that Prometheus has no place for.
+// identifier replaces the dots of a name, which Prometheus does not allow.
 func identifier(name string) string { return strings.ReplaceAll(name, ".", "_") }

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// message is a message of protocol buffers as it is written. Fields of the value 0 need not
-// be written, and are not, but for those of a oneof.
+// message builds a message of protocol buffers. Fields with the value 0 are omitted, except those
+// of a oneof.
 type message []byte
 
 // The wire types.
@@ -47,7 +47,7 @@ func (m *message) text(field uint64, s string) {
 	}
 }
 
-// within writes a message as a field.
+// within writes a nested message as a field.
 func (m *message) within(field uint64, write func(*message)) {
 	var inner message
 	write(&inner)

@@ -15,7 +15,7 @@ const (
 	linger   = time.Second
 )
 
-// queue takes spans in without waiting. What finds it full is dropped.
+// queue accepts spans without waiting. When it is full, spans are dropped.
 type queue struct {
 	spans   chan sdktrace.ReadOnlySpan
 	dropped atomic.Int64
@@ -65,7 +65,8 @@ func (q *queue) work() {
 	}
 }
 
-// next waits for spans, and a little longer for more. last says that nobody will wait.
+// next waits for spans, and a little longer for more to send with them. last means that the queue
+// is shutting down.
 func (q *queue) next() (batch []sdktrace.ReadOnlySpan, last bool) {
 	select {
 	case s := <-q.spans:
@@ -100,7 +101,7 @@ func (q *queue) next() (batch []sdktrace.ReadOnlySpan, last bool) {
 	}
 }
 
-// Shutdown implements sdktrace.SpanProcessor: what is left is sent until ctx ends.
+// Shutdown implements sdktrace.SpanProcessor. It sends the queued spans until ctx ends.
 func (q *queue) Shutdown(ctx context.Context) error {
 	q.once.Do(func() { close(q.stop) })
 	defer q.cancel()
@@ -114,5 +115,5 @@ func (q *queue) Shutdown(ctx context.Context) error {
 	}
 }
 
-// ForceFlush implements sdktrace.SpanProcessor. Nobody needs it.
+// ForceFlush implements sdktrace.SpanProcessor. It does nothing.
 func (q *queue) ForceFlush(context.Context) error { return nil }

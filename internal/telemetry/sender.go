@@ -54,7 +54,7 @@ func newSender(o Options, address, path string) (*sender, error) {
 	return &sender{url: u.String(), headers: maps.Clone(o.Headers), version: o.Version, client: client, log: o.Log.With("collector", u.Host+u.Path)}, nil
 }
 
-// spans sends spans. It tries a message again that may be taken later, unless it is the last.
+// spans sends spans. It retries after a temporary error, unless last is set.
 func (s *sender) spans(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) (err error) {
 	message := encodeSpans(spans)
 	wait := again
@@ -74,7 +74,7 @@ func (s *sender) spans(ctx context.Context, last bool, spans []sdktrace.ReadOnly
 	return err
 }
 
-// tell notes in the log when a collector is lost, and when it is back.
+// tell logs when a collector stops accepting messages, and when it accepts them again.
 func (s *sender) tell(err error) {
 	switch {
 	case err != nil && !s.failing.Swap(true):
@@ -84,7 +84,7 @@ func (s *sender) tell(err error) {
 	}
 }
 
-// post sends a message once. later says that it may be taken later.
+// post sends a message once. later means that a retry may succeed.
 func (s *sender) post(ctx context.Context, message []byte) (later bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(message))
 	if err != nil {
@@ -114,7 +114,8 @@ func (s *sender) post(ctx context.Context, message []byte) (later bool, err erro
 	return later, fmt.Errorf("the collector answers %d", resp.StatusCode)
 }
 
-// exporter sends metrics. What is lost is in the next message: counts add up from the start.
+// exporter sends metrics. A lost message does no harm: counts add up from the start, so the next
+// one contains them.
 type exporter struct{ *sender }
 
 func (exporter) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality {

@@ -13,7 +13,8 @@ import (
 	"retort/internal/run"
 )
 
-// maxValue bounds an attribute, in letters: names of sessions and clients are anybody's.
+// maxValue bounds an attribute, in characters, because names of sessions and clients come from
+// outside.
 const maxValue = 200
 
 // Begin implements run.Tracer.
@@ -36,7 +37,7 @@ func (t *Telemetry) Begin(ctx context.Context, s run.Step, e run.Event) (context
 	}
 }
 
-// start starts a span below the one of ctx, or below the one that the client named.
+// start starts a span. Its parent is the span of ctx, or the one that the client named.
 func (t *Telemetry) start(ctx context.Context, s run.Step, e *run.Event) (context.Context, trace.Span) {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		if from := run.TraceOf(ctx); from.Parent != "" {
@@ -66,7 +67,7 @@ func naming(s run.Step, e *run.Event) (string, trace.SpanKind) {
 	return string(s), trace.SpanKindInternal
 }
 
-// described are the attributes of a step that begins.
+// described returns the attributes of a step that begins.
 func (t *Telemetry) described(s run.Step, e *run.Event) []attribute.KeyValue {
 	a := []attribute.KeyValue{attribute.String("retort.execution", e.Execution)}
 	add := func(key, value string) {
@@ -94,13 +95,13 @@ func (t *Telemetry) described(s run.Step, e *run.Event) []attribute.KeyValue {
 	return a
 }
 
-// told are the facts of the end of an execution that its span has.
+// told lists the facts about the end of an execution that its span gets.
 var told = []struct{ fact, key string }{
 	{"sandbox", "retort.sandbox"}, {"runtime", "retort.runtime"}, {"calls", "retort.calls"}, {"refusals", "retort.refusals"},
 	{"cache_hits", "retort.cache_hits"}, {"memory_bytes", "retort.memory_bytes"},
 }
 
-// finish ends a span. What went wrong is its kind, and nothing that a tool or a program said.
+// finish ends a span. It reports only the kind of an error, never text of a tool or a program.
 func finish(span trace.Span, s run.Step, came *run.Event) {
 	defer span.End()
 	if !span.IsRecording() {

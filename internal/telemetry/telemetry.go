@@ -1,8 +1,8 @@
-// Package telemetry tells OpenTelemetry collectors and Prometheus what executions do and how
-// long it takes: spans, and counts of them. No values of programs, tools or persons are in
-// it, and no messages of errors. It is the only package with OpenTelemetry.
+// Package telemetry reports to OpenTelemetry collectors and Prometheus what executions do and how
+// long it takes, as spans and metrics. They contain no values of programs, tools or people, and no
+// error messages. Only this package imports OpenTelemetry.
 //
-// Nothing waits for it. What a collector does not take in time is dropped, and counted.
+// Nothing waits for telemetry. What a collector does not accept in time is dropped and counted.
 package telemetry
 
 import (
@@ -25,7 +25,7 @@ import (
 	"retort/internal/run"
 )
 
-// Options say who is told. Without an address nobody is.
+// Options names the collectors. Without an address nothing is reported.
 type Options struct {
 	Version string
 	// Traces and Metrics are collectors that take OTLP over HTTP, as protobuf: an address
@@ -73,8 +73,8 @@ type Telemetry struct {
 
 var _ run.Tracer = (*Telemetry)(nil)
 
-// Open begins to tell. An address that cannot be listened on is told to the log: another
-// engine may have it.
+// Open starts reporting. If it cannot listen on an address, it only logs that: another engine may
+// use the address.
 func Open(o Options) (*Telemetry, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -140,7 +140,7 @@ func (t *Telemetry) count(o Options, about *resource.Resource) error {
 	return err
 }
 
-// listen opens the listener of its own.
+// listen opens telemetry's own listener for Prometheus.
 func (t *Telemetry) listen(address string, log *slog.Logger) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -153,10 +153,10 @@ func (t *Telemetry) listen(address string, log *slog.Logger) {
 	log.Info("metrics can be asked for", "address", "http://"+t.address+"/metrics")
 }
 
-// Address is where metrics can be asked for, empty if nowhere.
+// Address returns the address that serves metrics, or "" if none does.
 func (t *Telemetry) Address() string { return t.address }
 
-// dropped is how many spans nobody was told of.
+// dropped returns how many spans were dropped.
 func (t *Telemetry) dropped() int64 {
 	if t.queue == nil {
 		return 0
@@ -164,7 +164,7 @@ func (t *Telemetry) dropped() int64 {
 	return t.queue.dropped.Load()
 }
 
-// Close tells what is left, within two seconds; what is not taken then is lost.
+// Close sends what is queued, for at most two seconds, and drops the rest.
 func (t *Telemetry) Close() error { return t.close() }
 
 func (t *Telemetry) shutdown() error {
