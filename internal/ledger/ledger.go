@@ -1,5 +1,5 @@
-// Package ledger accounts for tokens and executions: what went to the model,
-// and what a client that calls tools directly would have carried instead.
+// Package ledger counts tokens and executions: the tokens that went to the model, and those that a
+// client which calls tools directly would have sent it.
 package ledger
 
 import (
@@ -11,8 +11,8 @@ import (
 	"retort/internal/run"
 )
 
-// sampled is how many bytes of one execution's traffic are tokenised; what is
-// beyond is extrapolated, so that accounting costs a few milliseconds at most.
+// sampled is how many bytes of one execution's traffic are tokenised. The rest is extrapolated, so
+// that counting costs a few milliseconds at most.
 const sampled = 16 << 10
 
 // Ledger accounts per session. It is safe for concurrent use.
@@ -33,10 +33,9 @@ type totals struct {
 	cacheHits   int
 }
 
-// maxDurations bounds what percentiles are computed from.
+// maxDurations is how many durations percentiles are computed from.
 const maxDurations = 1000
 
-// New returns an empty ledger.
 func New() *Ledger { return &Ledger{sessions: map[string]*totals{}} }
 
 // Entry accounts for one execution.
@@ -72,8 +71,8 @@ func (l *Ledger) session(name string) *totals {
 	return t
 }
 
-// maxSessions bounds what is remembered: beyond it, sessions in which nothing
-// runs are forgotten.
+// maxSessions bounds the remembered sessions. Beyond it, sessions without a running execution are
+// forgotten.
 const maxSessions = 1000
 
 // Carried notes arguments or a result that stayed out of the model's context.
@@ -84,12 +83,12 @@ func (e *Entry) Carried(data []byte) {
 	e.data.add(data)
 }
 
-// Since is the time since the entry was opened.
+// Since returns the time since the entry was opened.
 func (e *Entry) Since() time.Duration { return time.Since(e.start) }
 
-// Settle closes the account: returned is what goes to the model, definitions
-// the tokens of all connected tools' definitions, counted once per session.
-// It fills o.Stats.Tokens and o.Stats.DurationMS. Only the first call counts.
+// Settle closes the entry and fills o.Stats.Tokens and o.Stats.DurationMS. returned is the number
+// of tokens that go to the model; definitions is that of all connected tools' definitions, counted
+// once per session. Only the first call has an effect.
 func (e *Entry) Settle(o *run.Outcome, returned, definitions int) {
 	e.once.Do(func() { e.settle(o, returned, definitions) })
 }
@@ -134,7 +133,7 @@ func (t *totals) close(o *run.Outcome) {
 	t.tokens.AvoidedDefinitions += o.Stats.Tokens.AvoidedDefinitions
 }
 
-// Summary is what get_execution_stats shows of executions.
+// Summary has the figures about executions that get_execution_stats shows.
 type Summary struct {
 	Session    string             `json:"session,omitempty"`
 	Active     int                `json:"active"`
@@ -146,14 +145,14 @@ type Summary struct {
 	Tokens     run.Tokens         `json:"tokens"`
 }
 
-// Percentiles are milliseconds over the last executions.
+// Percentiles has durations of the last executions, in milliseconds.
 type Percentiles struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
 	Max float64 `json:"max"`
 }
 
-// Summary tells of one session, or of all for the empty name.
+// Summary returns the figures of one session, or of all sessions for "".
 func (l *Ledger) Summary(session string) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ type sample struct {
 	skip  int // bytes to pass over before the next slice
 }
 
-// slice is how many bytes are kept in a row: enough for whole words.
+// slice is how many consecutive bytes are kept: enough for whole words.
 const slice = 256
 
 func (s *sample) add(data []byte) {
@@ -43,7 +43,7 @@ func (s *sample) thin() {
 	s.skip = (s.every - 1) * slice
 }
 
-// tokens is the number of tokens of a stream of total bytes.
+// tokens estimates the tokens of a stream of total bytes.
 func (s *sample) tokens(total int) int {
 	if len(s.kept) == 0 {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is what the pattern of o200k_base wants to know of a character.
+// class is a set of the character classes in the pattern of o200k_base.
 type class uint8
 
 const (
@@ -45,7 +45,8 @@ func classify(r rune) class {
 	return 0
 }
 
-// first is the class and the length of the first character of s, which is not empty.
+// first returns the class and the length in bytes of the first character of s, which must not be
+// empty.
 func first(s string) (class, int) {
 	if s[0] < utf8.RuneSelf {
 		return ascii[s[0]], 1
@@ -54,7 +55,7 @@ func first(s string) (class, int) {
 	return classify(r), n
 }
 
-// span is the length of the longest prefix of s whose characters are all of one of the classes.
+// span returns the length of the longest prefix of s whose characters all have one of the classes.
 func span(s string, of class) int {
 	i := 0
 	for i < len(s) {
@@ -97,7 +98,8 @@ func split(s string) int {
 	return signs(s)
 }
 
-// word is the length of the first two alternatives without their end; c and n are those of first(s).
+// word returns the length of a match of the first two alternatives without the contraction at their
+// end. c and n are the results of first(s).
 func word(s string, c class, n int) int {
 	leads := c&(newline|letter|number) == 0
 	for _, match := range [...]func(string) int{ending, beginning} {
@@ -135,7 +137,7 @@ func ending(s string) int {
 // beginning matches upper+lower* where ending does not: there is no lower one.
 func beginning(s string) int { return span(s, upper) }
 
-// contraction matches its end. The long s is an s in another case.
+// contraction matches the end of the first two alternatives. The long s counts as an s.
 func contraction(s string) int {
 	if !strings.HasPrefix(s, "'") {
 		return 0

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// chunk is how many bytes are tokenised at once: Prefix searches in them, and a piece without
-// end costs little more than many. Cutting at white space adds a fraction of a percent at most.
+// chunk is how many bytes are tokenised at once. Prefix searches within one, and a long piece costs
+// little more than many short ones. Cutting at white space adds a fraction of a percent at most.
 const chunk = 4 << 10
 
-// Count is the number of o200k_base tokens of text.
+// Count returns the number of o200k_base tokens of text.
 func Count(text string) int {
 	n := 0
 	for _, part := range chunks(text) {
