@@ -8,8 +8,8 @@ import (
 	"retort/internal/seal"
 )
 
-// reserve has no other process take the name that somebody has chosen for a task until the function it returns is
-// called. It does nothing without a name.
+// reserve keeps other processes from using the name chosen for a task until free is called. Without
+// a name it does nothing.
 func (q *Queue) reserve(name string) (free func(), err error) {
 	const patience = 10 * time.Second // the others write one file
 	if name == "" {
@@ -22,8 +22,8 @@ func (q *Queue) reserve(name string) (free func(), err error) {
 	return free, nil
 }
 
-// free refuses a name that a task of the principal has that has not ended. Those of other principals do not count,
-// so nobody learns of them. The caller holds mu.
+// free returns an error if a task of the principal that has not ended has the name. Tasks of other
+// principals do not count, so that nobody learns of them. The caller holds mu.
 func (q *Queue) free(principal, name string) error {
 	if name == "" {
 		return nil
@@ -45,8 +45,8 @@ func NameTaken(name string) *run.Error {
 		WithHint("wait for it, cancel it, or give another id")
 }
 
-// named returns the last task of a principal that was given this name; nil if there is none. For "", who sees all
-// tasks, a task of nobody in particular comes before those of principals. The caller holds mu.
+// named returns the principal's last task with this name, or nil. For "", which sees all tasks, a
+// task without a principal comes before the others. The caller holds mu.
 func (q *Queue) named(principal, name string) (found *entry) {
 	for _, e := range q.tasks {
 		switch {

@@ -1,7 +1,7 @@
-// Package queue keeps programs and tasks until their turn comes, and what became of them
-// afterwards. What waits goes on after a restart. What ran when its engine died is never run
-// again: nobody knows how far it got. Of several engines with one home, one works and the
-// others submit.
+// Package queue stores programs and tasks until they run, and their results afterwards. Queued jobs
+// continue after a restart. A job that was running when its engine died is never run again, because
+// it is unknown how far it got. Of several engines that share a data directory one works through
+// the queue, and the others submit.
 package queue
 
 import (
@@ -22,7 +22,7 @@ import (
 	"retort/internal/seal"
 )
 
-// Options of a Queue. The zero value of a number is a small default, never "unlimited".
+// Options configures a Queue. A number that is zero means a small default, never "unlimited".
 type Options struct {
 	Dir   string                 // of the tasks
 	Marks string                 // which tasks began, where others do not write; below Dir if empty
@@ -39,7 +39,7 @@ type Options struct {
 	Log  *slog.Logger // nil: nobody is told
 }
 
-// Bounds of tasks.
+// Limits of tasks.
 const (
 	maxDeadline = 7 * 24 * time.Hour
 	usual       = 24 * time.Hour
@@ -75,7 +75,7 @@ type Queue struct {
 	keeper  sync.WaitGroup
 }
 
-// entry is a task as this process knows it. The payload is on disk.
+// entry is a task as this process knows it. Its payload is on disk.
 type entry struct {
 	run.JobState
 	size      int64
@@ -110,7 +110,7 @@ func Open(o Options) (*Queue, error) {
 	return q, nil
 }
 
-// Close cancels what runs here and waits for its end. What waits stays.
+// Close cancels the tasks that run here and waits for them to end. Queued tasks stay.
 func (q *Queue) Close() error {
 	q.mu.Lock()
 	q.closed = true
@@ -133,8 +133,8 @@ func (q *Queue) Close() error {
 	return errors.Join(errs...)
 }
 
-// Submit puts a job into the line. It is durable when Submit returns. with, unless it is
-// nil, gives the job what only this process has, if it runs here.
+// Submit queues a job, durably. If the job runs in this process, with, unless it is nil, adds what
+// only this process has to the job's context.
 func (q *Queue) Submit(principal string, j run.Job, with func(context.Context) context.Context) (run.JobState, error) {
 	if err := check(j); err != nil {
 		return run.JobState{}, err
@@ -189,8 +189,8 @@ func check(j run.Job) error {
 	return nil
 }
 
-// admit gives a task a place in the line, in which it does not begin yet, or says why not
-// and when to come again.
+// admit reserves a place for a task that must not start yet, or returns an error that says when to
+// try again.
 func (q *Queue) admit(t run.JobState, size int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -227,13 +227,13 @@ func full(format string, n int, wait time.Duration) error {
 	return run.Errorf(run.KindLimit, "queue.submit", format, n).WithHint("submit it again in about %s; retort tasks list shows what waits", wait)
 }
 
-// estimate is when a place may be free behind so many.
+// estimate returns how long n tasks before a new one may take.
 func (q *Queue) estimate(n int) time.Duration {
 	each := cmp.Or(q.spent, 10*time.Second)
 	return max(time.Second, (each * time.Duration(max(1, n/4/q.o.Slots))).Round(time.Second))
 }
 
-// keep makes a new task durable, and records it before.
+// keep records a new task in the audit log, then makes it durable.
 func (q *Queue) keep(r record) error {
 	if err := q.recorded(r.JobState, string(run.TaskQueued), true); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (q *Queue) keep(r record) error {
 	return nil
 }
 
-// recorded tells the record of a task.
+// recorded writes an entry about a task to the audit log.
 func (q *Queue) recorded(t run.JobState, status string, durable bool) error {
 	if q.o.Record == nil {
 		return nil
@@ -262,7 +262,7 @@ func (q *Queue) recorded(t run.JobState, status string, durable bool) error {
 	return nil
 }
 
-// drop forgets a task. The caller holds mu.
+// drop removes a task from memory. The caller holds mu.
 func (q *Queue) drop(id string) {
 	if e := q.tasks[id]; e != nil && !e.Status.Ended() {
 		q.bytes -= e.size
@@ -270,7 +270,7 @@ func (q *Queue) drop(id string) {
 	delete(q.tasks, id)
 }
 
-// changed tells whoever waits. The caller holds mu.
+// changed wakes everything that waits for a change. The caller holds mu.
 func (q *Queue) changed() {
 	close(q.news)
 	q.news = make(chan struct{})
@@ -280,7 +280,8 @@ func (q *Queue) changed() {
 	}
 }
 
-// Get is a task of a principal; "" sees all. What belongs to another does not exist.
+// Get returns a task of a principal; "" sees all tasks. A task of another principal is reported as
+// unknown.
 func (q *Queue) Get(principal, id string) (run.JobState, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -291,7 +292,7 @@ func (q *Queue) Get(principal, id string) (run.JobState, error) {
 	return q.view(e), nil
 }
 
-// find looks for a task. The caller holds mu.
+// find returns a task of a principal by its ID or name. The caller holds mu.
 func (q *Queue) find(principal, id string) (*entry, error) {
 	if err := q.current(); err != nil {
 		return nil, err
@@ -309,7 +310,7 @@ func (q *Queue) find(principal, id string) (*entry, error) {
 	return e, nil
 }
 
-// damage is a file that is no task, and why.
+// damage records why a file is not a valid task.
 type damage struct {
 	why   error
 	stamp seal.Stamp
@@ -319,8 +320,8 @@ func (d damage) of(id string) *run.Error {
 	return run.Errorf(run.KindInternal, "queue", "the task %s cannot be read: %w", id, d.why).WithHint("its file stays as it is and does not run; remove it if you know why")
 }
 
-// List is all tasks of a principal in the order in which they were submitted, those of all if
-// it is "". The warnings are about what cannot be read.
+// List returns the tasks of a principal in the order of their submission; "" lists all. The
+// warnings name files that cannot be read.
 func (q *Queue) List(principal string) (tasks []run.JobState, warnings []string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -341,7 +342,7 @@ func (q *Queue) List(principal string) (tasks []run.JobState, warnings []string,
 	return tasks, warnings, nil
 }
 
-// view is a task as others see it. The caller holds mu.
+// view returns a task as callers see it. The caller holds mu.
 func (q *Queue) view(e *entry) run.JobState {
 	t := e.JobState
 	if e.Progress != nil {
@@ -362,7 +363,7 @@ func (q *Queue) view(e *entry) run.JobState {
 	return t
 }
 
-// Counts are those of a principal, or of all if it is "".
+// Counts counts the tasks of a principal, or all tasks for "".
 func (q *Queue) Counts(principal string) (c run.TaskCounts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -384,18 +385,18 @@ func (q *Queue) Counts(principal string) (c run.TaskCounts) {
 	return c
 }
 
-// glance is how often is looked at what another engine has done.
+// Intervals between looks at what other engines have done.
 const (
-	glance = 200 * time.Millisecond
-	calm   = 500 * time.Millisecond // while nothing runs here
+	pollBusy = 200 * time.Millisecond
+	pollIdle = 500 * time.Millisecond // while nothing runs here
 )
 
-// Wait waits for the end of a task, or of ctx.
+// Wait waits until a task has ended, or ctx ends.
 func (q *Queue) Wait(ctx context.Context, principal, id string) (run.JobState, error) {
 	return q.until(ctx, principal, id, func(t run.JobState) bool { return !t.Ended.IsZero() })
 }
 
-// Watch waits until a task is not as it was when it was last seen, or for the end of ctx.
+// Watch waits until a task differs from seen, or ctx ends.
 func (q *Queue) Watch(ctx context.Context, principal, id string, seen run.JobState) (run.JobState, error) {
 	return q.until(ctx, principal, id, func(t run.JobState) bool {
 		return t.Status != seen.Status || !t.Updated().Equal(seen.Updated())
@@ -416,7 +417,7 @@ func (q *Queue) until(ctx context.Context, principal, id string, done func(run.J
 		if done(t) || ctx.Err() != nil {
 			return t, nil
 		}
-		pause := time.NewTimer(glance)
+		pause := time.NewTimer(pollBusy)
 		select {
 		case <-news:
 		case <-pause.C:
@@ -426,15 +427,14 @@ func (q *Queue) until(ctx context.Context, principal, id string, done func(run.J
 	}
 }
 
-// errCancelled is why a task is cancelled that somebody wants so; errDeadline is the other
-// reason.
+// Causes of the end of a task: a request to cancel it, and its deadline.
 var (
 	errCancelled = errors.New("the task was cancelled")
 	errDeadline  = errors.New("the deadline of the task has passed")
 )
 
-// Cancel ends a task, or has it not begin. It waits for the end for a while; what runs
-// elsewhere may end later. What has ended stays as it is.
+// Cancel ends a running task, or keeps a queued one from starting. It waits some seconds for the
+// end; a task that another process runs may end later. An ended task is not changed.
 func (q *Queue) Cancel(ctx context.Context, principal, id string) (run.JobState, error) {
 	const patience = 5 * time.Second
 	q.mu.Lock()
@@ -461,8 +461,8 @@ func (q *Queue) Cancel(ctx context.Context, principal, id string) (run.JobState,
 	return q.Wait(ctx, principal, id)
 }
 
-// askOwner has the engine that works cancel a task. If there is none, the task does not
-// begin. The caller holds mu.
+// askOwner asks the engine that works through the queue to cancel a task. If there is none, it
+// cancels the task itself. The caller holds mu.
 func (q *Queue) askOwner(e *entry) error {
 	id := e.ID
 	if q.own() {
@@ -478,7 +478,7 @@ func (q *Queue) askOwner(e *entry) error {
 	return nil
 }
 
-// cancel ends a task of this engine's queue. The caller holds mu.
+// cancel ends a task that this engine owns. The caller holds mu.
 func (q *Queue) cancel(e *entry) error {
 	if e.cancel == nil {
 		q.end(e, run.Outcome{ExecutionID: e.ID, Status: run.StatusCancelled, Error: run.Errorf(run.KindCancelled, "queue", "%w before it began", errCancelled)})
@@ -490,21 +490,22 @@ func (q *Queue) cancel(e *entry) error {
 	return nil
 }
 
-// Owns reports whether this queue is the one that works.
+// Owns reports whether this engine works through the queue.
 func (q *Queue) Owns() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.release != nil
 }
 
-// Takes has this queue be the one that works, if no other is. It reports whether it is.
+// Takes makes this engine work through the queue unless another one does, and reports whether it
+// does.
 func (q *Queue) Takes() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return !q.closed && (q.release != nil || q.own())
 }
 
-// Attended reports whether any engine works on the queue.
+// Attended reports whether any engine works through the queue.
 func (q *Queue) Attended() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -521,7 +522,7 @@ func (q *Queue) Attended() bool {
 
 func (q *Queue) lock() string { return filepath.Join(q.o.Dir, "lock") }
 
-// Erase forgets the ended tasks of a session, or those that mentions says of their text.
+// Erase removes ended tasks: those of a session, or those whose text mentions matches.
 func (q *Queue) Erase(principal, session string, mentions func([]byte) bool) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

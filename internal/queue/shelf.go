@@ -20,14 +20,14 @@ import (
 	"retort/internal/seal"
 )
 
-// shelf keeps tasks, each in a file of its own that only the holder of the key can read or
-// have written, and only for that task.
+// shelf stores each task in its own encrypted file. Only the holder of the key can read or write
+// it, and a file cannot pass for another task's.
 type shelf struct {
 	dir, marks string
 	cipher     cipher.AEAD
 }
 
-// record is a task as it is kept.
+// record is the stored form of a task.
 type record struct {
 	run.JobState
 	Payload json.RawMessage `json:"payload,omitempty"` // until it has ended
@@ -40,7 +40,7 @@ const (
 	maxFile = 96 << 20
 )
 
-// errForeign says that a file is no task of this queue.
+// errForeign means that a file was not written by this queue.
 var errForeign = errors.New("its file is not one that was written here")
 
 // plainID reports whether a file may be named after id: 1 to 64 lower-case letters and digits.
@@ -63,7 +63,7 @@ func newShelf(dir, marks string, key []byte) (*shelf, error) {
 
 func (s *shelf) path(id string) string { return filepath.Join(s.dir, id+suffix) }
 
-// put is durable when it returns.
+// put stores a task durably.
 func (s *shelf) put(r record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *shelf) get(id string) (r record, err error) {
 
 func (s *shelf) stamp(id string) seal.Stamp { return seal.StampOf(s.path(id)) }
 
-// list is which tasks there are, and which of them somebody wants cancelled.
+// list returns the ids of all tasks, and of those for which cancelling was requested.
 func (s *shelf) list() (ids, cancelled []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -122,12 +122,12 @@ func (s *shelf) list() (ids, cancelled []string, err error) {
 	return ids, cancelled, err
 }
 
-// ask has whoever works on the queue cancel a task.
+// ask requests that the engine which works through the queue cancels a task.
 func (s *shelf) ask(id string) error {
 	return seal.Replace(filepath.Join(s.dir, id+asked), s.sealed(nil, "cancel "+id))
 }
 
-// isAsked reports whether somebody who has the key wants it cancelled. It is asked once.
+// isAsked reports whether a holder of the key requested to cancel the task. It removes the request.
 func (s *shelf) isAsked(id string) bool {
 	path := filepath.Join(s.dir, id+asked)
 	data, err := seal.ReadFile(path, seal.MaxFile)
@@ -144,11 +144,11 @@ func (s *shelf) remove(id string) error {
 	return os.Remove(s.path(id))
 }
 
-// errBegun says that a task began before.
+// errBegun means that a task began before.
 var errBegun = errors.New("it began before")
 
-// begin notes that a task begins, durably. It can be noted once, whatever becomes of the
-// file of the task: who brings back an old one does not have it run again.
+// begin marks a task as begun, durably, and fails with errBegun if it was marked before. The mark
+// is not in the task's file, so restoring an old file does not run the task again.
 func (s *shelf) begin(id string) error {
 	if err := os.MkdirAll(s.marks, 0o700); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *shelf) begin(id string) error {
 	return nil
 }
 
-// unmark takes the mark of a task back that did not begin after all.
+// unmark removes the mark of a task that did not begin after all.
 func (s *shelf) unmark(id string) { _ = os.Remove(filepath.Join(s.marks, id)) }
 
 func (s *shelf) begun(id string) bool {
@@ -175,7 +175,7 @@ func (s *shelf) begun(id string) bool {
 	return err == nil // begin is what counts
 }
 
-// forget removes marks of tasks that were submitted so long ago that none of them may begin.
+// forget removes marks of tasks that are past the longest deadline and cannot begin any more.
 func (s *shelf) forget(now time.Time) {
 	entries, _ := os.ReadDir(s.marks)
 	for _, e := range entries {
@@ -185,7 +185,7 @@ func (s *shelf) forget(now time.Time) {
 	}
 }
 
-// sorted are records in the order in which they were submitted.
+// sorted sorts tasks by their time of submission.
 func sorted(all []*entry) []*entry {
 	slices.SortFunc(all, func(a, b *entry) int {
 		if c := a.Submitted.Compare(b.Submitted); c != 0 {

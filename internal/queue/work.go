@@ -82,7 +82,7 @@ func (q *Queue) attend() {
 	var swept time.Time
 	for {
 		q.mu.Lock()
-		pause := calm
+		pause := pollIdle
 		if q.release != nil || q.own() {
 			if err := q.look(); err != nil {
 				q.o.Log.Warn("the queue can't be read", "error", err)
@@ -95,7 +95,7 @@ func (q *Queue) attend() {
 			q.save()
 			q.begin()
 			if len(q.turns.running) > 0 {
-				pause = glance
+				pause = pollBusy
 			}
 		}
 		q.mu.Unlock()
