@@ -2,7 +2,8 @@ package egress
 
 import "net/netip"
 
-// never are ranges that no program reaches, whatever the settings say, with what they are.
+// never lists the address ranges that no program reaches, whatever the settings say, with a
+// description of each.
 var never = []struct {
 	prefix netip.Prefix
 	what   string
@@ -42,10 +43,11 @@ var never = []struct {
 	{netip.MustParsePrefix("ff00::/8"), "multicast"},
 }
 
-// global is all of IPv6 that is given out for the Internet.
+// global contains all IPv6 addresses that are assigned for the Internet.
 var global = netip.MustParsePrefix("2000::/3")
 
-// forbidden says what an address is that no program reaches; empty if it may be reached.
+// forbidden describes the range that keeps programs from reaching an address; "" if they may reach
+// it.
 func forbidden(a netip.Addr) string {
 	if !a.IsValid() {
 		return "no address"
@@ -62,5 +64,6 @@ func forbidden(a netip.Addr) string {
 	return ""
 }
 
-// plain is an address as it is compared: resolvers give addresses of IPv4 in either form.
+// plain returns an address in the form in which addresses are compared: resolvers return IPv4
+// addresses in either form.
 func plain(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }

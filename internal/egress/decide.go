@@ -19,7 +19,7 @@ const (
 	maxAddresses   = 8 // of a host that are tried
 )
 
-// Target is where something is to go. Host is as ParseHost gives it.
+// Target is the destination of a request. Host is a result of ParseHost.
 type Target struct {
 	Host     string
 	Port     int
@@ -28,8 +28,8 @@ type Target struct {
 
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
-// permit holds a target against the lists, before anything is resolved. key is what its
-// rate is counted by. Of the protocols it gives those that are allowed there.
+// permit checks a target against the lists before anything is resolved. It returns those of
+// protocols that are allowed there, and the key by which requests are counted for the rate limit.
 func (n *Network) permit(t Target, protocols ...string) (allowed []string, key string, refused *run.Error) {
 	if n.denied.names(t.Host) {
 		return nil, "", refuse("%s is in network.blacklist", t.Host)
@@ -91,13 +91,13 @@ func (n *Network) holds(host string, at netip.Addr) *run.Error {
 	return nil
 }
 
-// Off is the error of programs that reach for a network that is closed.
+// Off returns the error for programs that use the network while it is closed.
 func Off(what string) *run.Error {
 	return refuse("programs have no network here: %s was not reached", shown(HostIn(what))).
 		WithHint("search_tools finds a tool that does it. The person at the machine can allow domains with the setting network: {whitelist: [api.example.com]}")
 }
 
-// HostIn is the host of an address, as far as there is one.
+// HostIn returns the host of an address, as far as it can be parsed.
 func HostIn(address string) string {
 	_, t, _ := parseURL(address)
 	return t.Host
@@ -105,8 +105,8 @@ func HostIn(address string) string {
 
 func closed(t Target) *run.Error { return Off("https://" + t.Host) }
 
-// addresses resolves the host of a target and judges every address; one that is forbidden
-// refuses them all.
+// addresses resolves the host of a target and checks every address. One forbidden address refuses
+// them all.
 func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *run.Error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -129,7 +129,7 @@ func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *r
 	return list[:min(len(list), maxAddresses)], nil
 }
 
-// judge says what is wrong with an address; empty if nothing is.
+// judge says why an address is refused; "" if it is allowed.
 func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
 	if why := forbidden(a); why != "" {
 		return why
@@ -154,7 +154,7 @@ func (n *Network) barred(a netip.Addr) string {
 	return ""
 }
 
-// opBlacklist is the Op of the error about a host that leads to an address of the blacklist.
+// opBlacklist is the Op of the error for a host that resolves to an address in the blacklist.
 const opBlacklist = "egress.blacklist"
 
 // dial connects to a target that permit has allowed, and returns at which of its addresses.
@@ -178,7 +178,7 @@ func (n *Network) dial(ctx context.Context, t Target) (net.Conn, netip.Addr, *ru
 	return nil, netip.Addr{}, run.Errorf(kind, "egress", "%s %s", t, what)
 }
 
-// secretsOf are the headers that are added to requests to a host.
+// secretsOf returns the headers to add to requests to a host.
 func (n *Network) secretsOf(host string) (found []Secret) {
 	for _, s := range n.secrets {
 		if matches(s.Domain, host) {

@@ -1,10 +1,10 @@
-// Package egress is the network of programs: closed, but for the domains that a person has
-// allowed. One decision counts for all ways out. A host is read once, held against the lists
-// with its port and protocol, resolved once, and each of its addresses is judged; what was
-// judged is what is dialled.
+// Package egress decides what programs reach over the network: nothing, except the domains that a
+// person has allowed. All connections take the same decision. A host is parsed once, checked
+// against the lists with its port and protocol, and resolved once. Each of its addresses is
+// checked, and the connection goes to an address that was checked.
 //
-// A program has no socket that leads anywhere. It asks for a request to be made (Fetch), or
-// it speaks to a proxy of its own (ServeConn), whose connections go through the engine.
+// A program has no socket of its own. It asks for a request to be made (Fetch), or speaks to its
+// own proxy (ServeConn), whose connections the engine makes.
 package egress
 
 import (
@@ -56,7 +56,7 @@ type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Options configure a Network. The zero value allows nothing.
+// Options configures a Network. The zero value allows nothing.
 type Options struct {
 	Allow []Rule
 	// Open also allows https and http, at their ports, to hosts that no rule names.
@@ -149,7 +149,7 @@ func (o Options) complete() Options {
 	return o
 }
 
-// Closed says that nothing is allowed.
+// Closed reports whether nothing is allowed.
 func (n *Network) Closed() bool {
 	return n == nil || len(n.rules) == 0 && !n.o.Open || slices.ContainsFunc(n.scopes, scope.closed)
 }
@@ -191,7 +191,7 @@ func (r Rule) allows(protocol string, port int) bool {
 	return true
 }
 
-// pattern is a domain of the settings as hosts are compared with it.
+// pattern normalises a domain of the settings for comparison with hosts.
 func pattern(domain string) (string, error) {
 	name, wild := strings.CutPrefix(domain, "*.")
 	host, refused := ParseHost(name)

@@ -16,8 +16,8 @@ import (
 
 const maxURL = 8 << 10
 
-// parseURL reads an absolute address of http or https. Its host is in one spelling then, and
-// the fragment is gone.
+// parseURL parses an absolute http or https address. It normalises the host and removes the
+// fragment.
 func parseURL(text string) (*url.URL, Target, *run.Error) {
 	where := authorityOf(text)
 	t := Target{Host: where}
@@ -60,8 +60,8 @@ func parseURL(text string) (*url.URL, Target, *run.Error) {
 	return u, t, nil
 }
 
-// authorityOf is what stands between the slashes of an address, or its scheme if there is no
-// such thing: what may be told of an address that is none.
+// authorityOf returns what stands between the slashes of an address, or its scheme if there are
+// none. An error may quote it even if the address is invalid.
 func authorityOf(text string) string {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
@@ -83,10 +83,10 @@ func authorityOf(text string) string {
 	return rest[:min(len(rest), maxHost)]
 }
 
-// ours are headers that say how a message travels, which is not for programs to say.
+// ours lists the headers that control how a message is transmitted, which programs may not set.
 var ours = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Keep-Alive", "Expect", "Accept-Encoding", "Via", "Http2-Settings"}
 
-// owned says whether a header is not taken from programs.
+// owned reports whether programs may not set a header.
 func owned(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return slices.Contains(ours, name) || strings.HasPrefix(name, "Proxy-")
@@ -110,7 +110,7 @@ func (s *Session) mayLeave(t Target, method string) *run.Error {
 	return s.refused(t, refuse("a dry run sends nothing: %s to %s was not made", method, t.Host).WithHint("run the program without dry_run"))
 }
 
-// roundTrip makes a request that was admitted. Its errors are typed.
+// roundTrip makes a request that was allowed. Its errors are typed.
 func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *run.Error) {
 	for _, secret := range s.n.secretsOf(t.Host) {
 		req.Header.Set(secret.Header, secret.Value)
@@ -122,7 +122,7 @@ func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *run.E
 	return resp, nil
 }
 
-// failure words why a request got no answer, or not all of it.
+// failure explains why a request got no answer, or an incomplete one.
 func (s *Session) failure(ctx context.Context, t Target, err error) *run.Error {
 	var typed *run.Error
 	var untrusted x509.UnknownAuthorityError

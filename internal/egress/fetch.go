@@ -36,7 +36,7 @@ type Request struct {
 	Redirect string      `json:"redirect"` // follow, error, manual; follow if empty
 }
 
-// Response is what it gets. A body that is UTF-8 is Text.
+// Response is the answer to a Request. Text holds a body in UTF-8.
 type Response struct {
 	URL        string      `json:"url"`
 	Redirected bool        `json:"redirected,omitempty"`
@@ -47,7 +47,7 @@ type Response struct {
 	Base64     string      `json:"base64,omitempty"`
 }
 
-// Functions are what programs call: fetch, fetch_abort.
+// Functions returns the functions that programs call: fetch and fetch_abort.
 func (s *Session) Functions() map[string]func(ctx context.Context, arguments json.RawMessage) (any, error) {
 	return map[string]func(context.Context, json.RawMessage) (any, error){
 		"fetch": func(ctx context.Context, raw json.RawMessage) (any, error) {
@@ -70,7 +70,7 @@ func (s *Session) Functions() map[string]func(ctx context.Context, arguments jso
 	}
 }
 
-// Abort cancels the request with an id, if it is under way.
+// Abort cancels the request with an id, if it is running.
 func (s *Session) Abort(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Session) Abort(id string) {
 	}
 }
 
-// Fetch makes a request and follows where its answer leads, each step decided like the first.
+// Fetch makes a request and follows redirects. Each step is decided like the first.
 func (s *Session) Fetch(ctx context.Context, r Request) (Response, *run.Error) {
 	if !s.enter() {
 		return Response{}, run.Errorf(run.KindCancelled, "egress", "the program has ended")
@@ -110,7 +110,7 @@ func (s *Session) Fetch(ctx context.Context, r Request) (Response, *run.Error) {
 	return f.follow(ctx)
 }
 
-// fetching is one request on its way.
+// fetching is the state of one running request.
 type fetching struct {
 	*Session
 	method   string
@@ -188,7 +188,7 @@ func (f *fetching) follow(ctx context.Context) (Response, *run.Error) {
 	}
 }
 
-// step makes one request. next is where the answer leads.
+// step makes one request. next is the address to which the answer redirects.
 func (f *fetching) step(ctx context.Context) (answer Response, next string, failed *run.Error) {
 	if refused := f.mayLeave(f.target, f.method); refused != nil {
 		return answer, "", refused
@@ -222,7 +222,7 @@ func (f *fetching) step(ctx context.Context) (answer Response, next string, fail
 	return answer, next, nil
 }
 
-// read takes in an answer, without what is secret.
+// read reads an answer and masks secrets in it.
 func (f *fetching) read(ctx context.Context, resp *http.Response) (Response, *run.Error) {
 	answer := Response{URL: f.url.String(), Redirected: f.hops > 0, Status: resp.StatusCode, StatusText: f.mask(statusText(resp)), Headers: [][2]string{}}
 	for name, values := range resp.Header {
@@ -260,11 +260,11 @@ func statusText(resp *http.Response) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// across are the headers of a program that follow to another origin. Any other may be a
-// credential for the one that it was meant for.
+// across lists the headers of a program that are kept when a redirect leads to another origin. Any
+// other may be a credential for the first one.
 var across = []string{"Accept", "Accept-Language", "Content-Type", "Content-Language", "Range", "User-Agent"}
 
-// turn goes on to where an answer leads.
+// turn follows a redirect.
 func (f *fetching) turn(status int, location string) *run.Error {
 	from := f.url
 	to, err := from.Parse(location)

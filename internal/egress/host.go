@@ -15,9 +15,9 @@ const (
 	maxLabel = 63
 )
 
-// ParseHost is a host as it is compared, resolved and asked for: a name in lower case, in
-// ASCII, without a dot at its end. What is no name, and an IP address in any spelling, is
-// refused. This is the only place that reads a host; nobody reads it a second time.
+// ParseHost returns the one form of a host in which it is compared, resolved and requested: a name
+// in ASCII, in lower case, without a dot at its end. It refuses invalid names, and IP addresses in
+// any notation. No other code parses hosts.
 func ParseHost(host string) (string, *run.Error) {
 	if host == "" {
 		return "", refuse("there is no host in the address")
@@ -60,7 +60,7 @@ func ParseHost(host string) (string, *run.Error) {
 	return name, nil
 }
 
-// needsIDNA says of names with other characters, and of those that claim to be encoded.
+// needsIDNA reports whether a name has characters beyond ASCII, or claims to be encoded.
 func needsIDNA(name string) bool {
 	for i := range len(name) {
 		if name[i] >= 0x80 {
@@ -83,8 +83,8 @@ func isLabel(l string) bool {
 	return true
 }
 
-// isNumber says of the last part of a host whether some reader takes the whole for an
-// address: 127.1, 0x7f.1, 0177.0.0.1, 2130706433.
+// isNumber reports whether some parsers would take a host whose last part is l for an address:
+// 127.1, 0x7f.1, 0177.0.0.1, 2130706433.
 func isNumber(l string) bool {
 	if digits := strings.TrimPrefix(l, "0x"); digits != l {
 		return strings.Trim(digits, "0123456789abcdef") == ""
@@ -96,7 +96,7 @@ func literal(host string) *run.Error {
 	return refuse("%s is an address and no name", shown(host)).WithHint("programs reach hosts by their names, those in the setting network.whitelist")
 }
 
-// ParsePort reads a port as it is written in an address.
+// ParsePort parses the port of an address.
 func ParsePort(text string) (int, *run.Error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
@@ -105,7 +105,7 @@ func ParsePort(text string) (int, *run.Error) {
 	return int(n), nil
 }
 
-// parseAuthority reads host:port, both of which must be there.
+// parseAuthority parses host:port; both are required.
 func parseAuthority(text string) (string, int, *run.Error) {
 	at := strings.LastIndexByte(text, ':')
 	if at < 0 {
@@ -122,7 +122,7 @@ func parseAuthority(text string) (string, int, *run.Error) {
 	return host, port, refused
 }
 
-// shown is a text of a program's in a message.
+// shown shortens and quotes a program's text for a message.
 func shown(text string) string {
 	const most = 80
 	if len(text) > most {

@@ -24,9 +24,8 @@ const (
 	idleTimeout = 2 * time.Minute // between the requests of a connection
 )
 
-// ServeConn is a proxy at the other end of a connection of the program's: it answers CONNECT
-// and requests with a whole address of http. It returns when the connection or ctx has ended,
-// and has closed it.
+// ServeConn serves a proxy on a connection of the program. The proxy answers CONNECT, and requests
+// with an absolute http address. ServeConn closes conn, and returns when conn or ctx has ended.
 func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	if !s.enter() {
@@ -47,7 +46,7 @@ func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// proxied is one connection of the program's.
+// proxied is one connection of a program to the proxy.
 type proxied struct {
 	*Session
 	ctx    context.Context
@@ -79,7 +78,7 @@ func (p *proxied) serve() bool {
 	return p.tunnel(h)
 }
 
-// reply answers with an error, which is also in the words of the status: some clients show
+// reply answers with an error. The status line repeats the message, because some clients show
 // nothing else.
 func (p *proxied) reply(e *run.Error) {
 	status := http.StatusForbidden
@@ -99,7 +98,7 @@ func (p *proxied) reply(e *run.Error) {
 	_, _ = fmt.Fprintf(p.conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, Phrase(e.Message), len(body), body)
 }
 
-// Phrase is a message as it stands in the line of a status that the proxy answers.
+// Phrase returns a message in the form that fits into a status line.
 func Phrase(message string) string {
 	const most = 300
 	return strings.Map(func(r rune) rune {
@@ -110,9 +109,9 @@ func Phrase(message string) string {
 	}, message[:min(len(message), most)])
 }
 
-// peekHead is the head of the next request with the empty line at its end, which stays in the
-// reader. begun is called once there is something. Its errors are those of reading, and typed
-// where there is no end of it.
+// peekHead returns the head of the next request, including the empty line at its end, without
+// consuming it. It calls begun after the first byte. Its errors are those of reading, and typed if
+// the head is too long.
 func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 	if _, err := in.Peek(1); err != nil {
 		return nil, err
@@ -135,7 +134,7 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 	}
 }
 
-// head is the head of a request, as far as it is looked at.
+// head has the parts of a request's head that are examined.
 type head struct {
 	method, target, version string
 	host                    string // of the header; "" if there is none
@@ -143,8 +142,8 @@ type head struct {
 	chunked, upgrade        bool
 }
 
-// readHead reads the head of a request strictly: where two readers could understand it in two
-// ways, it is refused.
+// readHead parses the head of a request strictly. It refuses a head that two parsers could
+// understand differently.
 func readHead(raw []byte) (h head, refused *run.Error) {
 	lines := strings.Split(strings.TrimSuffix(string(raw), "\r\n\r\n"), "\r\n")
 	first := strings.Split(lines[0], " ")
@@ -202,7 +201,7 @@ func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// sameHost says whether the header Host is what the first line says.
+// sameHost reports whether the header Host agrees with the request line.
 func (h *head) sameHost(t Target) bool {
 	if h.host == "" {
 		return true
@@ -219,7 +218,7 @@ func (h *head) sameHost(t Target) bool {
 	return refused == nil && name == t.Host && port == t.Port
 }
 
-// forward makes a request with a whole address, and reports whether another may follow.
+// forward makes a request with an absolute address, and reports whether another may follow.
 func (p *proxied) forward(h head) bool {
 	t, req, refused := p.incoming(h)
 	if refused != nil {
