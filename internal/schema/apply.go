@@ -36,7 +36,7 @@ func (e *evaluation) resolve(r *dynamicRef) *node {
 	return r.target
 }
 
-// anyOf forgets what failing branches said once one fits.
+// anyOf drops the violations of failing branches once one branch fits.
 func (e *evaluation) anyOf(branches []*node, v any, seen *evaluated) bool {
 	said, fits := len(e.found), false
 	for _, n := range branches {
@@ -90,7 +90,7 @@ func (e *evaluation) conditional(r *appliedRules, v any, seen *evaluated) bool {
 	return n == nil || e.here(n, v, seen)
 }
 
-// unevaluated checks what no other schema has looked at.
+// unevaluated checks the properties and items that no other schema has evaluated.
 func (e *evaluation) unevaluated(r *unevaluatedRules, v any, seen *evaluated) bool {
 	ok := true
 	switch v := v.(type) {

@@ -114,7 +114,7 @@ func (e *evaluation) duplicateOfMany(items []any) (i, j int, found bool) {
 	return 0, 0, false
 }
 
-// key appends bytes that are the same for equal values and for no others.
+// key appends bytes to b that are equal for equal values and different for others.
 func (e *evaluation) key(b []byte, v any) []byte {
 	if !e.spend(1) {
 		return b

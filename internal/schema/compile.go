@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// compiler makes nodes of a decoded document: first it finds what references
-// can lead to, then it makes the nodes that are reached from the root.
+// compiler makes nodes of a decoded document. It first finds the possible targets of references,
+// then makes the nodes that the root reaches.
 type compiler struct {
 	formats  Formats
 	origins  map[string]*origin  // by absolute URI
@@ -64,7 +64,7 @@ func (c *compiler) compile(doc any) (*Schema, error) {
 	return &Schema{root: root, dynamic: c.dynamic}, err
 }
 
-// resolveAll makes what references lead to, until none is left.
+// resolveAll makes the targets of references until none is pending.
 func (c *compiler) resolveAll() error {
 	for {
 		for len(c.pending) > 0 {
@@ -89,7 +89,7 @@ func (c *compiler) resolveAll() error {
 	}
 }
 
-// makeAnchors makes what dynamic references may lead to.
+// makeAnchors makes the possible targets of dynamic references.
 func (c *compiler) makeAnchors() (err error) {
 	for o := range maps.Clone(c.reached) {
 		r := o.resource
@@ -110,7 +110,8 @@ func (c *compiler) makeAnchors() (err error) {
 	return nil
 }
 
-// node makes the node of a subschema, once. What is no schema says nothing.
+// node returns the node of a subschema, which it makes once. A value that is not a schema allows
+// everything.
 func (c *compiler) node(doc any, home *origin, depth int) (*node, error) {
 	obj, ok := doc.(map[string]any)
 	if !ok {
@@ -140,7 +141,7 @@ func (c *compiler) node(doc any, home *origin, depth int) (*node, error) {
 	return n, b.err
 }
 
-// builder reads the keywords of one subschema. The first error stays.
+// builder reads the keywords of one subschema. It keeps the first error.
 type builder struct {
 	*compiler
 	obj   map[string]any
@@ -171,7 +172,7 @@ func (b *builder) build(n *node) {
 	}
 }
 
-// groups makes the rules that there are keywords for.
+// groups makes the rules of the keywords that occur.
 func (b *builder) groups(n *node) {
 	var there group
 	for k := range b.obj {
@@ -194,7 +195,7 @@ func (b *builder) groups(n *node) {
 	}
 }
 
-// group is what a keyword is about.
+// group is the subject of a keyword.
 type group uint8
 
 const (
@@ -226,7 +227,7 @@ func (b *builder) refer(ref string, set func(*node, string)) {
 	b.pending = append(b.pending, pending{ref: ref, home: b.home, set: set})
 }
 
-// types is 0, all, also if a name is unknown.
+// types returns the allowed types; 0, which means all, if a name is unknown.
 func (b *builder) types() types {
 	list, ok := b.value("type").([]any)
 	if !ok {
@@ -314,7 +315,7 @@ func (b *builder) pattern(source string) (p *pattern) {
 	return p
 }
 
-// number also knows the exclusive bounds of draft-04, which are booleans.
+// number reads the rules for numbers, including the boolean exclusive bounds of draft-04.
 func (b *builder) number() *numberRules {
 	r := &numberRules{
 		minimum: b.bound("minimum"), exclusiveMinimum: b.bound("exclusiveMinimum"),
@@ -351,7 +352,7 @@ func (b *builder) applied() *appliedRules {
 	return r
 }
 
-// dynamicRef is dynamic only if what it leads to at first is so, too.
+// dynamicRef reads a dynamic reference. It is dynamic only if its first target is a dynamic anchor.
 func (b *builder) dynamicRef(ref string) *dynamicRef {
 	b.compiler.dynamic = true
 	r, c := &dynamicRef{target: always}, b.compiler
@@ -369,16 +370,16 @@ func (b *builder) dynamicRef(ref string) *dynamicRef {
 	return r
 }
 
-// isAnchor reports whether the dynamic anchor of that name is at a node.
+// isAnchor reports whether n carries the dynamic anchor name.
 func (c *compiler) isAnchor(n *node, name string) bool {
 	obj, ok := n.resource.anchors[name].doc.(map[string]any)
 	return ok && c.nodes[identity(obj)] == n && obj["$dynamicAnchor"] == name
 }
 
-// value is that of a keyword, if the draft has it.
+// value returns the value of a keyword, nil if the draft does not have the keyword.
 func (b *builder) value(keyword string) any { return b.home.value(b.obj, keyword) }
 
-// sub is the node of a keyword that holds a schema, or nil.
+// sub returns the node of a keyword that holds a schema, or nil.
 func (b *builder) sub(keyword string) *node {
 	v := b.value(keyword)
 	switch v.(type) {
@@ -421,7 +422,7 @@ func (b *builder) subs(keyword string) map[string]*node {
 	return nodes
 }
 
-// count is a number of things; 2.0 is 2.
+// count returns the whole number of a keyword; 2.0 counts as 2.
 func (b *builder) count(keyword string, otherwise int) int {
 	n, ok := b.value(keyword).(json.Number)
 	if !ok {

@@ -16,7 +16,7 @@ type decimal struct {
 	exp      int64
 }
 
-// maxExp bounds exponents. Beyond, all numbers are the same infinity or zero.
+// maxExp bounds exponents. All numbers beyond it are the same infinity or zero.
 const maxExp = math.MaxInt32
 
 func text(v any) (string, bool) {
@@ -29,7 +29,7 @@ func text(v any) (string, bool) {
 	return "", false
 }
 
-// parseDecimal reads the text of a JSON number.
+// parseDecimal parses the text of a JSON number.
 func parseDecimal(s string) decimal {
 	var d decimal
 	s, d.negative = strings.CutPrefix(s, "-")
@@ -95,7 +95,8 @@ func (d decimal) magnitude(o decimal) int {
 	return strings.Compare(d.digits, o.digits) // a prefix of the other is less
 }
 
-// maxDigits bounds the numbers that are divided; division takes the square.
+// maxDigits bounds the numbers that are divided, because the time of a division grows with the
+// square of the digits.
 const maxDigits = 2_000
 
 // multipleOf reports whether d is n × o for an integer n.
@@ -120,7 +121,7 @@ func (d decimal) multipleOf(o decimal) bool {
 	return a.Mul(a, scale).Mod(a, b).Sign() == 0
 }
 
-// isInteger takes 1.0 and 1e3 for integers too.
+// isInteger reports whether v is an integer; 1.0 and 1e3 are.
 func isInteger(v any) bool {
 	s, ok := text(v)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// evaluation is one look at one value. It answers yes or no as soon as it can,
-// or, explaining, goes on and keeps every violation.
+// evaluation checks one value. It stops at the first violation, unless explaining is set: then it
+// collects all violations.
 type evaluation struct {
 	dynamic    bool
 	explaining bool
@@ -20,10 +20,10 @@ type evaluation struct {
 	found      []Violation
 }
 
-// maxFound bounds the violations that are kept of one value.
+// maxFound bounds the violations that are collected for one value.
 const maxFound = 1_000
 
-// spend takes steps of the check and reports whether there are any left.
+// spend counts steps and reports whether the limit is not yet exceeded.
 func (e *evaluation) spend(steps int) bool {
 	if e.steps += steps; e.steps > maxSteps {
 		e.exhausted = true
@@ -31,7 +31,7 @@ func (e *evaluation) spend(steps int) bool {
 	return !e.exhausted
 }
 
-// add keeps a violation and returns false, as the checks do that fail.
+// add collects a violation. It returns false, as a failing check does.
 func (e *evaluation) add(v Violation) bool {
 	if len(e.found) < maxFound {
 		v.Path = slices.Clone(e.path)
@@ -40,8 +40,8 @@ func (e *evaluation) add(v Violation) bool {
 	return false
 }
 
-// apply checks a value. In seen it leaves which properties and items it looked
-// at; nil if nobody wants to know.
+// apply checks a value. It adds the properties and items that it evaluates to seen, unless seen is
+// nil.
 func (e *evaluation) apply(n *node, v any, seen *evaluated) bool {
 	if n.anyResult {
 		return true
@@ -68,8 +68,8 @@ func (e *evaluation) apply(n *node, v any, seen *evaluated) bool {
 	return ok
 }
 
-// here applies a schema to the value of another one. What it looked at counts
-// only if it fits.
+// here applies another schema to the same value. What that schema evaluates is added to seen only
+// if the value fits.
 func (e *evaluation) here(n *node, v any, seen *evaluated) bool {
 	if seen == nil {
 		return e.apply(n, v, nil)
@@ -110,7 +110,8 @@ func (e *evaluation) check(n *node, v any, seen *evaluated) bool {
 	return ok
 }
 
-// basic is what ends a check: nothing else is worth saying.
+// basic makes the checks whose failure ends the evaluation, because further violations would not
+// help.
 func (e *evaluation) basic(n *node, v any) bool {
 	switch {
 	case n.types != 0 && !n.types.fit(v):
@@ -180,8 +181,7 @@ func (e *evaluation) checkNumber(r *numberRules, v any) bool {
 	return ok
 }
 
-// equal compares by value: 1 and 1.0 are the same, the order of properties
-// does not matter.
+// equal compares by value: 1 equals 1.0, and the order of properties does not matter.
 func (e *evaluation) equal(a, b any) bool {
 	if !e.spend(1) {
 		return true
@@ -210,8 +210,8 @@ func (e *evaluation) equal(a, b any) bool {
 	return a == b
 }
 
-// evaluated are the properties and items of one value that schemas have looked
-// at, for unevaluatedProperties and unevaluatedItems.
+// evaluated is the set of properties and items of one value that schemas have evaluated, for
+// unevaluatedProperties and unevaluatedItems.
 type evaluated struct {
 	allProperties bool
 	allItems      bool
@@ -276,7 +276,7 @@ func (e *evaluation) insideItem(n *node, v any, i int) bool {
 	return e.inside(n, v, strconv.Itoa(i))
 }
 
-// silently asks without a word.
+// silently applies a schema without collecting violations.
 func (e *evaluation) silently(n *node, v any, seen *evaluated) bool {
 	explaining := e.explaining
 	e.explaining = false

@@ -16,17 +16,17 @@ type place struct {
 	home *origin
 }
 
-// origin is where a resource begins: what its references are relative to.
+// origin is the start of a resource, to which its references are relative.
 type origin struct {
 	base     *url.URL
 	draft    int
 	resource *resource
 }
 
-// documentURL stands for a document that does not say what it is called.
+// documentURL names a document without an identifier.
 const documentURL = "schema:///input"
 
-// drafts by what $schema says, without scheme and fragment.
+// draftOf returns the draft that $schema names. It ignores scheme and fragment.
 func draftOf(doc map[string]any, otherwise int) int {
 	s, _ := doc["$schema"].(string)
 	_, s, _ = strings.Cut(strings.TrimSuffix(s, "#"), "://")
@@ -45,8 +45,7 @@ func draftOf(doc map[string]any, otherwise int) int {
 	return otherwise
 }
 
-// since is the first draft of a keyword that not all drafts have. Before that
-// it means nothing.
+// since returns the first draft that has a keyword. Earlier drafts ignore the keyword.
 func since(keyword string) int {
 	switch keyword {
 	case "const", "contains", "propertyNames":
@@ -86,8 +85,8 @@ func shapeOf(keyword string) shape {
 	return 0
 }
 
-// locate finds the resources and anchors below doc. Only what stands where a
-// schema may stand counts; an $id within an enum is none.
+// locate finds the resources and anchors below doc. It only looks where a schema may stand: an $id
+// within an enum does not count.
 func (c *compiler) locate(doc any, home *origin, depth int) error {
 	obj, ok := doc.(map[string]any)
 	if !ok {
@@ -108,8 +107,8 @@ func (c *compiler) locate(doc any, home *origin, depth int) error {
 	return nil
 }
 
-// subschemas are in a fixed order, so that it is always the same of two
-// anchors with one name that counts.
+// subschemas returns the subschemas of obj in a fixed order, so that of two anchors with one name
+// the same one always counts.
 func subschemas(obj map[string]any) (subs []any) {
 	var keywords []string
 	for k := range obj {
@@ -137,7 +136,7 @@ func subschemas(obj map[string]any) (subs []any) {
 	return subs
 }
 
-// identify begins a resource if obj has an identifier, and keeps its anchors.
+// identify starts a resource if obj has an identifier, and stores its anchors.
 func (c *compiler) identify(obj map[string]any, home *origin) (*origin, error) {
 	draft := draftOf(obj, home.draft)
 	keyword := "$id"
@@ -183,7 +182,7 @@ func (c *compiler) begin(doc any, base *url.URL, draft int) *origin {
 	return o
 }
 
-// value is that of a keyword, if the draft has it.
+// value returns the value of a keyword, nil if the draft does not have the keyword.
 func (o *origin) value(obj map[string]any, keyword string) any {
 	if o.draft < since(keyword) {
 		return nil
@@ -191,11 +190,10 @@ func (o *origin) value(obj map[string]any, keyword string) any {
 	return obj[keyword]
 }
 
-// identity tells objects of the document from each other.
+// identity returns a key that distinguishes the objects of the document.
 func identity(obj map[string]any) uintptr { return reflect.ValueOf(obj).Pointer() }
 
-// resolve finds what a reference leads to, and the name of the anchor if it
-// goes by one.
+// resolve returns the target of a reference, and the name of the anchor if it uses one.
 func (c *compiler) resolve(ref string, home *origin) (to place, anchor string, err error) {
 	u, err := home.base.Parse(ref)
 	if err != nil {
@@ -224,7 +222,7 @@ func (c *compiler) resolve(ref string, home *origin) (to place, anchor string, e
 	return to, anchor, err
 }
 
-// follow takes a JSON pointer from a place on.
+// follow follows a JSON pointer from a place.
 func (c *compiler) follow(from place, pointer string) (place, error) {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for _, token := range strings.Split(pointer, "/")[1:] {

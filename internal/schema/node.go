@@ -2,8 +2,8 @@ package schema
 
 import "encoding/json"
 
-// node is one compiled subschema. What is rare lies behind pointers: most
-// nodes have a type and little else.
+// node is one compiled subschema. Rare rules are behind pointers, because most nodes have a type
+// and little else.
 type node struct {
 	resource  *resource
 	never     bool  // the schema false
@@ -21,7 +21,7 @@ type node struct {
 	anyResult bool // the schema true
 }
 
-// These two stand for the schemas true and false, wherever they are.
+// The nodes of the schemas true and false.
 var (
 	always = &node{anyResult: true}
 	never  = &node{never: true}
@@ -43,7 +43,7 @@ type patternRule struct {
 	node    *node
 }
 
-// dependent is what holds if an object has the property name.
+// dependent has the rules that apply if an object has the property name.
 type dependent struct {
 	name     string
 	required []string
@@ -79,15 +79,15 @@ type bound struct {
 	value decimal
 }
 
-// appliedRules are the schemas that apply to the same value.
+// appliedRules has the schemas that apply to the same value.
 type appliedRules struct {
 	dynamicRef          *dynamicRef
 	allOf, anyOf, oneOf []*node
 	not, when, yes, no  *node
 }
 
-// dynamicRef leads to the outermost resource on the way here that has the
-// anchor, or else to the target.
+// dynamicRef refers to the outermost resource on the current path that has the anchor, or else to
+// the target.
 type dynamicRef struct {
 	target    *node
 	anchor    string
@@ -96,7 +96,7 @@ type dynamicRef struct {
 
 type unevaluatedRules struct{ properties, items *node }
 
-// resource is a part of the document with an identifier of its own.
+// resource is a part of the document with its own identifier.
 type resource struct {
 	place     place
 	anchors   map[string]place // names of both kinds of anchors
@@ -174,7 +174,7 @@ func (t types) list() []string {
 	return list
 }
 
-// typeOf is the type of a decoded value, or 0 for what is no JSON.
+// typeOf returns the type of a decoded value, or 0 if it is not a JSON value.
 func typeOf(v any) types {
 	switch v.(type) {
 	case string:

@@ -39,8 +39,7 @@ func (e *evaluation) sizes(r *objectRules, obj map[string]any) bool {
 	return ok
 }
 
-// missing lists the names that an object has not, or says only that there are
-// some.
+// missing lists the required names that an object lacks, or only reports that there are some.
 func (e *evaluation) missing(obj map[string]any, names []string) (missing []string, any bool) {
 	e.spend(len(names))
 	for _, name := range names {
@@ -79,7 +78,7 @@ func (e *evaluation) properties(r *objectRules, obj map[string]any, seen *evalua
 	return all
 }
 
-// property checks one property. It is unknown if the schema has no place for it.
+// property checks one property. known is false if additionalProperties forbids it.
 func (e *evaluation) property(r *objectRules, name string, v any, seen *evaluated) (ok, known bool) {
 	ok = true
 	if n, is := r.properties[name]; is {

@@ -5,7 +5,7 @@ import (
 	"regexp/syntax"
 )
 
-// maxPatterns bounds what the patterns of a schema become, in instructions.
+// maxPatterns bounds the size of all compiled patterns of a schema, in instructions.
 const maxPatterns = 200_000
 
 // pattern is a regular expression. re is nil if Go cannot express it.
@@ -15,7 +15,7 @@ type pattern struct {
 	size   int // in instructions, about
 }
 
-// newPattern compiles a pattern and returns what is left of the budget.
+// newPattern compiles a pattern and returns the rest of the budget.
 func newPattern(source string, budget int) (*pattern, int) {
 	p := &pattern{source: source}
 	tree, err := syntax.Parse(source, syntax.Perl)
@@ -41,7 +41,8 @@ func instructions(re *syntax.Regexp) int {
 	return n
 }
 
-// match counts steps: a pattern takes time for every byte and instruction.
+// match reports whether s matches. It counts steps, since a pattern takes time for every byte and
+// instruction.
 func (p *pattern) match(e *evaluation, s string) bool {
 	if p.re == nil {
 		return true
