@@ -1,6 +1,6 @@
-// Package access says who it is that calls over the network: whoever has one of our own
-// tokens, or a token that an OAuth authorization server has made for us. What such a
-// principal may do is none of its business. Tokens are given to nobody, and are in no error.
+// Package access identifies callers on the network: by one of Retort's own tokens, or by a token
+// that an OAuth authorization server issued for Retort. It does not decide what a principal may do.
+// Tokens are never passed on, and no error contains one.
 package access
 
 import (
@@ -15,7 +15,7 @@ import (
 	"retort/internal/run"
 )
 
-// Principal is who calls.
+// Principal is an authenticated caller.
 type Principal struct {
 	Name    string    // as the settings name principals
 	Scopes  []string  // of a token of the authorization server
@@ -23,27 +23,27 @@ type Principal struct {
 	Token   string    // id of one of our own tokens
 }
 
-// What Authenticate's errors are about; errors.Is tells.
+// Causes of Authenticate's errors, for errors.Is.
 var (
 	ErrToken       = errors.New("the token does not count")               // 401 invalid_token
 	ErrScope       = errors.New("the token has not the scopes")           // 403 insufficient_scope
 	ErrUnavailable = errors.New("the token cannot be judged at the time") // 503
 )
 
-// maxToken is the size of a token that is looked at.
+// maxToken is the largest token, in bytes, that is examined.
 const maxToken = 16 << 10
 
-// Guard authenticates. It is safe for concurrent use.
+// Guard authenticates callers. It is safe for concurrent use.
 type Guard struct {
 	tokens *Book     // nil: there are none
 	oauth  *Resource // nil: there is no authorization server
 }
 
-// NewGuard joins both ways; either may be nil.
+// NewGuard returns a Guard that accepts the tokens of both; either may be nil.
 func NewGuard(tokens *Book, oauth *Resource) *Guard { return &Guard{tokens, oauth} }
 
-// Authenticate says who has a token. The error is a *run.Error about ErrToken, ErrScope or
-// ErrUnavailable.
+// Authenticate returns the principal of a token. The error is a *run.Error that wraps ErrToken,
+// ErrScope or ErrUnavailable.
 func (g *Guard) Authenticate(ctx context.Context, bearer string) (Principal, error) {
 	switch {
 	case bearer == "" || len(bearer) > maxToken:
@@ -60,8 +60,8 @@ func (g *Guard) Authenticate(ctx context.Context, bearer string) (Principal, err
 	return g.oauth.authenticate(ctx, bearer)
 }
 
-// Holds says whether a principal that was authenticated still is one: its token is neither
-// revoked nor expired. It is for requests that last, and cheap enough for each second.
+// Holds reports whether the token of an authenticated principal is still valid, neither revoked nor
+// expired. Long requests call it; it is cheap enough to call every second.
 func (g *Guard) Holds(p Principal) bool {
 	if p.Token != "" {
 		return g.tokens != nil && g.tokens.Holds(p.Token)
@@ -69,7 +69,7 @@ func (g *Guard) Holds(p Principal) bool {
 	return g.oauth != nil && g.oauth.now().Before(p.Expires.Add(leeway))
 }
 
-// Challenge is the WWW-Authenticate header for a request without a token.
+// Challenge returns the WWW-Authenticate header for a request without a token.
 func (g *Guard) Challenge(*http.Request) string { return g.challenge("", "") }
 
 func (g *Guard) challenge(code, description string) string {
@@ -86,7 +86,7 @@ func (g *Guard) challenge(code, description string) string {
 	return "Bearer " + strings.Join(params, ", ")
 }
 
-// quotable leaves what RFC 6750 lets stand in a description.
+// quotable removes the characters that RFC 6750 does not allow in a description.
 func quotable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r > 0x7e || r == '"' || r == '\\' {
@@ -117,7 +117,7 @@ func (g *Guard) Refuse(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(body) // who asked has gone
 }
 
-// Status is the HTTP status for an error of Authenticate, and its code in OAuth.
+// Status returns the HTTP status and the OAuth error code for an error of Authenticate.
 func Status(err error) (status int, code string) {
 	switch {
 	case errors.Is(err, ErrScope):
@@ -128,7 +128,7 @@ func Status(err error) (status int, code string) {
 	return http.StatusUnauthorized, "invalid_token"
 }
 
-// refused is an error about one of the three.
+// refused returns an error that wraps about, one of ErrToken, ErrScope and ErrUnavailable.
 func refused(about error, format string, args ...any) *run.Error {
 	kind := run.KindPolicy
 	if about == ErrUnavailable {
@@ -139,7 +139,7 @@ func refused(about error, format string, args ...any) *run.Error {
 	return e
 }
 
-// ValidName says whether s can name a principal.
+// ValidName reports whether s can name a principal.
 func ValidName(s string) bool {
 	return strings.TrimSpace(s) == s && s != "" && len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -26,7 +26,7 @@ const (
 	remembered   = 30 * 24 * time.Hour // for which a token is listed that has expired
 )
 
-// Token is what is told of a token.
+// Token describes a token without its secret.
 type Token struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"` // of the principal
@@ -35,19 +35,19 @@ type Token struct {
 	Used    string    `json:"used,omitempty"`   // the last day, in UTC: 2026-05-04
 }
 
-// Expired says whether it does not count any more.
+// Expired reports whether the token is no longer valid at now.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
-// kept is what the file has of a token.
+// kept is a token as the file stores it.
 type kept struct {
 	Token
 	Digest []byte `json:"sha256"`
 }
 
-// Book keeps tokens in a file, which is sealed with a key that lies elsewhere: a server that
-// may write where the file is can add none, nor bring back one that was revoked, since how
-// often the file was written stands beside the key. Of a file that is not as it was left,
-// nothing counts. It is safe for concurrent use, and processes may share the file.
+// Book stores tokens in a file. The file is sealed with a key stored elsewhere, and the number of
+// its writes is stored next to the key. So a server that can write to the file can neither add a
+// token nor restore a revoked one. In a file that was tampered with, no token is valid. Book is
+// safe for concurrent use, and processes may share the file.
 type Book struct {
 	path, key, aside string // aside: how often it was written; the lock is beside it
 	now              func() time.Time
@@ -60,7 +60,7 @@ type Book struct {
 	notes bool              // somebody does
 }
 
-// state is the file as it was last read.
+// state is the content of the file when it was last read.
 type state struct {
 	file, aside seal.Stamp
 	writes      uint64
@@ -68,10 +68,11 @@ type state struct {
 	err         error
 }
 
-// unchanged reports whether a file is there, and as it was: who has nothing looks again.
+// unchanged reports whether a file exists and has not changed since was. A missing file counts as
+// changed, so it is looked for again.
 func unchanged(was seal.Stamp, path string) bool { return was.Exists() && was.Same(seal.StampOf(path)) }
 
-// OpenBook is the book in a file; key is where the key is, or will be.
+// OpenBook returns the tokens in a file. key is the path of the key, which need not exist yet.
 func OpenBook(path, key string) *Book {
 	sum := sha256.Sum256([]byte(path))
 	b := &Book{path: path, key: key, aside: filepath.Join(filepath.Dir(key), "tokens", hex.EncodeToString(sum[:16])), now: time.Now, used: map[string]string{}, dirty: map[string]string{}}
@@ -79,7 +80,7 @@ func OpenBook(path, key string) *Book {
 	return b
 }
 
-// Close waits until what is to be noted is.
+// Close waits until pending notes of use are written.
 func (b *Book) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +90,7 @@ func (b *Book) Close() error {
 	return nil
 }
 
-// Tokens are all that are kept, in the order of their creation.
+// Tokens returns all tokens in the order of their creation.
 func (b *Book) Tokens() ([]Token, error) {
 	s := b.current()
 	return tellable(s.tokens), s.err
@@ -103,8 +104,8 @@ func tellable(all []kept) []Token {
 	return tokens
 }
 
-// Create makes a token, which is told this once. permit is asked right before it counts; its
-// error is the answer, and then there is no token.
+// Create makes a token and returns its text, which is not stored. It calls permit right before the
+// token becomes valid. If permit fails, Create returns its error and makes no token.
 func (b *Book) Create(name string, life time.Duration, permit func(Token) error) (text string, made Token, err error) {
 	if !ValidName(name) {
 		return "", Token{}, run.Errorf(run.KindInvalidArguments, "token.create", "this is no name for a principal").WithHint("at most 128 characters, none of them invisible")
@@ -129,8 +130,8 @@ func (b *Book) Create(name string, life time.Duration, permit func(Token) error)
 	return text, made, nil
 }
 
-// Revoke removes the tokens of this name, or the one with this id. Engines that run refuse
-// their next request, and end within a second what they do for them.
+// Revoke removes the tokens of this name, or the one with this id. Running engines refuse their
+// next request, and end requests in progress within a second.
 func (b *Book) Revoke(which string) (gone []Token, err error) {
 	err = b.change(func(all []kept) ([]kept, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(k kept) bool {
@@ -151,7 +152,7 @@ func (b *Book) Revoke(which string) (gone []Token, err error) {
 	return gone, nil
 }
 
-// RevokeAll begins a new book without tokens, whatever has become of the file.
+// RevokeAll starts a new file without tokens, even if the old one is damaged.
 func (b *Book) RevokeAll() (gone []Token, err error) {
 	err = b.locked(func() error {
 		s := b.read()
@@ -181,19 +182,19 @@ func (b *Book) authenticate(text string) (Principal, error) {
 	return Principal{Name: found.Name, Expires: found.Expires, Token: found.ID}, nil
 }
 
-// Holds reports whether the token with this id counts.
+// Holds reports whether the token with this id is valid.
 func (b *Book) Holds(id string) bool {
 	now := b.now()
 	return slices.ContainsFunc(b.current().tokens, func(k kept) bool { return k.ID == id && !k.Expired(now) })
 }
 
-// Empty says whether there never was a token. Where there was one, callers must have one.
+// Empty reports whether no token was ever created. After the first one, callers must have a token.
 func (b *Book) Empty() bool {
 	s := b.current()
 	return s.writes == 0 && s.err == nil
 }
 
-// find looks at all tokens in the same time, whichever it is.
+// find compares sum with all tokens, in a time that does not depend on which one matches.
 func find(all []kept, sum digest) (found *kept) {
 	for i := range all {
 		if subtle.ConstantTimeCompare(all[i].Digest, sum[:]) == 1 {
@@ -203,7 +204,7 @@ func find(all []kept, sum digest) (found *kept) {
 	return found
 }
 
-// touch has the day noted on which a token was used, once.
+// touch has the day of a token's last use noted, once a day.
 func (b *Book) touch(t Token, now time.Time) {
 	day := now.UTC().Format(time.DateOnly)
 	b.mu.Lock()
@@ -218,7 +219,7 @@ func (b *Book) touch(t Token, now time.Time) {
 	}
 }
 
-// note writes the days down. If that can't be done, nothing but a date is missing.
+// note writes the pending days of use. If that fails, only a date is missing.
 func (b *Book) note() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -240,7 +241,7 @@ func (b *Book) note() {
 	b.idle.Broadcast()
 }
 
-// current is the file as it is now.
+// current returns the content of the file, which it reads again if it has changed.
 func (b *Book) current() state {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -250,7 +251,7 @@ func (b *Book) current() state {
 	return b.state
 }
 
-// change lets f change what is kept, as it is now.
+// change applies f to the current tokens and writes the result.
 func (b *Book) change(f func([]kept) ([]kept, error)) error {
 	return b.locked(func() error {
 		s := b.read()
@@ -265,8 +266,8 @@ func (b *Book) change(f func([]kept) ([]kept, error)) error {
 	})
 }
 
-// locked holds a lock among processes. It lies beside the key, so that no server can keep a
-// person from revoking.
+// locked runs f while it holds a lock among processes. The lock is next to the key, where no server
+// can hold it and so keep a person from revoking tokens.
 func (b *Book) locked(f func() error) error {
 	unlock, err := seal.Lock(b.aside+".lock", lockPatience)
 	if err != nil {
@@ -276,7 +277,7 @@ func (b *Book) locked(f func() error) error {
 	return f()
 }
 
-// file is its form on disk.
+// file is the stored form of the tokens.
 type file struct {
 	Writes uint64          `json:"writes"`
 	Tokens json.RawMessage `json:"tokens"`
@@ -301,7 +302,7 @@ func (b *Book) read() state {
 	return s
 }
 
-// seen is how often the file was written, as far as is known.
+// seen returns how often the file was written, as noted next to the key.
 func (b *Book) seen() (uint64, error) {
 	text, err := seal.ReadFile(b.aside, 64)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -33,7 +33,7 @@ const (
 	minRSA    = 2048
 )
 
-// keys are those of an issuer, fetched when a token needs them.
+// keys caches the keys of an issuer. It fetches them when a token needs them.
 type keys struct {
 	issuer, url string
 	client      *http.Client
@@ -54,7 +54,7 @@ func newKeys(issuer, jwks string, log *slog.Logger) *keys {
 	return &keys{issuer: issuer, url: jwks, log: log, now: time.Now, client: &http.Client{Transport: transport, Timeout: deadline, CheckRedirect: sameOrigin}}
 }
 
-// sameOrigin refuses to be sent elsewhere: whoever answers there could name any keys.
+// sameOrigin refuses redirects to another origin, which could supply any keys.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	if first := via[0].URL; len(via) > 3 || req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
 		return errors.New("it redirects to elsewhere")
@@ -62,7 +62,7 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// trustworthy says whether what an address answers can be believed.
+// trustworthy reports whether answers from an address can be trusted.
 func trustworthy(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
@@ -72,7 +72,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// find are the keys that a token can be signed with. An error is one of Authenticate's.
+// find returns the keys that may have signed a token. Its errors are those of Authenticate.
 func (k *keys) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
 	found, age, flight := k.look(id, algorithm)
 	if flight != nil {
@@ -97,15 +97,15 @@ func (k *keys) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKe
 	return nil, refused(ErrToken, "the token is signed with a key that %s does not publish", k.issuer)
 }
 
-// down says whether the last attempt has failed, or has not ended.
+// down reports whether the last attempt to fetch has failed or has not ended.
 func (k *keys) down() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.failed || k.flight != nil
 }
 
-// look are the keys that fit, of those that still count, and how old all are. If newer ones
-// could help and may be fetched, flight is the attempt.
+// look returns the cached keys that fit, and the age of the cache. If newer keys could help and may
+// be fetched, flight is closed when the attempt ends.
 func (k *keys) look(id, algorithm string) (found []jose.JSONWebKey, age time.Duration, flight chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -127,7 +127,7 @@ func (k *keys) look(id, algorithm string) (found []jose.JSONWebKey, age time.Dur
 	return found, age, k.flight
 }
 
-// fly fetches the keys.
+// fly fetches the keys and closes flight when it has finished.
 func (k *keys) fly(flight chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
@@ -143,8 +143,8 @@ func (k *keys) fly(flight chan struct{}) {
 	close(flight)
 }
 
-// fitting are the keys with this id, or all if a token names none, that can have signed with
-// an algorithm.
+// fitting returns the keys with this id that can have signed with an algorithm. Without an id it
+// returns all of these.
 func fitting(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSONWebKey) {
 	for _, key := range set {
 		if (id == "" || key.KeyID == id) && (key.Algorithm == "" || key.Algorithm == algorithm) && signs(key, algorithm) {
