@@ -26,7 +26,7 @@ const (
 	saving       = ".saving" // in it the version that is being written
 )
 
-// text is the files of a skill.
+// text holds the files of a skill.
 type text struct {
 	document string
 	file     string // of the code; "" if there is only the document
@@ -43,7 +43,7 @@ func (t text) language() run.Language {
 	return run.TypeScript
 }
 
-// version is the beginning of the hash of all that is in the files.
+// version returns the beginning of the hash of all files of the skill.
 func (t text) version() string {
 	const digits = 12
 	h := sha256.New()
@@ -53,9 +53,8 @@ func (t text) version() string {
 	return hex.EncodeToString(h.Sum(nil))[:digits]
 }
 
-// readPair reads both files of a folder so that they belong to each other, also while
-// somebody saves: a save is marked from before the code is replaced until after
-// the document is.
+// readPair reads both files of a folder in a consistent state, also during a save. A save is marked
+// from before the code is replaced until after the document is.
 func readPair(root *os.Root, dir string) (text, error) {
 	for range attempts {
 		before := marked(root, dir)
@@ -100,7 +99,8 @@ func readFiles(root *os.Root, dir string) (t text, err error) {
 	return t, err
 }
 
-// plain reads a file <name>.ts or <name>.py that lies in the place itself, also under the skill's identifier.
+// plain reads a skill that is a single file in the place: <name>.ts or <name>.py, also with the
+// underscores of an identifier.
 func plain(root *os.Root, name string) (t text, err error) {
 	for _, stem := range []string{name, strings.ReplaceAll(name, "-", "_")} {
 		for _, suffix := range []string{".ts", ".py"} {
@@ -113,7 +113,7 @@ func plain(root *os.Root, name string) (t text, err error) {
 	return t, err
 }
 
-// plainName is the name of the skill that a file in a place itself is; "" if it is none.
+// plainName returns the name of the skill that a single file is; "" if it is not a skill.
 func plainName(file string) string {
 	stem, suffix := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
 	name := strings.ReplaceAll(stem, "_", "-")
@@ -123,7 +123,7 @@ func plainName(file string) string {
 	return name
 }
 
-// attempts is how often a read is tried if a save replaces files meanwhile.
+// attempts is how often a read is tried while a save replaces files.
 const attempts = 50
 
 // openPlain opens a regular file and refuses links. If a save replaces the file between Lstat and
@@ -149,7 +149,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 	return nil, run.Errorf(run.KindPolicy, "skills", "%s was replaced while it was being read", name)
 }
 
-// readFile reads a regular file that is reached over no link.
+// readFile reads a regular file. It follows no links.
 func readFile(root *os.Root, name string, most int64) (string, error) {
 	f, err := openPlain(root, name)
 	if err != nil {
@@ -168,7 +168,7 @@ func readFile(root *os.Root, name string, most int64) (string, error) {
 	return string(data), nil
 }
 
-// isFolder reports an error unless a name is that of a folder, and no link.
+// isFolder returns an error unless name is a folder and not a link.
 func isFolder(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	if err == nil && !info.IsDir() {
@@ -184,7 +184,7 @@ func exists(root *os.Root, name string) bool {
 
 func isVersion(s string) bool { return len(s) == 12 && strings.Trim(s, "0123456789abcdef") == "" }
 
-// versions are those that are kept, the newest first.
+// versions returns the versions in the history, the newest first.
 func versions(root *os.Root, name string) []string {
 	if isFolder(root, name+"/"+history) != nil {
 		return nil
@@ -218,7 +218,7 @@ func versions(root *os.Root, name string) []string {
 	return names
 }
 
-// lock waits until nobody else writes here.
+// lock waits until no other process writes here.
 func (p Place) lock() (unlock func(), err error) {
 	const patience = 10 * time.Second
 	unlock, err = seal.Lock(filepath.Join(p.Dir, ".lock"), patience)
@@ -228,8 +228,7 @@ func (p Place) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// marked is the version that a save has decided on and not written to its place; ""
-// if there is none.
+// marked returns the version that an unfinished save is about to install; "" if there is none.
 func marked(root *os.Root, name string) string {
 	v, err := readFile(root, name+"/"+saving, 64)
 	if err != nil || !isVersion(v) || !exists(root, name+"/"+history+"/"+v+"/"+documentFile) {
@@ -238,7 +237,7 @@ func marked(root *os.Root, name string) string {
 	return v
 }
 
-// finish ends what a save has left behind that was cut off.
+// finish completes a save that was interrupted.
 func (p Place) finish(name string) {
 	unlock, err := p.lock()
 	if err != nil {
@@ -255,8 +254,8 @@ func (p Place) finish(name string) {
 	}
 }
 
-// install writes a version of the history to its place. From the mark on it is
-// what everybody reads.
+// install copies a version from the history to its place. Readers use that version from the moment
+// of the mark.
 func install(root *os.Root, name, version string) error {
 	t, err := readFiles(root, name+"/"+history+"/"+version)
 	if err != nil {
@@ -286,7 +285,7 @@ func install(root *os.Root, name, version string) error {
 	return syncFolder(root, name)
 }
 
-// keep puts the files of a version into the history.
+// keep stores the files of a version in the history.
 func keep(root *os.Root, name string, t text) error {
 	parent := name + "/" + history
 	if err := makeFolder(root, parent); err != nil {
@@ -325,8 +324,8 @@ func makeFolder(root *os.Root, name string) error {
 	return syncFolder(root, path.Dir(name))
 }
 
-// writeFile writes a file so that at any moment, also after a crash, either the old
-// or the new one is there.
+// writeFile replaces a file atomically: at any moment, also after a crash, either the old or the
+// new content is there.
 func writeFile(root *os.Root, name, content string) error {
 	fresh := path.Dir(name) + "/.new-" + rand.Text()[:8]
 	f, err := root.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)

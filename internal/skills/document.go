@@ -18,7 +18,7 @@ import (
 	"retort/internal/templates"
 )
 
-// Document is what SKILL.md says of a skill.
+// Document is the content of SKILL.md.
 type Document struct {
 	Description string
 	Tags        []string
@@ -28,7 +28,7 @@ type Document struct {
 	Usage       string            // what stands below the front matter
 }
 
-// Function is a function of a skill as SKILL.md tells of it.
+// Function describes a function of a skill, as SKILL.md does.
 type Function struct {
 	Name       string
 	Signature  string          // in the skill's language; "" if only the front matter was read
@@ -37,8 +37,8 @@ type Function struct {
 	Whole      bool            // it takes one object, and Parameters are its members
 }
 
-// matter is the front matter. The first two are what every reader of Agent Skills
-// knows; the others are ours, and in an exported skill in metadata.
+// matter is the front matter. Every reader of Agent Skills knows the first two fields. The others
+// are Retort's; an exported skill has them in metadata.
 type matter struct {
 	Name        string         `yaml:"name"`
 	Description string         `yaml:"description"`
@@ -73,7 +73,7 @@ func parseDocument(text string) (Document, error) {
 	return m.document(body), nil
 }
 
-// Bounds of front matter, beyond which the parser of YAML takes its time.
+// Limits of front matter, beyond which the YAML parser becomes slow.
 const (
 	maxTokens  = 4000
 	maxNesting = 24
@@ -108,8 +108,7 @@ func parseMatter(front string) (m matter, err error) {
 	return m, nil
 }
 
-// checkTokens refuses what a front matter has no use for, and what would keep the
-// parser busy.
+// checkTokens refuses YAML that front matter does not need, and that would keep the parser busy.
 func checkTokens(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return errors.New("the front matter is too long")
@@ -172,7 +171,7 @@ func (m matter) document(body string) Document {
 
 const maxTools = 500
 
-// wordsOf reads a list, or words in one text with blanks or commas between.
+// wordsOf reads a list, or a text of words separated by blanks or commas.
 func wordsOf(v any) []string {
 	var words []string
 	switch v := v.(type) {
@@ -187,7 +186,7 @@ func wordsOf(v any) []string {
 	return words[:min(len(words), maxTools)]
 }
 
-// phrasesOf reads a list, or phrases in one text with commas between.
+// phrasesOf reads a list, or a text of phrases separated by commas.
 func phrasesOf(v any) []string {
 	if text, ok := v.(string); ok {
 		var list []any
@@ -200,7 +199,8 @@ func phrasesOf(v any) []string {
 	return phrases[:min(len(phrases), maxTags)]
 }
 
-// render is SKILL.md, below its front matter as words has it. It is the same for the same document.
+// render returns the text of SKILL.md, whose part below the front matter comes from words. Equal
+// documents give equal texts.
 func (d Document) render(s run.Skill, words Words) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {
@@ -244,7 +244,7 @@ func (d Document) render(s run.Skill, words Words) (string, error) {
 	return b.String(), nil
 }
 
-// parameters writes the schemas as JSON, which is YAML too, and keeps their order.
+// parameters writes the schemas as JSON, which is also YAML, in their order.
 func (d Document) parameters(b *bytes.Buffer) {
 	lead := "parameters:\n"
 	for _, f := range d.Functions {
@@ -260,7 +260,7 @@ func (d Document) parameters(b *bytes.Buffer) {
 	}
 }
 
-// data is what a model reads that wants to use the skill.
+// data returns what a model needs to use the skill.
 func (d Document) data(s run.Skill) templates.SkillData {
 	t := templates.SkillData{
 		Name: s.Name, Description: strings.TrimSpace(d.Description), Language: "ts", Use: Import(s, d.Functions), Example: d.example(),
@@ -275,7 +275,7 @@ func (d Document) data(s run.Skill) templates.SkillData {
 	return t
 }
 
-// Import is the line with which a program imports functions of a skill.
+// Import returns the line with which a program imports functions of a skill.
 func Import(s run.Skill, functions []Function) string {
 	if s.Language == "" {
 		return "load_skill reads it"
@@ -307,7 +307,7 @@ func Import(s run.Skill, functions []Function) string {
 	return "import " + strings.Join(clauses, ", ") + " from './skills/" + s.Name + "';"
 }
 
-// example are the arguments of the first function, for the command line.
+// example returns the arguments of the first function, for the command line.
 func (d Document) example() string {
 	if len(d.Functions) == 0 {
 		return ""
@@ -324,7 +324,7 @@ func (d Document) example() string {
 	return text
 }
 
-// Params are the parameters of a function in their order.
+// Params returns the names of a function's parameters in their order.
 func Params(f Function) (names []string) {
 	var s struct{ Properties json.RawMessage }
 	if json.Unmarshal(f.Parameters, &s) != nil || len(s.Properties) == 0 {

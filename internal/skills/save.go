@@ -9,7 +9,7 @@ import (
 	"retort/internal/run"
 )
 
-// Draft is a skill to be saved. Its code was checked by whoever saves it.
+// Draft is a skill to be saved. The caller has checked its code.
 type Draft struct {
 	run.Skill
 	Document
@@ -18,7 +18,7 @@ type Draft struct {
 	Before *string
 }
 
-// Saved is where a skill was saved.
+// Saved says where a skill was saved.
 type Saved struct {
 	Version   string
 	Path      string // of its folder
@@ -27,9 +27,9 @@ type Saved struct {
 	Before    string // the version that it took the place of; "" if there was none
 }
 
-// Save makes a draft the current version of its skill. When it returns, that is
-// durable; if it is cut off before, what was there before is whole. Versions that were
-// there stay in the history, also those that a person edited.
+// Save makes a draft the current version of its skill, durably. If it is interrupted, the version
+// before is still complete. Earlier versions stay in the history, including those that a person
+// edited.
 func (s *Store) Save(d Draft) (Saved, *run.Error) {
 	if err := run.ValidSkillName(d.Name); err != nil {
 		return Saved{}, err
@@ -63,7 +63,7 @@ func (s *Store) Save(d Draft) (Saved, *run.Error) {
 	return saved, nil
 }
 
-// ending is code that ends in one line break.
+// ending returns code with exactly one line break at its end.
 func ending(code string) string {
 	return strings.TrimRight(strings.ReplaceAll(code, "\r\n", "\n"), " \t\n") + "\n"
 }
@@ -125,14 +125,15 @@ func (p Place) save(name string, t text, expected *string) (Saved, error) {
 	return saved, nil
 }
 
+// errReplaced returns the error of a save whose skill has a newer version than the one that it replaces.
 func errReplaced(name string) *run.Error {
-	return run.Errorf(run.KindPolicy, "skills", "the skill %s was changed by somebody else meanwhile", name).WithHint("read it again, and save it then")
+	return run.Errorf(run.KindPolicy, "skills", "the skill %s was changed meanwhile", name).WithHint("read the skill again, and save your change to it")
 }
 
-// ignored are the files of ours that belong to a machine and not to a project.
+// ignored lists the files that belong to a machine and not to a project, as a .gitignore.
 const ignored = ".gitignore\n.lock\n.history/\n.saving\n.new-*\n.gone-*\n"
 
-// ignore has Git leave out what is not for others. What is there already stays.
+// ignore writes a .gitignore for a project, unless it has one.
 func (p Place) ignore(root *os.Root) error {
 	if p.Origin != Project || exists(root, ".gitignore") {
 		return nil
@@ -140,7 +141,7 @@ func (p Place) ignore(root *os.Root) error {
 	return writeFile(root, ".gitignore", ignored)
 }
 
-// sweep removes what is too old to be kept, and what was cut off.
+// sweep removes versions that are too old, and files of interrupted saves.
 func sweep(root *os.Root, name, current string) {
 	for i, v := range versions(root, name) {
 		if i > maxHistory && v != current {
@@ -162,7 +163,7 @@ func sweep(root *os.Root, name, current string) {
 	}
 }
 
-// Remove takes a skill away with all its versions.
+// Remove deletes a skill with all its versions.
 func (s *Store) Remove(name string) (Skill, *run.Error) {
 	skill, refused := s.Get(name, "")
 	if refused != nil {

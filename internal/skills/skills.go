@@ -1,8 +1,7 @@
-// Package skills keeps programs that proved themselves, as folders that a person could
-// have written: skills/<name>/SKILL.md and skill.ts or skill.py, and the versions
-// before in .history. It knows nothing of what is in the code, and it never runs
-// or checks any: whoever uses a skill has it checked each time, since anybody may
-// have edited the files.
+// Package skills stores programs that proved themselves as folders that a person could have
+// written: skills/<name>/SKILL.md and skill.ts or skill.py, with earlier versions in .history. It
+// never parses, runs or checks the code. Callers have a skill checked each time they use it,
+// because anybody may have edited the files.
 package skills
 
 import (
@@ -19,7 +18,7 @@ import (
 	"retort/internal/templates"
 )
 
-// Bounds, in bytes.
+// Limits, in bytes.
 const (
 	MaxCode     = 256 << 10
 	MaxDocument = 64 << 10
@@ -30,10 +29,10 @@ const (
 	maxHistory = 20   // versions that are kept of one skill, beside the current one
 )
 
-// Origin says where a skill lies.
+// Origin says to which place a skill belongs.
 type Origin string
 
-// The places of skills. A skill of the project hides the user's of the same name.
+// The places of skills. A skill of the project hides a skill of the user with the same name.
 const (
 	Project Origin = "project" // beside the configuration, shared by committing it
 	User    Origin = "user"
@@ -56,8 +55,8 @@ type Place struct {
 	Dir    string
 }
 
-// Store is the skills of all places, the first of which counts where names are equal.
-// It is safe for concurrent use, and so are several on the same places.
+// Store reads and writes the skills of all places. If names are equal, the first place wins. It is
+// safe for concurrent use, and several stores may use the same places.
 type Store struct {
 	places []Place
 	words  Words
