@@ -140,7 +140,7 @@ func (e *sqlite) noteFiles() (err error) {
 	return nil
 }
 
-// checkSameFile returns an error if path no longer names the file was.
+// checkSameFile returns an error unless path still names the file described by was.
 func (e *sqlite) checkSameFile(path string, was fs.FileInfo) error {
 	now, err := os.Lstat(path)
 	if was == nil || err == nil && os.SameFile(was, now) {

@@ -156,7 +156,7 @@ func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
 }
 
 // reacquireLock reacquires the lock of the chain after the connection that held it was lost. If the server
-// still considers the old session alive, again terminates that session and waits until it has
+// still considers the old session alive, it terminates that session and waits until it has
 // ended, which releases the lock.
 func (e *postgres) reacquireLock(ctx context.Context, c *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
