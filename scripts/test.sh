@@ -184,14 +184,12 @@ run_sandboxes() {
 longest=(retort/cmd/retort retort retort/internal/pipeline/isolate/process retort/internal/guest retort/internal/upstream
   retort/internal/guest/python retort/internal/mcpserver retort/internal/store)
 
-# run_tests [FLAGS] runs the tests that list_tests lists. Tests wait for processes and files much of the time, so one package
-# more than there are cores runs at a time, and of tests that can run at the same time twice as many as there are cores.
-# -w leaves out debug information, which would take a third of the time of linking.
+# run_tests [FLAGS] runs the tests that list_tests lists. -w leaves out debug information, which would take a third of the
+# time of linking.
 run_tests() {
-  local packages cores
-  cores=$(getconf _NPROCESSORS_ONLN)
+  local packages
   mapfile -t packages < <(printf '%s\n' "${longest[@]}"; list_tests | cut -f1 | grep -vxFf <(printf '%s\n' "${longest[@]}"))
-  go test -ldflags=-w -p "$((cores + 1))" -parallel "$((2 * cores))" -timeout 60m "$@" "${packages[@]}" || status=$?
+  go test -ldflags=-w -timeout 60m "$@" "${packages[@]}" || status=$?
 }
 
 if [[ $action == list ]]; then

@@ -156,7 +156,6 @@ func hold() {
 		if err != nil {
 			panic(err)
 		}
-		defer c.Close()
 		connections = append(connections, c)
 		_ = c.SetDeadline(time.Now().Add(testenv.Patience))
 		go func() {
@@ -175,5 +174,23 @@ func hold() {
 			stay++
 		}
 	}
+	for _, c := range connections {
+		_ = c.Close()
+	}
+	if !testenv.Poll(func() bool { return answers(os.Args[1]) }) {
+		panic("the server still counts connections that are closed")
+	}
 	fmt.Printf("%d stay, %d were closed\n", stay, n-stay)
+}
+
+// answers reports whether a server answers a request over a new connection.
+func answers(address string) bool {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	answer, err := io.ReadAll(c)
+	return err == nil && len(answer) > 0
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -41,7 +42,7 @@ func startBusy(t *testing.T, code string) *busy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := startWithHangups(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
@@ -55,6 +56,15 @@ func startBusy(t *testing.T, code string) *busy {
 		return strings.Contains(string(text), "tools/call")
 	})
 	return b
+}
+
+// startWithHangups starts a command with the default action for SIGHUP. A child inherits that the signal is
+// ignored, as under nohup, but not that it is caught.
+func startWithHangups(cmd *exec.Cmd) error {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
+	return cmd.Start()
 }
 
 // signal sends a signal, and returns the lines that the server writes until it refuses requests.

@@ -267,7 +267,9 @@ func TestWithoutElicitation(t *testing.T) {
 	if o.Status != run.StatusPendingApproval || r.IsError || len(o.Approvals) != 1 || string(o.Approvals[0].Arguments) != `{"content":"one","path":"/srv/nordlys/a/x.txt"}` {
 		t.Fatalf("%+v", o)
 	}
-	go func() { _ = e.Decide(o.Approvals[0].ID, o.Approvals[0].Digest, run.Answer{Approve: true}) }()
+	var person sync.WaitGroup
+	defer person.Wait()
+	person.Go(func() { _ = e.Decide(o.Approvals[0].ID, o.Approvals[0].Digest, run.Answer{Approve: true}) })
 	r, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "resume_execution", Arguments: map[string]any{"execution_id": o.ExecutionID}})
 	if o = outcomeOf(t, r, err); o.Status != run.StatusOK || wrote(server) != 1 {
 		t.Errorf("%+v", o)

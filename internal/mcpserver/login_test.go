@@ -98,19 +98,21 @@ func TestLoginInTheMiddle(t *testing.T) {
 			t.Run(version+"/"+name, func(t *testing.T) {
 				e, server, config := locked(t)
 				var asked atomic.Int64
+				var person sync.WaitGroup
+				defer person.Wait() // the login may end after the call that waited for it
 				session := browsing(t, e, version, func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked.Add(1)
 					if r.Params.Mode != "url" || !strings.HasPrefix(r.Params.URL, server.Root+"/authorize?") || !strings.Contains(r.Params.Message, "vault") {
 						t.Errorf("%+v", r.Params)
 					}
-					go func() {
+					person.Go(func() {
 						switch c.logs {
 						case "here":
 							_ = oauthtest.Browse(context.WithoutCancel(ctx), r.Params.URL)
 						case "elsewhere":
 							logIn(t, config)
 						}
-					}()
+					})
 					return &mcp.ElicitResult{Action: c.action}, nil
 				})
 				r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": twoCalls}})
@@ -136,15 +138,17 @@ func TestLoginStopsTheClock(t *testing.T) {
 		pauses.Add(1)
 		return func() { pauses.Add(-1) }
 	})
+	var person sync.WaitGroup
+	defer person.Wait()
 	ctx = run.WithChannel(ctx, func(ctx context.Context, a run.Approval) (run.Answer, bool) {
-		go func() {
+		person.Go(func() {
 			if pauses.Load() == 0 {
 				t.Error("the clock is not paused while the person logs in")
 			}
 			if err := oauthtest.Browse(context.WithoutCancel(ctx), a.Login); err != nil {
 				t.Error(err)
 			}
-		}()
+		})
 		return run.Answer{Approve: true, Scope: run.ScopeRun}, true
 	})
 	if o := e.Execute(ctx, retort.Request{Code: "return await vault.hello({})"}); o.Status != run.StatusOK || server.Count("call hello") != 1 {
