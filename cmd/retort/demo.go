@@ -56,7 +56,7 @@ func (a *app) demo() *cobra.Command {
 }
 
 // yes approves everything, each tool for the rest of its program: the bundled servers have nothing that could be lost.
-// To approve each of a thousand calls alone would take 20 seconds, which is time to read for a person.
+// Approving each of the thousand calls on its own would take 20 seconds: every question waits a moment for others that are equal.
 func yes(context.Context, run.Approval) (run.Answer, bool) {
 	return run.Answer{Approve: true, Scope: run.ScopeRun}, true
 }

@@ -68,7 +68,7 @@ func checkTaskObject(twoDescriptions, twoLists bool, status string) error {
 	case twoLists:
 		return run.Errorf(run.KindInvalidArguments, "mcpserver", `"required_tools" and "requiredTools" are the same argument; give one of them`)
 	case status != "" && status != "pending":
-		return run.Errorf(run.KindInvalidArguments, "mcpserver", `status: a task that is given to be done is "pending", not %q`, status)
+		return run.Errorf(run.KindInvalidArguments, "mcpserver", `status: a new task is "pending", not %q`, status)
 	}
 	return nil
 }

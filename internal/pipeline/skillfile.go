@@ -61,12 +61,12 @@ func (s *skillFiles) add(ctx context.Context, name string, data []byte, appends 
 	}
 	skill, lang, ok := skillFile(name)
 	if !ok {
-		return run.Errorf(run.KindPolicy, "skills.write", "only the code of a skill can be written to ./skills/, and nothing else").
+		return run.Errorf(run.KindPolicy, "skills.write", "only the code of a skill can be written to ./skills/").
 			WithHint("write ./skills/NAME.ts or ./skills/NAME.py; save_skill takes a description, tags and triggers")
 	}
 	before, begun := s.begun[name]
 	if appends && !begun {
-		return run.Errorf(run.KindPolicy, "skills.write", "a skill is written whole, and nothing is appended to it").WithHint("write all of its code at once")
+		return run.Errorf(run.KindPolicy, "skills.write", "programs cannot append to a skill").WithHint("write all of its code at once")
 	}
 	if !appends {
 		before = ""
@@ -92,7 +92,7 @@ func (s *skillFiles) permitted() *run.Error {
 		return run.Errorf(run.KindPolicy, "skills.write", "skills cannot be saved: %s", rule)
 	}
 	if s.x.restricted() != nil {
-		return run.Errorf(run.KindPolicy, "skills.write", "skills cannot be saved by a program that may use some files only").WithHint("save it with save_skill")
+		return run.Errorf(run.KindPolicy, "skills.write", "a program that may use only some files cannot save skills").WithHint("save it with save_skill")
 	}
 	return nil
 }

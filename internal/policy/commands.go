@@ -18,7 +18,7 @@ type Command struct {
 	// argument. In a pattern * stands for any characters but those that control, such as line
 	// ends, and everything else for itself. An argument that begins with - takes a pattern
 	// that does: no pattern lets an option pass that it does not speak of. A pattern /^…$/ is a
-	// regular expression for the whole argument, options included; it never matches characters that control.
+	// regular expression for the whole argument, options included; it never matches control characters.
 	Args []string
 }
 
@@ -227,7 +227,7 @@ func validCommands(commands []Command) *run.Error {
 		}
 		for _, a := range c.Args {
 			if err := CheckArgument(a); err != nil {
-				return run.Errorf(run.KindInvalidArguments, "policy.new", "commands: a pattern of %s is no regular expression: %v", c.Name, err)
+				return run.Errorf(run.KindInvalidArguments, "policy.new", "commands: a pattern of %s is not a valid regular expression: %v", c.Name, err)
 			}
 		}
 	}

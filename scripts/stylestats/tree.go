@@ -17,7 +17,7 @@ import (
 
 const maxColumns = 140 // a tab counts as one
 
-// tree is what was read of all files.
+// tree holds the measurements of all files.
 type tree struct {
 	declarations []declaration
 	fileLines    []int

@@ -95,7 +95,7 @@ func (m *vm) cause(err error, own bool) error {
 	case why != nil:
 		return *why
 	case m.outgrown.Load():
-		return errors.New("the machine ended for want of memory")
+		return errors.New("the machine ran out of memory")
 	case !errors.Is(err, io.EOF):
 		return err
 	case own:

@@ -42,7 +42,7 @@ func TestWhyAMachineIsNotReady(t *testing.T) {
 		"too slow":  {func(m *vm) { t.Cleanup(m.within(time.Nanosecond)) }, "the machine was not ready after 0s, of which it waited"},
 		"cancelled": {func(m *vm) { ctx, cancel := context.WithCancel(context.Background()); m.endWith(ctx); cancel() }, "the machine was ended before it was ready: context canceled"},
 		"killed":    {func(m *vm) { m.Kill() }, "the machine ended (signal: killed)"},
-		"outgrown":  {func(m *vm) { m.outgrown.Store(true); m.Kill() }, "the machine ended for want of memory"},
+		"outgrown":  {func(m *vm) { m.outgrown.Store(true); m.Kill() }, "the machine ran out of memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := idle(t)
