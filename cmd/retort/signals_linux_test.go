@@ -58,8 +58,9 @@ func startBusy(t *testing.T, code string) *busy {
 	return b
 }
 
-// startWithHangups starts a command with the default action for SIGHUP. A child inherits that the signal is
-// ignored, as under nohup, but not that it is caught.
+// startWithHangups starts a command with SIGHUP at its default action, even if the tests run under nohup. It
+// catches SIGHUP meanwhile: a child gets a signal that is caught with the default action, but one that is
+// ignored as ignored.
 func startWithHangups(cmd *exec.Cmd) error {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)

@@ -69,7 +69,7 @@ func (n *Network) permit(t Target, protocols ...string) (allowed []string, key s
 		WithHint("the person at the machine can allow it: network: {whitelist: [%s]}; search_tools may find a tool that does it", t.Host)
 }
 
-// outside returns the refusal of a host by a scope, or nil.
+// outside returns nil if all scopes allow host, or else the error that refuses it.
 func (n *Network) outside(host string) *run.Error {
 	for _, s := range n.scopes {
 		if rule := s.refuses(host); rule != "" {
@@ -79,8 +79,8 @@ func (n *Network) outside(host string) *run.Error {
 	return nil
 }
 
-// holds returns nil if the scopes allow a connection to a host at an address that is open already, or else
-// the refusal.
+// holds checks a connection that is already open, to host at the address at, because the scopes may have
+// changed since. It returns nil if they allow it, or else the error that refuses it.
 func (n *Network) holds(host string, at netip.Addr) *run.Error {
 	if refused := n.outside(host); refused != nil {
 		return refused

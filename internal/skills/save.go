@@ -125,7 +125,7 @@ func (p Place) save(name string, t text, expected *string) (Saved, error) {
 	return saved, nil
 }
 
-// errReplaced returns the error of a save whose skill has a newer version than the one that it replaces.
+// errReplaced returns the error for a save that is based on an older version of the skill than the current one.
 func errReplaced(name string) *run.Error {
 	return run.Errorf(run.KindPolicy, "skills", "the skill %s was changed meanwhile", name).WithHint("read the skill again, and save your change to it")
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // WaitForUsers waits until no other process has its working directory, its program or an open file in
-// the folder dir or below. Tests call it before dir is removed, when a program that is not theirs starts
-// and stops the processes: such a program may return before they have ended. It sees the processes of
-// other users only as root.
+// the folder dir or below. Call it before dir is removed if the test used an outside program that starts and
+// stops processes of its own: such a program may return before they have ended. WaitForUsers sees the
+// processes of other users only as root.
 func WaitForUsers(t testing.TB, dir string) {
 	t.Helper()
 	WaitUntil(t, "no process uses "+dir, func() bool { return len(users(dir)) == 0 })

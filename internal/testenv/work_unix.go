@@ -13,7 +13,8 @@ import (
 // GrowsLinearly fails the test if work on size takes more than 24 times the processor time of work on
 // size/8. It measures the processor time of this process only. It passes if work on size takes less
 // than a tenth of a second, because that is too short to measure. Other processes can only make a
-// measurement longer, so the shortest of up to nine counts.
+// measurement longer, so it measures up to nine times and uses
+// the shortest.
 func GrowsLinearly(t testing.TB, what string, size int, work func(size int)) {
 	t.Helper()
 	const noise = 100 * time.Millisecond
