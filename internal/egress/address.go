@@ -46,7 +46,7 @@ var never = []struct {
 // global contains all IPv6 addresses that are assigned for the Internet.
 var global = netip.MustParsePrefix("2000::/3")
 
-// forbidden describes the range that keeps programs from reaching an address; "" if they may reach
+// forbidden describes the range that keeps programs from reaching an address, or "" if they may reach
 // it.
 func forbidden(a netip.Addr) string {
 	if !a.IsValid() {

@@ -129,7 +129,7 @@ func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *r
 	return list[:min(len(list), maxAddresses)], nil
 }
 
-// judge says why an address is refused; "" if it is allowed.
+// judge says why an address is refused, or "" if it is allowed.
 func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
 	if why := forbidden(a); why != "" {
 		return why
@@ -144,7 +144,7 @@ func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
 	return n.barred(a)
 }
 
-// barred says which scope denies an address; "" if none does.
+// barred says which scope denies an address, or "" if none does.
 func (n *Network) barred(a netip.Addr) string {
 	for _, s := range n.scopes {
 		if r, denied := s.denied.rangeOf(a); denied {

@@ -22,7 +22,7 @@ const (
 	Literal // a part of a number, or of true, false, null
 )
 
-// MaxDepth is how many containers may be nested.
+// MaxDepth sets how many containers may be nested.
 const MaxDepth = 1000
 
 // Error says why the input is not valid JSON, and where.

@@ -11,7 +11,7 @@ import (
 	"retort/internal/run"
 )
 
-// sampled is how many bytes of one execution's traffic are tokenised. The rest is extrapolated, so
+// sampled sets how many bytes of one execution's traffic are tokenised. The rest is extrapolated, so
 // that counting costs a few milliseconds at most.
 const sampled = 16 << 10
 
@@ -33,7 +33,7 @@ type totals struct {
 	cacheHits   int
 }
 
-// maxDurations is how many durations percentiles are computed from.
+// maxDurations sets how many durations percentiles are computed from.
 const maxDurations = 1000
 
 func New() *Ledger { return &Ledger{sessions: map[string]*totals{}} }

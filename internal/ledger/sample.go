@@ -10,7 +10,7 @@ type sample struct {
 	skip  int // bytes to pass over before the next slice
 }
 
-// slice is how many consecutive bytes are kept: enough for whole words.
+// slice sets how many consecutive bytes are kept: enough for whole words.
 const slice = 256
 
 func (s *sample) add(data []byte) {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// chunk is how many bytes are tokenised at once. Prefix searches within one, and a long piece costs
+// chunk sets how many bytes are tokenised at once. Prefix searches within one, and a long piece costs
 // little more than many short ones. Cutting at white space adds a fraction of a percent at most.
 const chunk = 4 << 10
 

@@ -217,8 +217,8 @@ func (p *Pipeline) Restore(ctx context.Context, req run.Request, text string) ru
 // before anybody is asked.
 func (p *Pipeline) reveal(ctx context.Context, req run.Request, f *flight, text, shown string) (json.RawMessage, error) {
 	if shown == text {
-		return nil, run.Errorf(run.KindInvalidArguments, "pii", "no token in the text stands for a value of this session").
-			WithHint("tokens look like [EMAIL_1]; sanitize_pii and results have those of this session")
+		return nil, run.Errorf(run.KindInvalidArguments, "pii", "the text contains no token of this session").
+			WithHint("tokens look like [EMAIL_1]; use those that sanitize_pii or a result returned in this session")
 	}
 	values, err := json.Marshal(map[string]string{"text": shown})
 	if err != nil {

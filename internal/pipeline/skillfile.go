@@ -66,7 +66,7 @@ func (s *skillFiles) add(ctx context.Context, name string, data []byte, appends 
 	}
 	before, begun := s.begun[name]
 	if appends && !begun {
-		return run.Errorf(run.KindPolicy, "skills.write", "programs cannot append to a skill").WithHint("write all of its code at once")
+		return run.Errorf(run.KindPolicy, "skills.write", "programs cannot append to a skill").WithHint("write the whole code of the skill in a single write")
 	}
 	if !appends {
 		before = ""
@@ -92,7 +92,7 @@ func (s *skillFiles) permitted() *run.Error {
 		return run.Errorf(run.KindPolicy, "skills.write", "skills cannot be saved: %s", rule)
 	}
 	if s.x.restricted() != nil {
-		return run.Errorf(run.KindPolicy, "skills.write", "a program that may use only some files cannot save skills").WithHint("save it with save_skill")
+		return run.Errorf(run.KindPolicy, "skills.write", "this program is restricted to certain files, so it cannot save skills").WithHint("save the skill with the tool save_skill")
 	}
 	return nil
 }
@@ -132,8 +132,8 @@ func (s *skillFiles) save(ctx context.Context, d run.SkillDraft) *run.Error {
 	return s.keep(draftOf(skill, d, examined, tools), old)
 }
 
-// existing returns the skill that a write would replace or hide, nil if there is none. One that cannot be read is not
-// replaced.
+// existing returns the skill that a write would replace or hide. It returns nil if no skill has this name, and an error if
+// the skill cannot be read, so that the write does not replace it.
 func (s *skillFiles) existing(name string) (*skills.Skill, *run.Error) {
 	if refused := run.ValidSkillName(name); refused != nil {
 		return nil, refused

@@ -461,7 +461,7 @@ func (q *Queue) Cancel(ctx context.Context, principal, id string) (run.JobState,
 	return q.Wait(ctx, principal, id)
 }
 
-// askOwner asks the engine that works through the queue to cancel a task. If there is none, it
+// askOwner asks the engine that runs the queue to cancel a task. If no engine runs it, askOwner
 // cancels the task itself. The caller holds mu.
 func (q *Queue) askOwner(e *entry) error {
 	id := e.ID

@@ -113,7 +113,7 @@ func plain(root *os.Root, name string) (t text, err error) {
 	return t, err
 }
 
-// plainName returns the name of the skill that a single file is; "" if it is not a skill.
+// plainName returns the name of the skill that a single file is, or "" if it is not a skill.
 func plainName(file string) string {
 	stem, suffix := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
 	name := strings.ReplaceAll(stem, "_", "-")
@@ -123,7 +123,7 @@ func plainName(file string) string {
 	return name
 }
 
-// attempts is how often a read is tried while a save replaces files.
+// attempts sets how often a read is tried while a save replaces files.
 const attempts = 50
 
 // openPlain opens a regular file and refuses links. If a save replaces the file between Lstat and
@@ -228,7 +228,7 @@ func (p Place) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// marked returns the version that an unfinished save is about to install; "" if there is none.
+// marked returns the version that an unfinished or interrupted save is about to install, or "" if no save is unfinished.
 func marked(root *os.Root, name string) string {
 	v, err := readFile(root, name+"/"+saving, 64)
 	if err != nil || !isVersion(v) || !exists(root, name+"/"+history+"/"+v+"/"+documentFile) {

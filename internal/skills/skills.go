@@ -232,7 +232,7 @@ func (p Place) readPlain(root *os.Root, name string) (Skill, error) {
 	return skill, nil
 }
 
-// Commented returns the first line of text in the first comment or docstring of a program, clipped; "" if it has none.
+// Commented returns the first line of text in the first comment or docstring of a program, clipped, or "" if it has none.
 func Commented(code string) string {
 	for line := range strings.Lines(code) {
 		said := strings.TrimSpace(line)

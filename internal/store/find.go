@@ -9,7 +9,7 @@ import (
 	"retort/internal/audit"
 )
 
-// rowsPerRead is how many rows are read at once. Between chunks no transaction is open, so a slow reader
+// rowsPerRead sets how many rows are read at once. Between chunks no transaction is open, so a slow reader
 // does not keep the write-ahead log growing.
 const rowsPerRead = 1000
 

@@ -7,7 +7,7 @@ import (
 	"retort/internal/audit"
 )
 
-// maxIDsPerStatement is how many ids one statement takes.
+// maxIDsPerStatement sets how many ids one statement takes.
 const maxIDsPerStatement = 500
 
 // eachPart calls f for each part of ids with a list of placeholders and their values.
@@ -111,7 +111,7 @@ func (s *store) forgetReadOnly(ctx context.Context, ids []string) (int, error) {
 	return n, s.failed("store.forget", err)
 }
 
-// maxRowsPerDelete is how many rows one transaction deletes; writers wait for it.
+// maxRowsPerDelete sets how many rows one transaction deletes; writers wait for it.
 const maxRowsPerDelete = 2000
 
 func (s *store) Drop(ctx context.Context, chain string, upTo int64) error {

@@ -198,7 +198,7 @@ func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error
 	return got, err
 }
 
-// idle is how long a connection may be unused before it is checked.
+// idle sets how long a connection may be unused before it is checked.
 const idle = time.Second
 
 // alive checks a connection that was unused for a while for having been closed by the server or the

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// lockTimeout is how long to wait for another process that is about to end.
+	// lockTimeout sets how long to wait for another process that is about to end.
 	lockTimeout = 300 * time.Millisecond
 	// application marks a SQLite file as an audit log of Retort: "Rtrt".
 	application = 0x52747274
@@ -171,7 +171,6 @@ func (e *sqlite) migrate(ctx context.Context, db *sql.DB) error {
 	return within(ctx, c, "BEGIN IMMEDIATE", func() error { return migrate(ctx, c, e.path, all) })
 }
 
-// claim returns a connection for writing and the file's chain; a new file gets a new chain.
 func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int64, err error) {
 	c, err := db.Conn(ctx)
 	if err != nil {

@@ -157,7 +157,8 @@ type engine interface {
 	before(p audit.Place) (condition string, args []any)
 	// holds reports whether the store can have a chain. If only the database knows, condition asks it.
 	holds(chain int64) (condition string, args []any, maybe bool)
-	// claim returns a connection that may write the chain; nil if there is none yet.
+	// claim returns a connection that may write the chain, and the chain's number. It creates the chain if the
+	// store has none. The error may wrap ErrTaken or ErrNone.
 	claim(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
 	// alive reports whether the connection for writing is still open, as far as can be known without
 	// sending anything: a statement sent over a broken one might be executed or not.

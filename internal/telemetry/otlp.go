@@ -78,7 +78,7 @@ func encodeAttributes(m *message, field uint64, all []attribute.KeyValue) {
 	}
 }
 
-// encodeValue writes an AnyValue. A list, of which there is none here, would be written as text.
+// encodeValue writes an AnyValue. It would write a list as text, but no attribute of Retort is a list.
 func encodeValue(m *message, v attribute.Value) {
 	switch v.Type() {
 	case attribute.BOOL:

@@ -62,7 +62,7 @@ func (s *spool) changed(more int) {
 	s.freed = make(chan struct{})
 }
 
-// awaited returns a channel that is closed when a message gives place back; nil if none is there to its end.
+// awaited returns a channel that is closed when a complete message frees its space, or nil if no message is complete.
 // Those that are still being read may all wait for room, so nobody waits for them.
 func (s *spool) awaited() <-chan struct{} {
 	s.mu.Lock()

@@ -111,9 +111,9 @@ func (t *tree) addDecl(set *token.FileSet, d ast.Decl) {
 	}
 }
 
-// docOf returns the doc comment of a spec. The comment of a group without
-// parentheses is that of its only spec; the one above parentheses belongs to
-// none of them.
+// docOf returns the doc comment of a spec: its own, or the one above the
+// declaration if that declares a single spec without parentheses. A comment
+// above parentheses describes the whole group, so docOf ignores it.
 func docOf(d *ast.GenDecl, own *ast.CommentGroup) *ast.CommentGroup {
 	if own == nil && !d.Lparen.IsValid() {
 		return d.Doc

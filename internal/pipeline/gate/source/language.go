@@ -76,8 +76,8 @@ func (s syntaxOf) score(text string) int {
 	return total
 }
 
-// pythonSyntax is what Python has and TypeScript does not, in a text without strings and comments. It is compiled when it
-// is first used, because every process of Retort starts with this package and few of them need it.
+// pythonSyntax returns patterns that match Python and not TypeScript, for a text without strings and comments. The first
+// call compiles them: every process of Retort loads this package, and few need the patterns.
 var pythonSyntax = sync.OnceValue(func() syntaxOf {
 	return syntaxOf{
 		{4, regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(`)},
@@ -109,8 +109,7 @@ var pythonSyntax = sync.OnceValue(func() syntaxOf {
 	}
 })
 
-// scriptSyntax is what TypeScript and JavaScript have and Python does not. Like pythonSyntax, it is compiled when it is first
-// used.
+// scriptSyntax returns patterns that match TypeScript or JavaScript and not Python. The first call compiles them.
 var scriptSyntax = sync.OnceValue(func() syntaxOf {
 	return syntaxOf{
 		{4, regexp.MustCompile(`(?m)^return\b`)}, // at the top level

@@ -242,7 +242,7 @@ func (b *backend) look() isolate.Capabilities {
 	return have
 }
 
-// trialTime is how long the first machine may take to be restored. The machine's wait for a processor counts,
+// trialTime sets how long the first machine may take to be restored. The machine's wait for a processor counts,
 // so it is much longer than that takes.
 const trialTime = 2 * time.Minute
 

@@ -38,7 +38,7 @@ const (
 	// uses them.
 	otherMachines = 2
 	forgotten     = 7 * 24 * time.Hour
-	// bootTime is how long a machine may take from its start until its guest is at rest. Time in which it
+	// bootTime sets how long a machine may take from its start until its guest is at rest. Time in which it
 	// waits for a processor does not count.
 	bootTime = 4 * time.Minute
 )

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// mostPatience times its bound is how long a machine may take at most, however long it waits for a processor.
+	// mostPatience is the factor by which a machine may exceed its bound while it waits for a processor.
 	mostPatience = 5
 	askEvery     = 250 * time.Millisecond
 )
 
-// within kills the machine when it takes longer than most until stop is called. On a computer that is busy
-// with other things a machine gets little of a processor: what it waits for one does not count.
+// within kills the machine if stop is not called within most. The time that the machine waits for a processor
+// does not count, because a busy computer gives it little.
 func (m *vm) within(most time.Duration) (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -40,13 +40,13 @@ func (m *vm) within(most time.Duration) (stop func()) {
 	return func() { close(done) }
 }
 
-// errSlow is the error of a machine that took too long.
+// errSlow returns the error of a machine that took too long.
 func errSlow(took, waited time.Duration) error {
-	return fmt.Errorf("the machine was not ready after %v, of which it waited %v for a processor, and was ended", took.Round(time.Second), waited.Round(time.Second))
+	return fmt.Errorf("the machine was stopped because it was not ready after %v; it spent %v of that waiting for a processor", took.Round(time.Second), waited.Round(time.Second))
 }
 
-// starvedFor returns how long the thread of a process that waited longest for a processor has done so; 0 where
-// the system does not tell.
+// starvedFor returns the longest time that a thread of the process has waited for a processor. It returns 0 if
+// the system does not count that.
 func starvedFor(pid int) (longest time.Duration) {
 	files, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
 	for _, file := range files {

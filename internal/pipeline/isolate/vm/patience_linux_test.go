@@ -39,7 +39,7 @@ func TestWhyAMachineIsNotReady(t *testing.T) {
 		end  func(m *vm)
 		want string
 	}{
-		"too slow":  {func(m *vm) { t.Cleanup(m.within(time.Nanosecond)) }, "the machine was not ready after 0s, of which it waited"},
+		"too slow":  {func(m *vm) { t.Cleanup(m.within(time.Nanosecond)) }, "the machine was stopped because it was not ready after 0s; it spent"},
 		"cancelled": {func(m *vm) { ctx, cancel := context.WithCancel(context.Background()); m.endWith(ctx); cancel() }, "the machine was ended before it was ready: context canceled"},
 		"killed":    {func(m *vm) { m.Kill() }, "the machine ended (signal: killed)"},
 		"outgrown":  {func(m *vm) { m.outgrown.Store(true); m.Kill() }, "the machine ran out of memory"},
