@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -333,6 +334,36 @@ func TestOrphans(t *testing.T) {
 	}
 	if stale(l.dir) {
 		t.Error("an engine that has ended has left something")
+	}
+}
+
+// TestBeginBesideOthers starts engines while another one looks for dead engines in the same folder.
+func TestBeginBesideOthers(t *testing.T) {
+	dir, done := t.TempDir(), make(chan struct{})
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	defer close(done)
+	for range 4 {
+		looking.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					stale(dir)
+				}
+			}
+		})
+	}
+	for range 2000 {
+		l := newLife(dir)
+		if err := l.begin(); err != nil {
+			t.Fatal(err)
+		}
+		if dead(l.file()) {
+			t.Fatal("an engine that lives is taken for dead")
+		}
+		l.end()
 	}
 }
 

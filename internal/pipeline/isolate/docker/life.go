@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"os"
@@ -48,7 +49,8 @@ func newLife(dir string) *life {
 
 func (l *life) file() string { return filepath.Join(l.dir, lockPrefix+l.id) }
 
-// begin locks the file. It is idempotent.
+// begin makes the file and locks it. Other engines look for dead engines by trying to lock files of this name, so
+// the file gets its name when it is locked. begin is idempotent.
 func (l *life) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,22 +60,20 @@ func (l *life) begin() error {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return err
 	}
-	for range 3 { // who looks in between may take it for that of a dead engine
-		f, err := os.OpenFile(l.file(), os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			return err
-		}
-		if err := lockFile(f); err != nil {
-			_ = f.Close()
-			return err
-		}
-		if _, err := os.Stat(l.file()); err == nil {
-			l.lock = f
-			return nil
-		}
-		_ = f.Close()
+	made := filepath.Join(l.dir, "new-"+l.id)
+	f, err := os.OpenFile(made, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
 	}
-	return os.ErrNotExist
+	if err = lockFile(f); err == nil {
+		err = os.Rename(made, l.file())
+	}
+	if err != nil {
+		_ = f.Close()
+		return errors.Join(err, os.Remove(made))
+	}
+	l.lock = f
+	return nil
 }
 
 // end unlocks the file and removes it.
